@@ -1,0 +1,122 @@
+//! Conditions: reading and writing lists of `metav1.Condition`.
+//!
+//! The rules are those of KEP-1623: one condition a type, `lastTransitionTime` moves only when the
+//! status changes, reasons are CamelCase and never empty.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
+
+/// The value of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The condition does not hold.
+    False,
+    /// The condition holds.
+    True,
+    /// Nobody knows (yet).
+    Unknown,
+}
+
+impl Status {
+    /// The word used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::False => "False",
+            Status::True => "True",
+            Status::Unknown => "Unknown",
+        }
+    }
+
+    /// Reads the word used on the wire; anything else is `Unknown`.
+    pub fn parse(word: &str) -> Self {
+        match word {
+            "True" => Status::True,
+            "False" => Status::False,
+            _ => Status::Unknown,
+        }
+    }
+}
+
+impl From<bool> for Status {
+    fn from(holds: bool) -> Self {
+        if holds { Status::True } else { Status::False }
+    }
+}
+
+/// A condition about to be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The condition's type, such as `Ready`.
+    pub type_: &'static str,
+    /// Whether it holds.
+    pub status: Status,
+    /// A CamelCase word for machines.
+    pub reason: String,
+    /// A sentence for people; may be empty.
+    pub message: String,
+}
+
+impl Verdict {
+    /// A verdict without a message.
+    pub fn new(type_: &'static str, status: impl Into<Status>, reason: impl Into<String>) -> Self {
+        Self { type_, status: status.into(), reason: reason.into(), message: String::new() }
+    }
+
+    /// The same verdict with a message for people.
+    #[must_use]
+    pub fn because(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+}
+
+/// Sets `verdict` in `conditions`, sorted by type; the transition time moves only with the status.
+/// Returns whether anything but the observed generation changed.
+pub fn set(
+    conditions: &mut Vec<Condition>,
+    verdict: Verdict,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> bool {
+    let Verdict { type_, status, reason, message } = verdict;
+    let status = status.as_str().to_owned();
+    if let Some(known) = conditions.iter_mut().find(|c| c.type_ == type_) {
+        let changed = known.status != status || known.reason != reason || known.message != message;
+        if known.status != status {
+            known.last_transition_time = Time(now);
+        }
+        known.status = status;
+        known.reason = reason;
+        known.message = message;
+        known.observed_generation = generation;
+        return changed;
+    }
+    conditions.push(Condition {
+        type_: type_.to_owned(),
+        status,
+        reason,
+        message,
+        observed_generation: generation,
+        last_transition_time: Time(now),
+    });
+    conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+    true
+}
+
+/// Removes the condition of this type, if there is one.
+pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
+    conditions.retain(|c| c.type_ != type_);
+}
+
+/// The condition of this type.
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|c| c.type_ == type_)
+}
+
+/// Whether the condition of this type is there and `True`.
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    find(conditions, type_).is_some_and(|c| c.status == "True")
+}
+
+#[cfg(test)]
+mod tests;

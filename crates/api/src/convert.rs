@@ -1,0 +1,49 @@
+//! Conversion between the served versions of our CRDs, dispatched by API group and kind.
+//!
+//! The hub of every group is v1beta2. Both the embedded API server (in process) and the conversion
+//! webhook call [`convert`].
+
+use serde_json::Value;
+
+/// Why an object could not be converted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConversionError {
+    /// The object has no usable `apiVersion` or `kind`.
+    #[error("the object has no apiVersion and kind")]
+    Untyped,
+    /// We do not know this pair of versions.
+    #[error("{kind} cannot be converted from {from} to {to}")]
+    Unknown {
+        /// The object's kind.
+        kind: String,
+        /// The version that it has.
+        from: String,
+        /// The version that was asked for.
+        to: String,
+    },
+    /// The object does not have the shape of its version.
+    #[error("{kind} in {version}: {problem}")]
+    Malformed {
+        /// The object's kind.
+        kind: String,
+        /// The version whose shape it should have.
+        version: String,
+        /// What is wrong, with the field's path.
+        problem: String,
+    },
+}
+
+/// Converts `object` to `desired` (an `apiVersion` of the same group).
+///
+/// # Errors
+/// When the pair of versions is not known, or the object does not have the shape of its version.
+pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
+    let field = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (Some(from), Some(kind)) = (field("apiVersion"), field("kind")) else {
+        return Err(ConversionError::Untyped);
+    };
+    if from == desired {
+        return Ok(object);
+    }
+    Err(ConversionError::Unknown { kind, from, to: desired.to_owned() })
+}

@@ -1,0 +1,23 @@
+//! The Kubernetes vocabulary of the suite.
+//!
+//! Every CRD type in every version, the conversions between versions, defaulting and validation,
+//! conditions, labels and annotations. This crate does no I/O: everything here is a function of
+//! its arguments. It is the one place that re-exports `kube` and `k8s-openapi`.
+//!
+//! ```text
+//!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment
+//!   bootstrap     bootstrap.cluster.x-k8s.io        KubeadmConfig, KubeadmConfigTemplate
+//!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
+//!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
+//!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
+//!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
+//! ```
+
+pub mod admission;
+pub mod conditions;
+pub mod convert;
+pub mod crds;
+pub mod names;
+
+pub use k8s_openapi;
+pub use kube;

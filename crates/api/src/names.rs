@@ -1,0 +1,34 @@
+//! Labels, annotations and finalizers with a meaning to Cluster API (reference: its contract documents).
+
+/// Label: the Cluster that an object belongs to.
+pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
+/// Label: marks control plane Machines and their Nodes' objects; the value is empty.
+pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+/// Label: the control plane object that created a Machine.
+pub const CONTROL_PLANE_NAME_LABEL: &str = "cluster.x-k8s.io/control-plane-name";
+/// Label: the MachineDeployment that a Machine or MachineSet belongs to.
+pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
+/// Label: the MachineSet that a Machine belongs to.
+pub const SET_NAME_LABEL: &str = "cluster.x-k8s.io/set-name";
+/// Label: the hash that tells the MachineSets of one MachineDeployment apart.
+pub const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";
+/// Label: the value that a manager's `--watch-filter` selects.
+pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
+/// Label on CRDs and components: which provider they belong to.
+pub const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
+/// Label: `clusterctl move` takes this object along.
+pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
+
+/// Annotation: controllers leave the object alone.
+pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+/// Annotation: the infrastructure is managed by somebody else.
+pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
+/// Annotation: scale down takes this Machine first.
+pub const DELETE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/delete-machine";
+/// Annotation: the template that an object was cloned from.
+pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
+/// Annotation: the kind and group of the template that an object was cloned from.
+pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
+
+/// Secret type of everything that Cluster API keeps in Secrets.
+pub const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";

@@ -1,0 +1,1 @@
+//! Cluster API core, kubeadm bootstrap and kubeadm control plane.

@@ -1,0 +1,2 @@
+//! The multicall binary.
+fn main() {}

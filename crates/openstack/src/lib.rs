@@ -1,0 +1,1 @@
+//! An OpenStack cloud as typed calls and as an observed inventory.

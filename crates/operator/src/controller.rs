@@ -1,0 +1,141 @@
+//! Running a controller: bounded concurrency, per-object back-off, contained panics, metrics.
+
+use std::fmt::{Debug, Display};
+use std::future::Future;
+use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, StreamExt};
+use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, warn};
+
+use crate::metrics::Metrics;
+use crate::retry::{Failures, Retry, When};
+
+/// How often every object is looked at even though nothing changed, as `--sync-period` of the Go managers.
+pub const RESYNC: Duration = Duration::from_secs(600);
+
+/// How a controller runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The controller's name in logs and metrics, such as `openstackmachine`.
+    pub name: &'static str,
+    /// How many objects it works on at a time.
+    pub concurrency: u16,
+    /// Where reconciles are counted.
+    pub metrics: Metrics,
+    /// Stops the controller once the running reconciles are through.
+    pub shutdown: CancellationToken,
+}
+
+/// What a reconcile failed with: its own error, or a panic that was contained.
+#[derive(Debug)]
+enum Failure<E> {
+    Error(E),
+    Panic,
+}
+
+impl<E: Display> Display for Failure<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Error(source) => source.fmt(f),
+            Failure::Panic => f.write_str("the reconcile panicked"),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Failure::Error(source) => source.source(),
+            Failure::Panic => None,
+        }
+    }
+}
+
+/// Runs `controller` until shutdown.
+///
+/// An error decides by its [`Retry`] when its object is looked at again; failures in a row of one
+/// object back off without slowing the others. A panic is contained, logged and retried.
+pub async fn run<K, C, E, F, Fut>(
+    controller: Controller<K>,
+    reconcile: F,
+    ctx: Arc<C>,
+    settings: Settings,
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K::DynamicType: Clone + Debug + Default + Eq + Hash + Unpin + Send + Sync,
+    C: Send + Sync + 'static,
+    E: std::error::Error + Retry + Send + 'static,
+    F: Fn(Arc<K>, Arc<C>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send + 'static,
+{
+    let Settings { name, concurrency, metrics, shutdown } = settings;
+    let failures = Arc::new(Failures::<ObjectRef<K>>::default());
+    let known = Arc::clone(&failures);
+    let counted = metrics.clone();
+    let reconcile = move |object: Arc<K>, ctx: Arc<C>| {
+        let (reconcile, failures, metrics) =
+            (reconcile.clone(), Arc::clone(&failures), counted.clone());
+        async move {
+            let started = Instant::now();
+            let key = ObjectRef::from_obj(object.as_ref());
+            let result = AssertUnwindSafe(reconcile(object, ctx)).catch_unwind().await;
+            metrics.observe(name, started.elapsed(), matches!(result, Ok(Ok(_))));
+            match result {
+                Ok(Ok(action)) => {
+                    failures.forget(&key);
+                    Ok(action)
+                }
+                Ok(Err(source)) => Err(Failure::Error(source)),
+                Err(_) => Err(Failure::Panic),
+            }
+        }
+    };
+    let on_error = move |object: Arc<K>, failure: &Failure<E>, _ctx: Arc<C>| {
+        let object_name = object.name_any();
+        let when = match failure {
+            Failure::Error(source) => source.when(),
+            Failure::Panic => When::Backoff,
+        };
+        match when {
+            When::Now => debug!(controller = name, object = object_name, "again: {failure}"),
+            _ => warn!(controller = name, object = object_name, "{}", chain(failure)),
+        }
+        match known.pause(ObjectRef::from_obj(object.as_ref()), when) {
+            Some(pause) => Action::requeue(pause),
+            None => Action::await_change(),
+        }
+    };
+    controller
+        .with_config(Config::default().concurrency(concurrency))
+        .graceful_shutdown_on(async move { shutdown.cancelled().await })
+        .run(reconcile, on_error, ctx)
+        .for_each(|step| async move {
+            if let Err(kube::runtime::controller::Error::QueueError(source)) = step {
+                error!(controller = name, "watch failed: {source}");
+            }
+        })
+        .await;
+}
+
+/// An error with everything that caused it, on one line.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

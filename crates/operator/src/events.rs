@@ -1,0 +1,65 @@
+//! Events: what a person sees at the end of `kubectl describe`.
+
+use kube::runtime::events::{Event, EventType, Recorder as Publisher, Reporter};
+use kube::{Client, Resource};
+use tracing::debug;
+
+/// Publishes events about objects under one controller's name.
+#[derive(Clone)]
+pub struct Recorder {
+    publisher: Publisher,
+}
+
+impl Recorder {
+    /// Events will carry `controller` as their source.
+    pub fn new(client: Client, controller: &str) -> Self {
+        let reporter = Reporter { controller: controller.to_owned(), instance: None };
+        Self { publisher: Publisher::new(client, reporter) }
+    }
+
+    /// Something went as it should.
+    pub async fn normal<K>(&self, about: &K, reason: &str, action: &str, note: impl Into<String>)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        self.publish(about, EventType::Normal, reason, action, note.into()).await;
+    }
+
+    /// Something needs a person's attention.
+    pub async fn warning<K>(&self, about: &K, reason: &str, action: &str, note: impl Into<String>)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        self.publish(about, EventType::Warning, reason, action, note.into()).await;
+    }
+
+    async fn publish<K>(&self, about: &K, type_: EventType, reason: &str, action: &str, note: String)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        // events.k8s.io caps notes at 1024 bytes.
+        let mut note = note;
+        if note.len() > 1024 {
+            let end = (0..=1021).rev().find(|at| note.is_char_boundary(*at)).unwrap_or(0);
+            note.truncate(end);
+            note.push_str("...");
+        }
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action: action.to_owned(),
+            secondary: None,
+        };
+        // An event that cannot be stored must not fail the work that it tells of.
+        if let Err(source) = self.publisher.publish(&event, &about.object_ref(&())).await {
+            debug!("event {reason} was not stored: {source}");
+        }
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}

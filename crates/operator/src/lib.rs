@@ -1,0 +1,22 @@
+//! The reconcile kit that every controller of the suite is built from.
+//!
+//! A controller here is a function `reconcile(object, ctx) -> Result<Action, Error>` of at most 40
+//! lines: fetch, plan (pure), apply, status. This crate supplies what surrounds it:
+//!
+//! ```text
+//!   controller  runs a kube Controller: concurrency, per-object back-off, panics, metrics
+//!   retry       when an error is worth another try
+//!   finalizer   adding and removing finalizers with optimistic locking
+//!   patch       the smallest status patch, guarded by resourceVersion
+//!   events      events that people see in `kubectl describe`
+//!   metrics     reconcile counters and durations
+//! ```
+//!
+//! Nothing in this crate sleeps inside a reconcile, and nothing knows OpenStack.
+
+pub mod controller;
+pub mod events;
+pub mod finalizer;
+pub mod metrics;
+pub mod patch;
+pub mod retry;

@@ -1,0 +1,92 @@
+//! When an error is worth another try.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// When a failed reconcile should run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At once: somebody else was faster (a write conflict), the next look will be right.
+    Now,
+    /// After growing pauses: nobody knows when it will work.
+    Backoff,
+    /// After this pause, which somebody who knows asked for.
+    After(Duration),
+    /// When the object, or something that it depends on, changes: trying again changes nothing.
+    OnChange,
+}
+
+/// An error that knows when to try again.
+pub trait Retry {
+    /// When to try again.
+    fn when(&self) -> When;
+}
+
+impl Retry for kube::Error {
+    fn when(&self) -> When {
+        match self {
+            kube::Error::Api(status) if status.code == 409 => When::Now,
+            kube::Error::Api(status) if status.code == 400 || status.code == 422 => When::OnChange,
+            _ => When::Backoff,
+        }
+    }
+}
+
+/// The pause after the first failure.
+const FIRST: Duration = Duration::from_millis(200);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The pause of [`When::Now`]: long enough for the watch to bring the newer object.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Failures in a row by object; success forgets them.
+#[derive(Debug)]
+pub struct Failures<K> {
+    counts: Mutex<HashMap<K, u32>>,
+}
+
+impl<K> Default for Failures<K> {
+    fn default() -> Self {
+        Self { counts: Mutex::new(HashMap::new()) }
+    }
+}
+
+impl<K: Hash + Eq> Failures<K> {
+    /// Forgets the failures of `key`.
+    pub fn forget(&self, key: &K) {
+        self.counts.lock().remove(key);
+    }
+
+    /// Records a failure and returns the pause before the next try; `None` waits for a change.
+    pub fn pause(&self, key: K, when: When) -> Option<Duration> {
+        match when {
+            When::OnChange => None,
+            When::After(pause) => Some(pause),
+            When::Now => {
+                // A conflict that never ends is a failure like any other.
+                let count = self.count(key);
+                Some(if count < 10 { SOON } else { pause_after(count - 9) })
+            }
+            When::Backoff => Some(pause_after(self.count(key))),
+        }
+    }
+
+    fn count(&self, key: K) -> u32 {
+        let mut counts = self.counts.lock();
+        let count = counts.entry(key).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+/// The pause after the `count`-th failure in a row: doubling, capped, with up to a tenth of jitter.
+fn pause_after(count: u32) -> Duration {
+    let doubled = FIRST.saturating_mul(1 << count.saturating_sub(1).min(16)).min(LONGEST);
+    doubled.mul_f64(1.0 + rand::random::<f64>() / 10.0)
+}
+
+#[cfg(test)]
+mod tests;

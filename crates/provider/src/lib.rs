@@ -1,0 +1,1 @@
+//! Cluster API infrastructure provider for OpenStack.

@@ -1,0 +1,1 @@
+//! Whole-suite tests live in `suite/`; this library is empty.
