@@ -1,0 +1,1 @@
+//! Simulated guests, booted from the user data of simulated servers.
