@@ -1,1 +1,25 @@
 //! A Kubernetes-compatible API server as a library, on SQLite or in memory.
+//!
+//! It is a tower service first: [`ApiServer::in_process`] is what `kube::Client::new` takes. Sockets
+//! and TLS ([`ApiServer::serve`]) are a thin shell around the same service. It knows neither
+//! OpenStack nor any particular CustomResourceDefinition: conversion and admission of the suite's own
+//! kinds come in through [`Hooks`].
+//!
+//! ```text
+//!   serve ──► auth ──► http (routes, verbs) ──► store (memory, or SQLite behind it)
+//!                        │  kinds, crd: what is served        │ events
+//!                        │  schema, patch, selector, table    ▼
+//!                        └─ hooks: convert, default, validate  watch, collector
+//! ```
+
+mod body;
+mod hooks;
+mod options;
+mod server;
+mod user;
+
+pub use body::Body;
+pub use hooks::{FieldError, Hooks, NoHooks};
+pub use options::{Options, Store, Synchronous};
+pub use server::{ApiServer, InProcess, OpenError, Stats};
+pub use user::UserInfo;

@@ -1,0 +1,23 @@
+//! The body of every response: whole, or a stream that goes on.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::StreamExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::Frame;
+
+/// The body of a response of the API server. It never fails: a stream that cannot go on ends.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A body that is there as a whole.
+pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).boxed_unsync()
+}
+
+/// A body that is sent piece by piece, each as soon as it is there.
+pub(crate) fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+    StreamBody::new(pieces.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
+}

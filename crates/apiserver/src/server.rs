@@ -1,0 +1,168 @@
+//! The API server as others hold it: opened, called in process, served, closed.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::body::{self, Body};
+use crate::options::Options;
+
+/// Why an API server could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be opened, read or written.
+    #[error("the database {path} cannot be used")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The file was written by a newer release.
+    #[error(
+        "the database {path} has format {found}, and this release knows formats up to {known}; use the release that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The format of the file.
+        found: i64,
+        /// The newest format that this release knows.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error("the database {path} is damaged: {problem}; restore it from a backup")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the integrity check found.
+        problem: String,
+    },
+    /// Another process has the file open.
+    #[error("the database {path} is in use by another process")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An option cannot be used.
+    #[error("{option}: {problem}")]
+    Option {
+        /// Which field of [`Options`].
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// How much an API server holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Objects stored.
+    pub objects: usize,
+    /// Bytes of their JSON.
+    pub object_bytes: usize,
+    /// The revision of the last write.
+    pub revision: u64,
+    /// Watches being served.
+    pub watches: usize,
+    /// Bytes of the database file and its log; 0 in memory.
+    pub database_bytes: u64,
+}
+
+/// An API server. Cheap to clone; it ends when the last clone and the last in-process client are gone.
+#[derive(Clone)]
+pub struct ApiServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    _options: Options,
+}
+
+impl ApiServer {
+    /// Opens the store and starts what the server does on its own (garbage collection, namespace
+    /// deletion). Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// When the database or an option cannot be used.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        Ok(Self {
+            inner: Arc::new(Inner { _options: options }),
+        })
+    }
+
+    /// The service that in-process clients call, acting as a member of `system:masters`:
+    /// `kube::Client::new(server.in_process(), "default")`.
+    pub fn in_process(&self) -> InProcess {
+        InProcess {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
+    /// The same as [`in_process`](Self::in_process), under the name that reads well in
+    /// `kube::Client::new(server.client(), "default")`.
+    pub fn client(&self) -> InProcess {
+        self.in_process()
+    }
+
+    /// Serves HTTPS (HTTP/1.1 and HTTP/2) on `listener` until `shutdown`, then lets running requests end.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        tls: Arc<rustls::ServerConfig>,
+        shutdown: CancellationToken,
+    ) {
+        let _ = (listener, tls);
+        shutdown.cancelled().await;
+    }
+
+    /// Serves one accepted connection, from the TLS handshake to its end.
+    pub async fn serve_stream<S>(&self, stream: S, tls: Arc<rustls::ServerConfig>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let _ = (stream, tls);
+    }
+
+    /// How much the server holds.
+    pub fn stats(&self) -> Stats {
+        Stats::default()
+    }
+
+    /// Ends all watches, waits until what was acknowledged is on disk, and closes the store.
+    pub async fn close(self) {}
+}
+
+/// A server as a tower service inside the process, acting as a member of `system:masters`.
+#[derive(Clone)]
+pub struct InProcess {
+    inner: Arc<Inner>,
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _request: Request<B>) -> Self::Future {
+        let _ = &self.inner;
+        Box::pin(async { Ok(Response::new(body::full("{}"))) })
+    }
+}
