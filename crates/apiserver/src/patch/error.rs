@@ -1,0 +1,92 @@
+//! What can go wrong with a patch, and the HTTP status that kube-apiserver gives it.
+
+use serde_json::{Value, json};
+
+/// A patch was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PatchError {
+    /// The patch is no patch of its type: 400 BadRequest.
+    #[error("{message}")]
+    Malformed {
+        /// What is wrong.
+        message: String,
+    },
+    /// A JSON patch that does not fit the object (a test failed, a path is missing): 422 Invalid.
+    #[error("{message}")]
+    Unprocessable {
+        /// Which operation failed, and why.
+        message: String,
+    },
+    /// More operations, or a larger result, than allowed: 413 RequestEntityTooLarge.
+    #[error("{message}")]
+    TooLarge {
+        /// The limit and what was asked for.
+        message: String,
+    },
+    /// Fields are owned by other managers: 409 Conflict with one cause per field.
+    #[error("{}", conflict_message(.0))]
+    Conflicts(Vec<Conflict>),
+    /// The object could not be converted to a version that `managedFields` names: 500 InternalError.
+    #[error("cannot convert the object to {api_version}: {message}")]
+    Conversion {
+        /// The version asked for.
+        api_version: String,
+        /// What the conversion said.
+        message: String,
+    },
+}
+
+impl PatchError {
+    /// The HTTP status code.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Malformed { .. } => 400,
+            Self::Unprocessable { .. } => 422,
+            Self::TooLarge { .. } => 413,
+            Self::Conflicts(_) => 409,
+            Self::Conversion { .. } => 500,
+        }
+    }
+
+    /// The `reason` of the `Status`.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Malformed { .. } => "BadRequest",
+            Self::Unprocessable { .. } => "Invalid",
+            Self::TooLarge { .. } => "RequestEntityTooLarge",
+            Self::Conflicts(_) => "Conflict",
+            Self::Conversion { .. } => "InternalError",
+        }
+    }
+
+    /// The `details.causes` of the `Status`; empty unless these are conflicts.
+    pub fn causes(&self) -> Vec<Value> {
+        match self {
+            Self::Conflicts(conflicts) => conflicts
+                .iter()
+                .map(|c| json!({"reason": "FieldManagerConflict", "message": c.message(), "field": c.field}))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// One field that somebody else owns with another value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The owner as kube-apiserver prints it: `"kubectl" using apps/v1`.
+    pub manager: String,
+    /// The path, `.spec.replicas`.
+    pub field: String,
+}
+
+impl Conflict {
+    /// `conflict with "kubectl" using apps/v1`.
+    pub fn message(&self) -> String {
+        format!("conflict with {}", self.manager)
+    }
+}
+
+fn conflict_message(_conflicts: &[Conflict]) -> String {
+    String::from("Apply failed with conflicts")
+}

@@ -1,0 +1,198 @@
+//! Errors about one field, in kube-apiserver's words (`k8s.io/apimachinery/pkg/util/validation/field`).
+
+use serde_json::Value;
+
+/// Why a field was refused: the `reason` of a `StatusCause`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A value that must be unique is there twice.
+    Duplicate,
+    /// The field may not be set, or not changed, here.
+    Forbidden,
+    /// The value breaks a rule.
+    Invalid,
+    /// The object that the field names does not exist.
+    NotFound,
+    /// The value is none of an enumeration.
+    NotSupported,
+    /// The field is missing.
+    Required,
+    /// The text is longer than allowed.
+    TooLong,
+    /// There are more items than allowed.
+    TooMany,
+    /// The value has the wrong JSON type.
+    TypeInvalid,
+    /// The rule itself could not be evaluated.
+    Internal,
+}
+
+impl Reason {
+    /// As it stands in a `StatusCause`: `FieldValueInvalid` and so on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotFound => "FieldValueNotFound",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Required => "FieldValueRequired",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
+        }
+    }
+}
+
+/// One violation. `Display` gives `path: message`, as a `Status` message lists it; `message` alone is the
+/// message of its `StatusCause`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The field, `spec.list[0].name`; empty for the object itself (printed as `<nil>`).
+    pub path: String,
+    /// Kind of violation, value and detail: `Invalid value: "x": must be shorter`.
+    pub message: String,
+    /// The reason for machines.
+    pub reason: Reason,
+}
+
+impl std::fmt::Display for FieldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = if self.path.is_empty() {
+            "<nil>"
+        } else {
+            &self.path
+        };
+        write!(f, "{path}: {}", self.message)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+impl FieldError {
+    /// `Invalid value: <value>: <detail>`.
+    pub fn invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
+        Self::with_value(path, Reason::Invalid, value, detail.as_ref())
+    }
+
+    /// `Invalid value: <value>: <detail>` about a wrong JSON type.
+    pub fn type_invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
+        Self::with_value(path, Reason::TypeInvalid, value, detail.as_ref())
+    }
+
+    /// `Duplicate value: <value>`.
+    pub fn duplicate(path: impl Into<String>, value: &Value) -> Self {
+        Self::with_value(path, Reason::Duplicate, value, "")
+    }
+
+    /// `Not found: <value>`.
+    pub fn not_found(path: impl Into<String>, value: &Value) -> Self {
+        Self::with_value(path, Reason::NotFound, value, "")
+    }
+
+    /// `Required value: <detail>`; the detail may be empty.
+    pub fn required(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::plain(path, Reason::Required, detail.as_ref())
+    }
+
+    /// `Forbidden: <detail>`.
+    pub fn forbidden(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::plain(path, Reason::Forbidden, detail.as_ref())
+    }
+
+    /// `Internal error: <detail>`.
+    pub fn internal(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::plain(path, Reason::Internal, detail.as_ref())
+    }
+
+    /// `Unsupported value: <value>: supported values: "a", "b"`.
+    pub fn not_supported(path: impl Into<String>, value: &Value, supported: &[String]) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|v| go_quote(v)).collect();
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
+        Self::with_value(path, Reason::NotSupported, value, &detail)
+    }
+
+    /// `Too long: may not be more than <max> bytes`.
+    pub fn too_long(path: impl Into<String>, max: i64) -> Self {
+        let detail = if max >= 0 {
+            format!("may not be more than {max} bytes")
+        } else {
+            "value is too long".into()
+        };
+        Self::plain(path, Reason::TooLong, &detail)
+    }
+
+    /// `Too many: <actual>: must have at most <max> items`.
+    pub fn too_many(path: impl Into<String>, actual: i64, max: i64) -> Self {
+        let detail = match max {
+            1 => "must have at most 1 item".into(),
+            max if max >= 0 => format!("must have at most {max} items"),
+            _ => "has too many items".into(),
+        };
+        if actual >= 0 {
+            Self::with_value(path, Reason::TooMany, &Value::from(actual), &detail)
+        } else {
+            Self::plain(path, Reason::TooMany, &detail)
+        }
+    }
+
+    fn with_value(path: impl Into<String>, reason: Reason, value: &Value, detail: &str) -> Self {
+        let label = label(reason);
+        let value = printed(value);
+        let message = if detail.is_empty() {
+            format!("{label}: {value}")
+        } else {
+            format!("{label}: {value}: {detail}")
+        };
+        Self {
+            path: path.into(),
+            message,
+            reason,
+        }
+    }
+
+    fn plain(path: impl Into<String>, reason: Reason, detail: &str) -> Self {
+        let label = label(reason);
+        let message = if detail.is_empty() {
+            label.to_owned()
+        } else {
+            format!("{label}: {detail}")
+        };
+        Self {
+            path: path.into(),
+            message,
+            reason,
+        }
+    }
+}
+
+/// A string quoted as Go's `%q` does it.
+pub(crate) fn go_quote(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn label(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Duplicate => "Duplicate value",
+        Reason::Forbidden => "Forbidden",
+        Reason::Invalid | Reason::TypeInvalid => "Invalid value",
+        Reason::NotFound => "Not found",
+        Reason::NotSupported => "Unsupported value",
+        Reason::Required => "Required value",
+        Reason::TooLong => "Too long",
+        Reason::TooMany => "Too many",
+        Reason::Internal => "Internal error",
+    }
+}
+
+fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => go_quote(text),
+        other => other.to_string(),
+    }
+}
