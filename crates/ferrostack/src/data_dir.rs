@@ -1,0 +1,146 @@
+//! The data directory: everything that `up` keeps between runs.
+//!
+//! ```text
+//! lock             held by the running process
+//! version          format of this directory
+//! kubeconfig       admin access to the management API (0600)
+//! clouds.yaml      the simulated cloud (0600)
+//! endpoints.json   the ports chosen at the first start
+//! pki/             CA of the management API (0600)
+//! management.db    objects of the management API
+//! cloud.db         resources of the simulated cloud
+//! guests/          state of the simulated guests
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The format that this program writes.
+const VERSION: u32 = 1;
+
+/// Why the data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DataDirError {
+    #[error(
+        "the data directory {path} is in use by another ferrostack{holder}; stop it, or choose another with --data-dir"
+    )]
+    Locked { path: PathBuf, holder: String },
+    #[error(
+        "the data directory {path} was written by a newer ferrostack (format {found}, this one knows {VERSION}); use the newer program, or choose another with --data-dir"
+    )]
+    Newer { path: PathBuf, found: u32 },
+    #[error("the data directory {path} is damaged: {problem}")]
+    Damaged { path: PathBuf, problem: String },
+    #[error("cannot {action} {path}")]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// A data directory, locked for this process.
+#[derive(Debug)]
+pub(crate) struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Creates the directory if need be, and locks it until the value is dropped (or the process dies).
+    pub(crate) fn open(path: &Path) -> Result<Self, DataDirError> {
+        let io = |action| {
+            move |source| DataDirError::Io { action, path: path.to_owned(), source }
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(io("create the data directory"))?;
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path.join("lock"))
+            .map_err(io("write in the data directory"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = fs::read_to_string(path.join("lock")).unwrap_or_default();
+                let holder = match holder.trim() {
+                    "" => String::new(),
+                    pid => format!(" (process {pid})"),
+                };
+                return Err(DataDirError::Locked { path: path.to_owned(), holder });
+            }
+            Err(TryLockError::Error(source)) => return Err(io("lock the data directory")(source)),
+        }
+        check_version(path)?;
+        lock.set_len(0)
+            .and_then(|()| write!(lock, "{}", std::process::id()))
+            .map_err(io("write in the data directory"))?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The path of `name` in the directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The text of `name`; `None` when there is no such file.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<String>, DataDirError> {
+        let path = self.file(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(DataDirError::Io { action: "read", path, source }),
+        }
+    }
+
+    /// Writes `name` in one step, readable by its owner alone: a reader, or a process that is killed,
+    /// leaves the old text or the new one, never a part.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
+        let path = self.file(name);
+        write_private(&path, text)
+            .map_err(|source| DataDirError::Io { action: "write", path, source })
+    }
+}
+
+/// Writes a file of mode 0600 by renaming a complete one into place.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let draft = path.with_file_name(name);
+    let _ = fs::remove_file(&draft);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+fn check_version(path: &Path) -> Result<(), DataDirError> {
+    let file = path.join("version");
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(source) if source.kind() == io::ErrorKind::NotFound => {
+            return write_private(&file, &format!("{VERSION}\n")).map_err(|source| {
+                DataDirError::Io { action: "write", path: file.clone(), source }
+            });
+        }
+        Err(source) => return Err(DataDirError::Io { action: "read", path: file, source }),
+    };
+    match text.trim().parse::<u32>() {
+        Ok(found) if found > VERSION => Err(DataDirError::Newer { path: path.to_owned(), found }),
+        Ok(_) => Ok(()),
+        Err(_) => Err(DataDirError::Damaged {
+            path: path.to_owned(),
+            problem: format!("its file `version` holds {:?}, not a number", text.trim()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The template language of `clusterctl generate`: `${VARIABLE}` and its string functions.
+//!
+//! The rules are those of the parser that clusterctl uses (drone/envsubst), gathered in a table in
+//! docs/templates.md. What surprises most: a shell snippet in a template is parsed too, so run-time
+//! shell variables must be written `$${VAR}`, and unset and empty are the same.
+
+mod evaluate;
+mod parse;
+
+use std::collections::BTreeMap;
+
+use parse::Piece;
+
+/// Why a template could not be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TemplateError {
+    /// A `${` that is not a valid substitution.
+    #[error("line {line}: `{text}` is not a valid substitution: {problem}")]
+    Syntax { line: usize, text: String, problem: &'static str },
+    /// Required variables without a value.
+    #[error(
+        "value for variables [{}] is not set. Set them as environment variables or in the clusterctl configuration file",
+        .0.join(", ")
+    )]
+    Missing(Vec<String>),
+}
+
+/// A parsed template.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+impl Template {
+    /// Parses `text`.
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        Ok(Self { pieces: parse::parse(&parse::without_inner_blanks(text))? })
+    }
+
+    /// The variables of the template with their default texts. `None` means required: the first
+    /// place that names the variable decides, and names inside defaults do not count.
+    pub(crate) fn variables(&self) -> BTreeMap<&str, Option<String>> {
+        let mut found = BTreeMap::new();
+        for piece in &self.pieces {
+            if let Piece::Variable { name, function } = piece {
+                found.entry(name.as_str()).or_insert_with(|| {
+                    Some(function.argument_text()).filter(|text| !text.is_empty())
+                });
+            }
+        }
+        found
+    }
+
+    /// The text with every variable replaced by what `lookup` says of it.
+    pub(crate) fn render(
+        &self,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<String, TemplateError> {
+        let missing: Vec<String> = self
+            .variables()
+            .into_iter()
+            .filter(|(name, default)| default.is_none() && lookup(name).is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        if !missing.is_empty() {
+            return Err(TemplateError::Missing(missing));
+        }
+        Ok(evaluate::text_of(&self.pieces, lookup))
+    }
+}
+
+#[cfg(test)]
+mod tests;
