@@ -1,0 +1,9 @@
+//! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet and MachineDeployment.
+//!
+//! v1beta2 is the stored hub; v1beta1 is served beside it (reference: the Cluster API contract documents).
+
+pub mod crd;
+pub mod v1beta2;
+
+/// The API group.
+pub const GROUP: &str = "cluster.x-k8s.io";

@@ -1,0 +1,18 @@
+//! `cluster.x-k8s.io/v1beta2`, the stored version.
+
+mod cluster;
+mod machine;
+mod machinedeployment;
+mod machineset;
+mod reference;
+mod topology;
+
+pub use cluster::*;
+pub use machine::*;
+pub use machinedeployment::*;
+pub use machineset::*;
+pub use reference::*;
+pub use topology::*;
+
+/// The `apiVersion` of the objects in this module.
+pub const API_VERSION: &str = "cluster.x-k8s.io/v1beta2";

@@ -1,0 +1,433 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ConditionGate, ContractReference, Deprecated, TemplateMeta};
+
+/// What a machine should be.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "cluster.x-k8s.io",
+    version = "v1beta2",
+    kind = "Machine",
+    doc = "A host that runs, or will run, one Node of a cluster.",
+    namespaced,
+    status = "MachineStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    shortname = "ma",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/provider", "cluster-api"),
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    label("cluster.x-k8s.io/v1beta2", "v1beta2"),
+    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.clusterName"),
+    printcolumn(
+        name = "Node Name",
+        type_ = "string",
+        json_path = ".status.nodeRef.name"
+    ),
+    printcolumn(
+        name = "Provider ID",
+        type_ = "string",
+        priority = 10,
+        json_path = ".spec.providerID"
+    ),
+    printcolumn(
+        name = "Failure domain",
+        type_ = "string",
+        json_path = ".status.failureDomain"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Available",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Available\")].status"
+    ),
+    printcolumn(
+        name = "Up-to-date",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"UpToDate\")].status"
+    ),
+    printcolumn(
+        name = "Internal-IP",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.addresses[?(@.type==\"InternalIP\")].address"
+    ),
+    printcolumn(
+        name = "External-IP",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.addresses[?(@.type==\"ExternalIP\")].address"
+    ),
+    printcolumn(
+        name = "OS-Image",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.nodeInfo.osImage"
+    ),
+    printcolumn(
+        name = "Paused",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.conditions[?(@.type==\"Paused\")].status"
+    ),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(name = "Version", type_ = "string", json_path = ".spec.version")
+)]
+pub struct MachineSpec {
+    /// The Cluster that the machine belongs to.
+    #[schemars(length(min = 1, max = 63))]
+    pub cluster_name: String,
+    /// Where the machine's first-boot data comes from.
+    pub bootstrap: Bootstrap,
+    /// The infrastructure of the machine, such as an OpenStackMachine.
+    pub infrastructure_ref: ContractReference,
+    /// Version of Kubernetes on the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub version: Option<String>,
+    /// Identity of the machine at the cloud, the same text as in the Node's spec.
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub provider_id: Option<String>,
+    /// Where the machine should be placed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub failure_domain: Option<String>,
+    /// Seconds for which the machine must be ready before it counts as available.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+    /// Further conditions that `Ready` takes into account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
+    pub readiness_gates: Option<Vec<ConditionGate>>,
+    /// How the machine is taken down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletion>,
+    /// Taints of the machine's Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    pub taints: Option<Vec<MachineTaint>>,
+}
+
+/// Where a machine's first-boot data comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    /// The object whose controller makes the data, such as a KubeadmConfig.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_ref: Option<ContractReference>,
+    /// The Secret that holds the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 0, max = 253))]
+    pub data_secret_name: Option<String>,
+}
+
+/// How a machine is taken down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeletion {
+    /// Seconds that draining may take; 0 or unset is without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_drain_timeout_seconds: Option<i32>,
+    /// Seconds that detaching volumes may take; 0 or unset is without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_volume_detach_timeout_seconds: Option<i32>,
+    /// Seconds for which deleting the Node is tried; 0 is without end, unset is 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_deletion_timeout_seconds: Option<i32>,
+}
+
+/// A taint of a machine's Node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineTaint {
+    /// Key of the taint.
+    #[schemars(length(min = 1, max = 317))]
+    #[schemars(regex(
+        pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+    ))]
+    pub key: String,
+    /// Value of the taint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    #[schemars(regex(pattern = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"))]
+    pub value: Option<String>,
+    /// What happens to pods that do not tolerate the taint.
+    pub effect: TaintEffect,
+    /// Whether the taint is kept on the Node or only set once.
+    pub propagation: TaintPropagation,
+}
+
+/// What happens to pods that do not tolerate a taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TaintEffect {
+    /// They are not scheduled.
+    NoSchedule,
+    /// They are scheduled only if there is no better place.
+    PreferNoSchedule,
+    /// They are evicted.
+    NoExecute,
+}
+
+/// How long a machine's taint is kept on its Node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TaintPropagation {
+    /// As long as the machine has it.
+    Always,
+    /// Set once, when the Node appears.
+    OnInitialization,
+}
+
+/// What a MachineSet or MachineDeployment makes machines from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineTemplate {
+    /// Labels and annotations of the machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMeta>,
+    /// Spec of the machines; its references name templates.
+    pub spec: MachineSpec,
+}
+
+/// What a machine is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineStatus {
+    /// Observations, one a type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+    /// Steps of the first provisioning; none of them is ever taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<MachineInitialization>,
+    /// The machine's Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_ref: Option<NodeReference>,
+    /// What the Node says about its system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_info: Option<NodeInfo>,
+    /// When the status changed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// Where the machine was placed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub failure_domain: Option<String>,
+    /// Addresses of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub addresses: Option<Vec<MachineAddress>>,
+    /// How far the machine is, in one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<MachinePhase>,
+    /// When the first of the machine's certificates expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificates_expiry_date: Option<Time>,
+    /// Generation of the spec that this status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// How far the deletion is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletionStatus>,
+    /// Fields of former versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Deprecated>,
+}
+
+/// Steps of a machine's first provisioning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineInitialization {
+    /// Whether the infrastructure provider has finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infrastructure_provisioned: Option<bool>,
+    /// Whether the Secret with the first-boot data exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap_data_secret_created: Option<bool>,
+}
+
+/// A machine's Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeReference {
+    /// Name of the Node.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// What a Node says about its system, as in `status.nodeInfo` of the Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeInfo {
+    /// Processor architecture.
+    pub architecture: String,
+    /// Identity of this boot.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+    /// Container runtime and its version.
+    pub container_runtime_version: String,
+    /// Version of the kernel.
+    pub kernel_version: String,
+    /// Version of kube-proxy (no longer filled in by Kubernetes).
+    pub kube_proxy_version: String,
+    /// Version of kubelet.
+    pub kubelet_version: String,
+    /// Identity of the machine, as in `/etc/machine-id`.
+    #[serde(rename = "machineID")]
+    pub machine_id: String,
+    /// Operating system, such as `linux`.
+    pub operating_system: String,
+    /// Name of the operating system's image.
+    pub os_image: String,
+    /// Identity of the machine, as its firmware says.
+    #[serde(rename = "systemUUID")]
+    pub system_uuid: String,
+    /// Swap of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap: Option<NodeSwap>,
+}
+
+/// Swap of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSwap {
+    /// Size in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<i64>,
+}
+
+/// One address of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineAddress {
+    /// What the address is.
+    #[serde(rename = "type")]
+    pub type_: MachineAddressType,
+    /// The address itself.
+    #[schemars(length(min = 1, max = 256))]
+    pub address: String,
+}
+
+/// What an address of a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MachineAddressType {
+    /// The host's own name.
+    Hostname,
+    /// An address that can be reached from outside.
+    ExternalIP,
+    /// An address inside the cluster's network.
+    InternalIP,
+    /// A name that can be resolved from outside.
+    ExternalDNS,
+    /// A name inside the cluster's network.
+    InternalDNS,
+}
+
+/// How far a machine's deletion is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeletionStatus {
+    /// When draining began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_drain_start_time: Option<Time>,
+    /// When waiting for volumes to be detached began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_node_volume_detach_start_time: Option<Time>,
+    /// When waiting for the hooks before the drain began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_pre_drain_hook_start_time: Option<Time>,
+    /// When waiting for the hooks before the infrastructure's deletion began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_pre_terminate_hook_start_time: Option<Time>,
+}
+
+/// How far a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MachinePhase {
+    /// First-boot data is missing.
+    Pending,
+    /// Infrastructure is being made.
+    Provisioning,
+    /// Infrastructure is there, the Node is not.
+    Provisioned,
+    /// The Node is there.
+    Running,
+    /// The machine is changed in place.
+    Updating,
+    /// The machine is being deleted.
+    Deleting,
+    /// The infrastructure is gone.
+    Deleted,
+    /// A person must help.
+    Failed,
+    /// None of the above can be told.
+    Unknown,
+}
+
+impl Machine {
+    /// Whether this is a control plane machine.
+    pub fn is_control_plane(&self) -> bool {
+        let labels = self.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(crate::names::CONTROL_PLANE_LABEL))
+    }
+
+    /// Whether the machine is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Whether the infrastructure has been provisioned once.
+    pub fn infrastructure_provisioned(&self) -> bool {
+        self.initialization(|steps| steps.infrastructure_provisioned)
+    }
+
+    /// Whether the Secret with the first-boot data has existed once.
+    pub fn bootstrap_ready(&self) -> bool {
+        self.initialization(|steps| steps.bootstrap_data_secret_created)
+    }
+
+    /// The name of the machine's Node, once it is known.
+    pub fn node_name(&self) -> Option<&str> {
+        self.status
+            .as_ref()?
+            .node_ref
+            .as_ref()
+            .map(|node| node.name.as_str())
+    }
+
+    /// The conditions of the status.
+    pub fn conditions(&self) -> &[Condition] {
+        self.status
+            .as_ref()
+            .map_or(&[], |status| &status.conditions)
+    }
+
+    fn initialization(&self, step: impl Fn(&MachineInitialization) -> Option<bool>) -> bool {
+        let status = self.status.as_ref();
+        status
+            .and_then(|status| status.initialization.as_ref())
+            .and_then(step)
+            == Some(true)
+    }
+}

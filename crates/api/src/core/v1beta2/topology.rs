@@ -1,0 +1,322 @@
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    ConditionGate, DeletionOrder, MachineDeletion, MachineTaint, Rollout, RolloutAfter,
+    TemplateMeta,
+};
+
+/// A cluster as a ClusterClass sees it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Topology {
+    /// The ClusterClass.
+    pub class_ref: ClassReference,
+    /// Version of Kubernetes.
+    #[schemars(length(min = 1, max = 256))]
+    pub version: String,
+    /// The control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<ControlPlaneTopology>,
+    /// The worker machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<WorkersTopology>,
+    /// Values of the class's variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub variables: Option<Vec<Variable>>,
+}
+
+/// A reference to a ClusterClass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClassReference {
+    /// Name of the class.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Namespace of the class; the Cluster's when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+}
+
+/// The control plane as a ClusterClass sees it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneTopology {
+    /// Labels and annotations of the control plane and its machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMeta>,
+    /// Number of machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// When machines are replaced although nothing changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutAfter>,
+    /// Health checks of the machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheckTopology>,
+    /// How machines are taken down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletion>,
+    /// Further conditions that the machines' `Ready` takes into account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
+    pub readiness_gates: Option<Vec<ConditionGate>>,
+    /// Taints of the machines' Nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    pub taints: Option<Vec<MachineTaint>>,
+    /// Values of variables for the control plane alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<VariableOverrides>,
+}
+
+/// The worker machines as a ClusterClass sees them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkersTopology {
+    /// MachineDeployments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 2000))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub machine_deployments: Option<Vec<MachineDeploymentTopology>>,
+    /// MachinePools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 2000))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub machine_pools: Option<Vec<MachinePoolTopology>>,
+}
+
+/// One MachineDeployment of a topology.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeploymentTopology {
+    /// Labels and annotations of the deployment and its machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMeta>,
+    /// Class of the deployment.
+    #[schemars(length(min = 1, max = 256))]
+    pub class: String,
+    /// Name of the deployment within the topology.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+    /// Where the machines should be placed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub failure_domain: Option<String>,
+    /// Number of machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Health checks of the machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheckTopology>,
+    /// How machines are taken down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeploymentDeletionTopology>,
+    /// Seconds for which a machine must be ready before it counts as available.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+    /// Further conditions that the machines' `Ready` takes into account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
+    pub readiness_gates: Option<Vec<ConditionGate>>,
+    /// When and how changes reach the machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// Taints of the machines' Nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    pub taints: Option<Vec<MachineTaint>>,
+    /// Values of variables for this deployment alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<VariableOverrides>,
+}
+
+/// How the machines of a deployment are taken down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineDeploymentDeletionTopology {
+    /// Which machines go first when there are too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<DeletionOrder>,
+    /// Seconds that draining may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_drain_timeout_seconds: Option<i32>,
+    /// Seconds that detaching volumes may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_volume_detach_timeout_seconds: Option<i32>,
+    /// Seconds for which deleting the Node is tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_deletion_timeout_seconds: Option<i32>,
+}
+
+/// One MachinePool of a topology.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachinePoolTopology {
+    /// Labels and annotations of the pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMeta>,
+    /// Class of the pool.
+    #[schemars(length(min = 1, max = 256))]
+    pub class: String,
+    /// Name of the pool within the topology.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+    /// Where the machines may be placed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub failure_domains: Option<Vec<String>>,
+    /// How machines are taken down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletion>,
+    /// Seconds for which a machine must be ready before it counts as available.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+    /// Number of machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Taints of the machines' Nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    pub taints: Option<Vec<MachineTaint>>,
+    /// Values of variables for this pool alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<VariableOverrides>,
+}
+
+/// Health checks of machines in a topology.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthCheckTopology {
+    /// Whether there is a check; decided by the class when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// What makes a machine unhealthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<HealthChecks>,
+    /// What is done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<HealthRemediation>,
+}
+
+/// What makes a machine unhealthy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthChecks {
+    /// Seconds within which a Node must appear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_startup_timeout_seconds: Option<i32>,
+    /// Conditions of the Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub unhealthy_node_conditions: Option<Vec<UnhealthyCondition>>,
+    /// Conditions of the Machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub unhealthy_machine_conditions: Option<Vec<UnhealthyCondition>>,
+}
+
+/// A condition that makes a machine unhealthy when it lasts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnhealthyCondition {
+    /// Type of the condition.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 316))]
+    pub type_: String,
+    /// Status of the condition.
+    #[schemars(length(min = 1))]
+    pub status: String,
+    /// Seconds that it must have lasted.
+    #[schemars(range(min = 0))]
+    pub timeout_seconds: i32,
+}
+
+/// What is done about unhealthy machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthRemediation {
+    /// How many may be replaced at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<IntOrString>,
+    /// Under which circumstances machines are replaced at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_if: Option<RemediationTrigger>,
+    /// A template of an object that replaces the machine instead of its owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_ref: Option<VersionedReference>,
+}
+
+/// Under which circumstances machines are replaced at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemediationTrigger {
+    /// At most this many machines are unhealthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unhealthy_less_than_or_equal_to: Option<IntOrString>,
+    /// The number of unhealthy machines lies in this range, such as `[3-5]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32), regex(pattern = r"^\[[0-9]+-[0-9]+\]$"))]
+    pub unhealthy_in_range: Option<String>,
+}
+
+/// A reference to an object in the same namespace that names its version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionedReference {
+    /// Group and version.
+    #[schemars(length(min = 1, max = 317))]
+    pub api_version: String,
+    /// Kind.
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// Name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// Values of variables for one part of a topology.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VariableOverrides {
+    /// The values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub overrides: Option<Vec<Variable>>,
+}
+
+/// The value of one variable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Variable {
+    /// Name of the variable.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Its value, of the type that the class declares.
+    #[schemars(schema_with = "anything")]
+    pub value: Value,
+}
+
+fn anything(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
+}
