@@ -4,5 +4,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 /// Every CustomResourceDefinition of the suite, in the order in which `kubectl apply` should see them.
 pub fn all() -> Vec<CustomResourceDefinition> {
-    Vec::new()
+    let mut all = Vec::new();
+    all.extend(crate::core::crd::all());
+    all.extend(crate::bootstrap::crd::all());
+    all.extend(crate::controlplane::crd::all());
+    all.extend(crate::infra::crd::crds());
+    all
 }

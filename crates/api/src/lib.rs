@@ -14,9 +14,13 @@
 //! ```
 
 pub mod admission;
+pub mod bootstrap;
 pub mod conditions;
+pub mod controlplane;
 pub mod convert;
+pub mod core;
 pub mod crds;
+pub mod infra;
 pub mod names;
 
 pub use k8s_openapi;

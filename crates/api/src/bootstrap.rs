@@ -1,0 +1,16 @@
+//! `bootstrap.cluster.x-k8s.io`: what a machine runs on its first boot to become a Node.
+//!
+//! ```text
+//!   v1beta2      KubeadmConfig, KubeadmConfigTemplate (stored)
+//!   convert      v1beta1 <-> v1beta2, shared with the kubeadm control plane
+//!   admission    defaulting and validation beyond the schema
+//!   crd          the CustomResourceDefinitions
+//! ```
+
+pub mod admission;
+pub mod convert;
+pub mod crd;
+pub mod v1beta2;
+
+/// The API group.
+pub const GROUP: &str = "bootstrap.cluster.x-k8s.io";

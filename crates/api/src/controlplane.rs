@@ -1,0 +1,16 @@
+//! `controlplane.cluster.x-k8s.io`: control planes made with kubeadm.
+//!
+//! ```text
+//!   v1beta2      KubeadmControlPlane, KubeadmControlPlaneTemplate (stored)
+//!   convert      v1beta1 <-> v1beta2
+//!   admission    defaulting, validation, which fields may change
+//!   crd          the CustomResourceDefinitions
+//! ```
+
+pub mod admission;
+pub mod convert;
+pub mod crd;
+pub mod v1beta2;
+
+/// The API group.
+pub const GROUP: &str = "controlplane.cluster.x-k8s.io";

@@ -1,0 +1,365 @@
+//! KubeadmControlPlane and KubeadmControlPlaneTemplate, version v1beta2.
+//!
+//! Names and shapes are those of Cluster API 1.15.
+
+mod status;
+mod template;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::v1beta2::{KubeadmConfigSpec, TemplateMetadata};
+
+pub use status::*;
+pub use template::*;
+
+/// The control plane machines of a cluster, made and kept by kubeadm.
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "controlplane.cluster.x-k8s.io",
+    version = "v1beta2",
+    kind = "KubeadmControlPlane",
+    plural = "kubeadmcontrolplanes",
+    shortname = "kcp",
+    namespaced,
+    status = "KubeadmControlPlaneStatus",
+    category = "cluster-api",
+    derive = "PartialEq",
+    doc = "The control plane machines of a cluster, made and kept by kubeadm.",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    label("cluster.x-k8s.io/v1beta2", "v1beta2"),
+    scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.selector"
+    ),
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        description = "The cluster",
+        json_path = r".metadata.labels['cluster\.x-k8s\.io/cluster-name']"
+    ),
+    printcolumn(
+        name = "Initialized",
+        type_ = "boolean",
+        description = "Whether the first machine runs an API server",
+        json_path = ".status.initialization.controlPlaneInitialized"
+    ),
+    printcolumn(
+        name = "Available",
+        type_ = "string",
+        description = "Whether the control plane can be used",
+        json_path = r#".status.conditions[?(@.type=="Available")].status"#
+    ),
+    printcolumn(
+        name = "Desired",
+        type_ = "integer",
+        description = "How many machines there should be",
+        json_path = ".spec.replicas"
+    ),
+    printcolumn(
+        name = "Current",
+        type_ = "integer",
+        description = "How many machines there are",
+        json_path = ".status.replicas"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        description = "How many machines are ready",
+        json_path = ".status.readyReplicas"
+    ),
+    printcolumn(
+        name = "Available",
+        type_ = "integer",
+        description = "How many machines are available",
+        json_path = ".status.availableReplicas"
+    ),
+    printcolumn(
+        name = "Up-to-date",
+        type_ = "integer",
+        description = "How many machines are as the spec says",
+        json_path = ".status.upToDateReplicas"
+    ),
+    printcolumn(
+        name = "Paused",
+        type_ = "string",
+        description = "Whether reconciliation is paused",
+        json_path = r#".status.conditions[?(@.type=="Paused")].status"#,
+        priority = 10
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(
+        name = "Version",
+        type_ = "string",
+        description = "The Kubernetes version",
+        json_path = ".spec.version"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeadmControlPlaneSpec {
+    /// How many machines; 1 when unset, an odd number unless etcd is external.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// The Kubernetes version, as `v1.34.2`.
+    #[schemars(length(min = 1, max = 256))]
+    pub version: String,
+    /// What the machines are like.
+    pub machine_template: ControlPlaneMachineTemplate,
+    /// What the machines run on their first boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minProperties" = 1))]
+    pub kubeadm_config_spec: Option<KubeadmConfigSpec>,
+    /// How machines are replaced when the spec changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// How broken machines are replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<Remediation>,
+    /// How machines are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_naming: Option<MachineNaming>,
+}
+
+/// What the machines of a control plane are like.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneMachineTemplate {
+    /// Labels and annotations of the machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMetadata>,
+    /// The machines' spec.
+    pub spec: ControlPlaneMachineSpec,
+}
+
+/// The spec of control plane machines.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneMachineSpec {
+    /// The template of their infrastructure.
+    pub infrastructure_ref: TemplateRef,
+    /// Further conditions that a machine's `Ready` waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
+    )]
+    pub readiness_gates: Vec<ReadinessGate>,
+    /// How long a deletion waits for what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletion>,
+    /// Taints that Cluster API keeps on the Nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 64),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"])
+    )]
+    pub taints: Vec<MachineTaint>,
+}
+
+/// A template object in the same namespace; its version is that of its CRD's contract label.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateRef {
+    /// The API group.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    pub api_group: String,
+    /// The kind.
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$")
+    )]
+    pub kind: String,
+    /// The name.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    pub name: String,
+}
+
+/// A condition that a machine's `Ready` waits for.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadinessGate {
+    /// The condition's type.
+    #[schemars(
+        length(min = 1, max = 316),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+        )
+    )]
+    pub condition_type: String,
+    /// `Positive` (the default): true is good; `Negative`: false is good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polarity: Option<Polarity>,
+}
+
+/// Which status of a condition is good.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Polarity {
+    /// `True` is good.
+    Positive,
+    /// `False` is good.
+    Negative,
+}
+
+/// How long a machine's deletion waits for what, in seconds.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct MachineDeletion {
+    /// For the Node to be drained; unset or 0: as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_drain_timeout_seconds: Option<i32>,
+    /// For volumes to be detached; unset or 0: as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_volume_detach_timeout_seconds: Option<i32>,
+    /// For the Node object to be deleted; 0: as long as it takes, 10 when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub node_deletion_timeout_seconds: Option<i32>,
+}
+
+/// A taint that Cluster API keeps on Nodes.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineTaint {
+    /// The taint's key.
+    #[schemars(
+        length(min = 1, max = 317),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+        )
+    )]
+    pub key: String,
+    /// The taint's value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
+    )]
+    pub value: Option<String>,
+    /// What it does to Pods.
+    pub effect: TaintEffect,
+    /// Whether it is kept, or set once.
+    pub propagation: TaintPropagation,
+}
+
+/// What a taint does to Pods that do not tolerate it.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaintEffect {
+    /// No new ones.
+    NoSchedule,
+    /// New ones only if nothing else is left.
+    PreferNoSchedule,
+    /// Not even those that run.
+    NoExecute,
+}
+
+/// Whether a taint is kept, or set once.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaintPropagation {
+    /// It is put back whenever it is missing.
+    Always,
+    /// It is set when the Node appears.
+    OnInitialization,
+}
+
+/// How machines are replaced when the spec changes.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct Rollout {
+    /// What else makes a machine outdated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<RolloutBefore>,
+    /// Machines made before this moment are outdated once it has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Time>,
+    /// In which order machines are made and deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<RolloutStrategy>,
+}
+
+/// What else makes a machine outdated.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct RolloutBefore {
+    /// Its API server certificate expires within so many days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 7))]
+    pub certificates_expiry_days: Option<i32>,
+}
+
+/// In which order machines are made and deleted during a rollout.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct RolloutStrategy {
+    /// The strategy.
+    #[serde(rename = "type")]
+    pub type_: RolloutType,
+    /// Settings of `RollingUpdate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolling_update: Option<RollingUpdate>,
+}
+
+/// The strategies of a rollout.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RolloutType {
+    /// One machine after the other.
+    #[default]
+    RollingUpdate,
+}
+
+/// Settings of `RollingUpdate`.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct RollingUpdate {
+    /// How many machines more than `replicas` there may be: 0 or 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_surge: Option<IntOrString>,
+}
+
+/// How broken machines are replaced.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct Remediation {
+    /// How often in a row; unset: as often as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retry: Option<i32>,
+    /// The pause between tries, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub retry_period_seconds: Option<i32>,
+    /// After how many seconds without a failure the count starts again; 3600 when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_healthy_period_seconds: Option<i32>,
+}
+
+/// How machines are named.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(extend("minProperties" = 1))]
+pub struct MachineNaming {
+    /// A template with `{{ .cluster.name }}`, `{{ .kubeadmControlPlane.name }}` and `{{ .random }}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub template: Option<String>,
+}

@@ -1,0 +1,131 @@
+//! The status of a KubeadmControlPlane.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::v1beta2::OldCondition;
+
+/// What was made of a KubeadmControlPlane.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct KubeadmControlPlaneStatus {
+    /// What is the case; `Available` is what the Cluster shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
+    )]
+    pub conditions: Vec<Condition>,
+    /// What the Cluster controller waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<ControlPlaneInitialization>,
+    /// The label selector of the machines, for the scale subresource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub selector: Option<String>,
+    /// How many machines there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// How many of them are ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
+    /// How many of them are available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available_replicas: Option<i32>,
+    /// How many of them are as the spec says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to_date_replicas: Option<i32>,
+    /// The lowest Kubernetes version of the machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub version: Option<String>,
+    /// The Kubernetes versions of the machines, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 100),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["version"])
+    )]
+    pub versions: Vec<StatusVersion>,
+    /// The generation that this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub observed_generation: Option<i64>,
+    /// The last time a broken machine was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_remediation: Option<LastRemediation>,
+    /// What only the previous contract version has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<ControlPlaneDeprecated>,
+}
+
+/// First-time provisioning of a control plane.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct ControlPlaneInitialization {
+    /// The first machine runs an API server that accepts requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_initialized: Option<bool>,
+}
+
+/// How many machines have a Kubernetes version.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusVersion {
+    /// The version.
+    #[schemars(length(min = 1, max = 256))]
+    pub version: String,
+    /// How many machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub replicas: Option<i32>,
+}
+
+/// The last time a broken machine was replaced.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastRemediation {
+    /// The machine that was deleted.
+    #[schemars(length(min = 1, max = 253))]
+    pub machine: String,
+    /// When.
+    pub time: Time,
+    /// How often this was tried before, in a row.
+    #[schemars(range(min = 0))]
+    pub retry_count: i32,
+}
+
+/// Fields kept for readers of contract version v1beta1.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneDeprecated {
+    /// Status in the words of v1beta1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub v1beta1: Option<ControlPlaneV1Beta1Status>,
+}
+
+/// Status of a control plane in the words of v1beta1.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneV1Beta1Status {
+    /// Conditions with severities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<OldCondition>,
+    /// A word for a terminal failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// A sentence for a terminal failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10240))]
+    pub failure_message: Option<String>,
+    /// How many machines are as the spec says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_replicas: Option<i32>,
+    /// How many machines run a ready API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
+    /// How many machines do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable_replicas: Option<i32>,
+}

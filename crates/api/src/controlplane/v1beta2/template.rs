@@ -1,0 +1,112 @@
+//! KubeadmControlPlaneTemplate: what a ClusterClass makes control planes from.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{MachineDeletion, MachineNaming, MachineTaint, ReadinessGate, Remediation, Rollout};
+use crate::bootstrap::v1beta2::{KubeadmConfigSpec, TemplateMetadata};
+
+/// What a ClusterClass makes control planes from.
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "controlplane.cluster.x-k8s.io",
+    version = "v1beta2",
+    kind = "KubeadmControlPlaneTemplate",
+    plural = "kubeadmcontrolplanetemplates",
+    namespaced,
+    category = "cluster-api",
+    derive = "PartialEq",
+    doc = "What a ClusterClass makes control planes from.",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    label("cluster.x-k8s.io/v1beta2", "v1beta2"),
+    printcolumn(
+        name = "ClusterClass",
+        type_ = "string",
+        description = "The ClusterClass that owns this template",
+        json_path = r#".metadata.ownerReferences[?(@.kind=="ClusterClass")].name"#
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeadmControlPlaneTemplateSpec {
+    /// What each control plane gets.
+    pub template: KubeadmControlPlaneTemplateResource,
+}
+
+/// Metadata and spec of a control plane made from a template.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct KubeadmControlPlaneTemplateResource {
+    /// Labels and annotations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMetadata>,
+    /// The spec, without what the Cluster's topology says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<KubeadmControlPlaneTemplateResourceSpec>,
+}
+
+/// The spec of a control plane without replicas, version and infrastructure, which the topology has.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct KubeadmControlPlaneTemplateResourceSpec {
+    /// What the machines are like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_template: Option<TemplateMachineTemplate>,
+    /// What the machines run on their first boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minProperties" = 1))]
+    pub kubeadm_config_spec: Option<KubeadmConfigSpec>,
+    /// How machines are replaced when the spec changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// How broken machines are replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<Remediation>,
+    /// How machines are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_naming: Option<MachineNaming>,
+}
+
+/// What the machines of a templated control plane are like.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct TemplateMachineTemplate {
+    /// Labels and annotations of the machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMetadata>,
+    /// The machines' spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<TemplateMachineSpec>,
+}
+
+/// The spec of the machines of a templated control plane.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct TemplateMachineSpec {
+    /// Further conditions that a machine's `Ready` waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
+    )]
+    pub readiness_gates: Vec<ReadinessGate>,
+    /// How long a deletion waits for what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<MachineDeletion>,
+    /// Taints that Cluster API keeps on the Nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 64),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"])
+    )]
+    pub taints: Vec<MachineTaint>,
+}
