@@ -1,0 +1,12 @@
+//! `infrastructure.cluster.x-k8s.io`: clusters and machines in an OpenStack cloud.
+
+pub mod crd;
+mod schema;
+pub mod v1alpha1;
+pub mod v1beta2;
+
+/// The API group.
+pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The CustomResourceDefinitions of the group.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt;
+
+use super::{v1alpha1, v1beta2};
+use crate::names::PROVIDER_LABEL;
+
+/// The group's CustomResourceDefinitions, with every version in which they are served.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    vec![
+        finish(v1beta2::OpenStackCluster::crd()),
+        finish(v1beta2::OpenStackClusterTemplate::crd()),
+        finish(v1beta2::OpenStackMachine::crd()),
+        finish(v1beta2::OpenStackMachineTemplate::crd()),
+        finish(v1alpha1::OpenStackClusterIdentity::crd()),
+    ]
+}
+
+/// Adds the labels by which Cluster API finds the contract versions, and takes `nullable` out: an
+/// API server then drops an explicit null, as it does with the Go types' schemas.
+fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let labels = crd.metadata.labels.get_or_insert_with(BTreeMap::new);
+    labels.insert(
+        PROVIDER_LABEL.to_owned(),
+        "infrastructure-openstack".to_owned(),
+    );
+    for contract in ["v1beta1", "v1beta2"] {
+        labels.insert(format!("cluster.x-k8s.io/{contract}"), contract.to_owned());
+    }
+    for version in &mut crd.spec.versions {
+        if let Some(schema) = version
+            .schema
+            .as_mut()
+            .and_then(|s| s.open_api_v3_schema.as_mut())
+        {
+            drop_nullable(schema);
+        }
+    }
+    crd
+}
+
+fn drop_nullable(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    for property in schema.properties.iter_mut().flat_map(BTreeMap::values_mut) {
+        drop_nullable(property);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        drop_nullable(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        drop_nullable(values);
+    }
+}

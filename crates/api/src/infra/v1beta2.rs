@@ -1,0 +1,35 @@
+//! v1beta2: the stored version, to and from which the others convert.
+
+mod cluster;
+mod machine;
+mod params;
+mod port;
+mod template;
+
+pub use cluster::{
+    AllocationPool, ApiServer, Bastion, BastionStatus, ControlPlaneEndpoint, Direction, EtherType,
+    ExternalRouterIp, FailureDomain, LoadBalancer, LoadBalancerMonitor, LoadBalancerStatus,
+    ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups, NetworkStatus,
+    NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus,
+    RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet, SubnetSpec,
+};
+pub use machine::{
+    AdditionalBlockDevice, BlockDeviceStorage, BlockDeviceVolume, FloatingIpPoolRef, HintType,
+    Initialization, MachineAddress, MachineResources, OpenStackMachine, OpenStackMachineSpec,
+    OpenStackMachineStatus, PortStatus, ResolvedMachine, RootVolume, SchedulerHint,
+    SchedulerHintValue, ServerMetadata, StorageType, VolumeAvailabilityZone, VolumeZoneSource,
+};
+pub use params::{
+    FlavorFilter, FlavorParam, IdentityRef, IdentityType, ImageFilter, ImageParam, ImageRef,
+    NetworkFilter, NetworkParam, Param, RouterParam, SecurityGroupParam, ServerGroupFilter,
+    ServerGroupParam, SubnetFilter, SubnetParam,
+};
+pub use port::{
+    AddressPair, BindingProfile, FixedIp, PortOpts, ResolvedFixedIp, ResolvedPortFields,
+    ResolvedPortSpec, ValueSpec,
+};
+pub use template::{
+    NodeInfo, ObjectMeta, OpenStackClusterTemplate, OpenStackClusterTemplateResource,
+    OpenStackClusterTemplateSpec, OpenStackMachineTemplate, OpenStackMachineTemplateResource,
+    OpenStackMachineTemplateSpec, OpenStackMachineTemplateStatus,
+};

@@ -1,0 +1,634 @@
+//! OpenStackCluster: network, security groups and API endpoint of one Cluster.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Initialization, MachineResources, OpenStackMachineSpec, ResolvedMachine};
+use super::params::{IdentityRef, NetworkParam, RouterParam, SubnetParam};
+use crate::infra::schema;
+
+/// Network, security groups and API endpoint of one Cluster.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "infrastructure.cluster.x-k8s.io",
+    version = "v1beta2",
+    kind = "OpenStackCluster",
+    plural = "openstackclusters",
+    shortname = "osc",
+    category = "cluster-api",
+    status = "OpenStackClusterStatus",
+    derive = "PartialEq",
+    namespaced,
+    doc = "Network, security groups and API endpoint of one Cluster.",
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = r".metadata.labels.cluster\.x-k8s\.io/cluster-name",
+        description = "Cluster to which this OpenStackCluster belongs"
+    ),
+    printcolumn(
+        name = "Network",
+        type_ = "string",
+        json_path = ".status.network.id",
+        description = "Network the cluster is using"
+    ),
+    printcolumn(
+        name = "Endpoint",
+        type_ = "string",
+        json_path = ".spec.controlPlaneEndpoint.host",
+        description = "API Endpoint",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Bastion IP",
+        type_ = "string",
+        json_path = ".status.bastion.floatingIP",
+        description = "Bastion address for breakglass access"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp",
+        description = "Time duration since creation of OpenStackCluster"
+    )
+)]
+#[schemars(extend("x-kubernetes-validations" = [
+    {
+        "rule": "has(self.enableExternalNetwork) && !self.enableExternalNetwork ? !has(self.bastion) || !has(self.bastion.floatingIP) : true",
+        "message": "bastion floating IP cannot be set when enableExternalNetwork is false",
+    },
+    {
+        "rule": "has(self.enableExternalNetwork) && !self.enableExternalNetwork ? has(self.apiServer) && has(self.apiServer.enableFloatingIP) && !self.apiServer.enableFloatingIP : true",
+        "message": "apiServer.enableFloatingIP cannot be true when enableExternalNetwork is false",
+    },
+]))]
+#[serde(rename_all = "camelCase")]
+pub struct OpenStackClusterSpec {
+    /// The subnet to make, in a network and behind a router made for the cluster. At most one.
+    #[schemars(length(max = 1), extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub managed_subnets: Vec<SubnetSpec>,
+    /// The network made for the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed_network: Option<ManagedNetwork>,
+    /// The router made for the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed_router: Option<ManagedRouter>,
+    /// An existing network to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkParam>,
+    /// Existing subnets to use; all of the network when empty.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subnets: Vec<SubnetParam>,
+    /// The subnet for addresses of the API and of nodes; the first when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_subnet: Option<SubnetParam>,
+    /// An existing router to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterParam>,
+    /// The network that floating IPs come from; the only external one when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_network: Option<NetworkParam>,
+    /// Whether the cluster is reached from outside at all; yes when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_external_network: Option<bool>,
+    /// How the API server is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_server: Option<ApiServer>,
+    /// Security groups for the nodes; none are made when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed_security_groups: Option<ManagedSecurityGroups>,
+    /// Tags of everything that is made for the cluster.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Where the API server is reached. Set by the controller unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_endpoint: Option<ControlPlaneEndpoint>,
+    /// The availability zones for control plane machines; all when empty.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control_plane_availability_zones: Vec<String>,
+    /// Whether control plane machines get no availability zone at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_omit_availability_zone: Option<bool>,
+    /// A server to log in through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bastion: Option<Bastion>,
+    /// The credentials.
+    pub identity_ref: IdentityRef,
+}
+
+/// A subnet to make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubnetSpec {
+    /// The CIDR.
+    #[schemars(length(min = 1))]
+    pub cidr: String,
+    /// Name servers that guests are told of.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dns_nameservers: Vec<String>,
+    /// The ranges that addresses are handed out from; the whole subnet when empty.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocation_pools: Vec<AllocationPool>,
+}
+
+/// A range of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocationPool {
+    /// The first address.
+    #[schemars(length(min = 1))]
+    pub start: String,
+    /// The last address.
+    #[schemars(length(min = 1))]
+    pub end: String,
+}
+
+/// The network made for a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "self == null || has(self.mtu) || has(self.enablePortSecurity)",
+    "message": "managedNetwork must not be empty if set",
+}]))]
+#[serde(rename_all = "camelCase")]
+pub struct ManagedNetwork {
+    /// The MTU; the cloud's default when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<i32>,
+    /// Whether ports have port security; the cloud's default when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_port_security: Option<bool>,
+}
+
+/// The router made for a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "has(self.externalIPs)",
+    "message": "managedRouter must not be empty if set",
+}]))]
+pub struct ManagedRouter {
+    /// The router's addresses on the external network.
+    #[serde(rename = "externalIPs")]
+    #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external_ips: Vec<ExternalRouterIp>,
+}
+
+/// An address of the router on the external network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExternalRouterIp {
+    /// The address; any of the subnet when absent.
+    #[serde(rename = "fixedIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_ip: Option<String>,
+    /// The subnet of the external network.
+    pub subnet: SubnetParam,
+}
+
+/// How the API server is reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiServer {
+    /// The port; 6443 when absent.
+    #[schemars(range(min = 0, max = 65535), extend("format" = null))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i32>,
+    /// The address inside the cluster's network.
+    #[serde(rename = "fixedIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_ip: Option<String>,
+    /// The floating IP; a new one when absent.
+    #[serde(rename = "floatingIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floating_ip: Option<String>,
+    /// Whether there is a floating IP; yes when absent.
+    #[serde(rename = "enableFloatingIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_floating_ip: Option<bool>,
+    /// A load balancer made for the API server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed_load_balancer: Option<LoadBalancer>,
+}
+
+/// The load balancer of the API server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadBalancer {
+    /// Whether it is made.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Ports besides that of the API server.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub additional_ports: Vec<i32>,
+    /// Who may connect; everybody when empty.
+    #[serde(rename = "allowedCIDRs")]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_cidrs: Vec<String>,
+    /// The Octavia provider; the cloud's default when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The network of its address; the cluster's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkParam>,
+    /// The subnets of its address; only the first is used.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subnets: Vec<SubnetParam>,
+    /// The availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability_zone: Option<String>,
+    /// The name of the Octavia flavor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flavor: Option<String>,
+    /// How members are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<LoadBalancerMonitor>,
+}
+
+impl Default for LoadBalancer {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            additional_ports: Vec::new(),
+            allowed_cidrs: Vec::new(),
+            provider: None,
+            network: None,
+            subnets: Vec::new(),
+            availability_zone: None,
+            flavor: None,
+            monitor: None,
+        }
+    }
+}
+
+/// How the members of the API server's load balancer are checked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadBalancerMonitor {
+    /// Seconds between checks; 10 when absent.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<i32>,
+    /// Seconds until a check has failed; 5 when absent.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i32>,
+    /// Checks until a member is up; 5 when absent.
+    #[schemars(range(min = 0, max = 10))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<i32>,
+    /// Checks until a member is down; 3 when absent.
+    #[schemars(range(min = 1, max = 10))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries_down: Option<i32>,
+}
+
+/// Where the API server is reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+pub struct ControlPlaneEndpoint {
+    /// A name or an address.
+    #[schemars(length(min = 1, max = 512))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The port.
+    #[schemars(range(min = 1, max = 65535))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i32>,
+}
+
+/// The security groups made for the nodes of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ManagedSecurityGroups {
+    /// Rules for all nodes.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster_nodes_security_group_rules: Vec<SecurityGroupRule>,
+    /// Rules for control plane nodes.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control_plane_nodes_security_group_rules: Vec<SecurityGroupRule>,
+    /// Rules for workers.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worker_nodes_security_group_rules: Vec<SecurityGroupRule>,
+    /// Whether nodes may reach each other on every port.
+    #[serde(default)]
+    pub allow_all_in_cluster_traffic: bool,
+}
+
+/// A rule of a security group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecurityGroupRule {
+    /// Tells the rules apart.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The rule's description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Into or out of the nodes.
+    pub direction: Direction,
+    /// The family of addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ether_type: Option<EtherType>,
+    /// The first port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_range_min: Option<i32>,
+    /// The last port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_range_max: Option<i32>,
+    /// The protocol, by name or number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The other side: members of this group.
+    #[serde(rename = "remoteGroupID")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_group_id: Option<String>,
+    /// The other side: addresses of this CIDR.
+    #[serde(rename = "remoteIPPrefix")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_ip_prefix: Option<String>,
+    /// The other side: members of these groups, one rule for each.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_managed_groups: Vec<ManagedGroup>,
+}
+
+/// The direction of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Into the node.
+    Ingress,
+    /// Out of the node.
+    Egress,
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum EtherType {
+    /// IPv4.
+    IPv4,
+    /// IPv6.
+    IPv6,
+}
+
+/// A security group made for a cluster.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ManagedGroup {
+    /// That of the bastion.
+    Bastion,
+    /// That of the control plane nodes.
+    ControlPlane,
+    /// That of the workers.
+    Worker,
+}
+
+/// A server to log in through.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!self.enabled || has(self.spec)",
+    "message": "spec is required if bastion is enabled",
+}]))]
+#[serde(rename_all = "camelCase")]
+pub struct Bastion {
+    /// Whether it is made.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// The server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<OpenStackMachineSpec>,
+    /// Its availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability_zone: Option<String>,
+    /// Its floating IP; a new one when absent.
+    #[serde(rename = "floatingIP")]
+    #[schemars(extend("format" = "ipv4"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floating_ip: Option<String>,
+}
+
+/// What is known about a cluster's part of the cloud.
+///
+/// Unlike upstream, everything inside is optional that is not known at once: upstream requires the
+/// load balancer's `ip` even where there is no floating IP, and cannot store such a status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenStackClusterStatus {
+    /// What holds and what is waited for.
+    #[schemars(schema_with = "schema::conditions")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// The first provisioning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
+    /// The cluster's network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkStatusWithSubnets>,
+    /// The network that floating IPs come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_network: Option<NetworkStatus>,
+    /// The cluster's router.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterStatus>,
+    /// The load balancer of the API server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_server_managed_load_balancer: Option<LoadBalancerStatus>,
+    /// Availability zones, sorted by name.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_domains: Vec<FailureDomain>,
+    /// The security group of control plane nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane_security_group: Option<SecurityGroupStatus>,
+    /// The security group of workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_security_group: Option<SecurityGroupStatus>,
+    /// The security group of the bastion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bastion_security_group: Option<SecurityGroupStatus>,
+    /// The bastion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bastion: Option<BastionStatus>,
+}
+
+/// A network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkStatus {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Its tags.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A network with its subnets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkStatusWithSubnets {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Its tags.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The subnets in use.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subnets: Vec<Subnet>,
+}
+
+/// A subnet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Subnet {
+    /// Its name; may be empty in the cloud, and is left out then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Its CIDR.
+    #[schemars(length(min = 1))]
+    pub cidr: String,
+    /// Its tags.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A router.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RouterStatus {
+    /// Its name; may be empty in the cloud, and is left out then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Its tags.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Its addresses on the external network.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ips: Vec<String>,
+}
+
+/// The load balancer of the API server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadBalancerStatus {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    /// Its floating IP, if it has one.
+    #[schemars(length(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip: Option<String>,
+    /// Its address inside the network.
+    #[serde(rename = "internalIP")]
+    #[schemars(length(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internal_ip: Option<String>,
+    /// Who may connect.
+    #[serde(rename = "allowedCIDRs")]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_cidrs: Vec<String>,
+    /// Its tags.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The network of its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_balancer_network: Option<NetworkStatusWithSubnets>,
+}
+
+/// An availability zone that machines can be spread over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureDomain {
+    /// Its name.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Whether control plane machines may run there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<bool>,
+    /// Anything else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A security group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecurityGroupStatus {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Its id.
+    #[schemars(length(min = 1))]
+    pub id: String,
+}
+
+/// The bastion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BastionStatus {
+    /// The server's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The server's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The key pair that may log in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_key_name: Option<String>,
+    /// Nova's word for the server's state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Its address inside the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip: Option<String>,
+    /// Its floating IP.
+    #[serde(rename = "floatingIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floating_ip: Option<String>,
+    /// No longer written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<ResolvedMachine>,
+    /// No longer written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<MachineResources>,
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,287 @@
+//! References to resources of the cloud: by id, by filter, and to the credentials for it.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::infra::schema;
+
+/// Where the credentials for a cloud are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "(!has(self.region) && !has(oldSelf.region)) || self.region == oldSelf.region",
+    "message": "region is immutable",
+}]))]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityRef {
+    /// Whether `name` is a Secret in the same namespace or an OpenStackClusterIdentity.
+    #[serde(rename = "type", default)]
+    pub type_: IdentityType,
+    /// The name of the Secret or OpenStackClusterIdentity.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The entry of clouds.yaml to use.
+    #[schemars(length(min = 1))]
+    pub cloud_name: String,
+    /// Overrides the region of the clouds.yaml entry. Immutable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+}
+
+/// What an [`IdentityRef`] names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum IdentityType {
+    /// A Secret in the namespace of the referring object, with the keys `clouds.yaml` and, if need be, `cacert`.
+    #[default]
+    Secret,
+    /// A cluster-scoped OpenStackClusterIdentity, which names a Secret and who may use it.
+    ClusterIdentity,
+}
+
+/// A resource of the cloud, by its id or by a filter that exactly one resource must match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Param<F> {
+    /// The resource's id.
+    Id(String),
+    /// A filter that selects the resource.
+    Filter(F),
+}
+
+impl<F> Param<F> {
+    /// The id, if this is one.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Param::Id(id) => Some(id),
+            Param::Filter(_) => None,
+        }
+    }
+
+    /// The filter, if this is one.
+    pub fn filter(&self) -> Option<&F> {
+        match self {
+            Param::Id(_) => None,
+            Param::Filter(filter) => Some(filter),
+        }
+    }
+}
+
+impl<F: JsonSchema> JsonSchema for Param<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("ParamBy{}", F::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = schema::uuid("The id of the resource.");
+        schema::one_of(
+            json!({"id": id, "filter": F::json_schema(generator)}),
+            "A resource of the cloud: either its id or a filter that exactly one resource matches.",
+        )
+    }
+}
+
+/// A network.
+pub type NetworkParam = Param<NetworkFilter>;
+/// A router.
+pub type RouterParam = Param<NetworkFilter>;
+/// A security group.
+pub type SecurityGroupParam = Param<NetworkFilter>;
+/// A subnet.
+pub type SubnetParam = Param<SubnetFilter>;
+/// A server group.
+pub type ServerGroupParam = Param<ServerGroupFilter>;
+
+/// Selects networks, routers or security groups; every given member must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkFilter {
+    /// The exact name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The exact description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The owning project.
+    #[serde(rename = "projectID")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// All of these tags are set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// At least one of these tags is set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags_any: Vec<String>,
+    /// Not all of these tags are set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags: Vec<String>,
+    /// None of these tags is set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags_any: Vec<String>,
+}
+
+/// Selects subnets; every given member must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+#[serde(rename_all = "camelCase")]
+pub struct SubnetFilter {
+    /// The exact name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The exact description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The owning project.
+    #[serde(rename = "projectID")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// 4 or 6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_version: Option<i32>,
+    /// The gateway's address.
+    #[serde(rename = "gatewayIP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_ip: Option<String>,
+    /// The CIDR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cidr: Option<String>,
+    /// How guests get their IPv6 addresses.
+    #[serde(rename = "ipv6AddressMode")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_address_mode: Option<String>,
+    /// Who sends IPv6 router advertisements.
+    #[serde(rename = "ipv6RAMode")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_ra_mode: Option<String>,
+    /// All of these tags are set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// At least one of these tags is set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags_any: Vec<String>,
+    /// Not all of these tags are set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags: Vec<String>,
+    /// None of these tags is set.
+    #[schemars(schema_with = "schema::tag_filter")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags_any: Vec<String>,
+}
+
+/// Selects server groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerGroupFilter {
+    /// The exact name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// An image: its id, a filter that exactly one image matches, or an ORC `Image` in the same namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ImageParam {
+    /// The image's id.
+    Id(String),
+    /// A filter that selects the image.
+    Filter(ImageFilter),
+    /// An Image of the OpenStack Resource Controller.
+    ImageRef(ImageRef),
+}
+
+impl JsonSchema for ImageParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ImageParam".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::one_of(
+            json!({
+                "id": schema::uuid("The id of the image."),
+                "filter": ImageFilter::json_schema(generator),
+                "imageRef": ImageRef::json_schema(generator),
+            }),
+            "An image: its id, a filter that exactly one image matches, or an ORC Image.",
+        )
+    }
+}
+
+/// Selects images; every given member must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+#[serde(rename_all = "camelCase")]
+pub struct ImageFilter {
+    /// The exact name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// All of these tags are set.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// An Image of the OpenStack Resource Controller in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ImageRef {
+    /// The Image's name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+}
+
+/// A flavor: its id, which is any text, or a filter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FlavorParam {
+    /// The flavor's id.
+    Id(String),
+    /// A filter that selects the flavor.
+    Filter(FlavorFilter),
+}
+
+impl JsonSchema for FlavorParam {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "FlavorParam".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::one_of(
+            json!({
+                "id": {"type": "string", "description": "The id of the flavor."},
+                "filter": FlavorFilter::json_schema(generator),
+            }),
+            "A flavor: either its id or a filter.",
+        )
+    }
+}
+
+/// Selects flavors.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1))]
+#[serde(rename_all = "camelCase")]
+pub struct FlavorFilter {
+    /// The exact name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
