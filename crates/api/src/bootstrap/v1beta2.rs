@@ -6,12 +6,12 @@
 mod kubeadm;
 mod node;
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::core::v1beta2::{Deprecated, TemplateMeta};
 
 pub use kubeadm::*;
 pub use node::*;
@@ -148,7 +148,7 @@ pub struct KubeadmConfigStatus {
     pub observed_generation: Option<i64>,
     /// What only the previous contract version has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deprecated: Option<KubeadmConfigDeprecated>,
+    pub deprecated: Option<Deprecated>,
 }
 
 /// First-time provisioning of a KubeadmConfig.
@@ -159,59 +159,6 @@ pub struct KubeadmConfigInitialization {
     /// The Secret with the bootstrap data exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_secret_created: Option<bool>,
-}
-
-/// Fields kept for readers of contract version v1beta1.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KubeadmConfigDeprecated {
-    /// Status in the words of v1beta1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub v1beta1: Option<KubeadmConfigV1Beta1Status>,
-}
-
-/// Status of a KubeadmConfig in the words of v1beta1.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KubeadmConfigV1Beta1Status {
-    /// Conditions with severities.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<OldCondition>,
-    /// A word for a terminal failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
-    pub failure_reason: Option<String>,
-    /// A sentence for a terminal failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 10240))]
-    pub failure_message: Option<String>,
-}
-
-/// A condition of contract version v1beta1.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OldCondition {
-    /// The condition's type.
-    #[serde(rename = "type")]
-    #[schemars(length(min = 1, max = 256))]
-    pub type_: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
-    /// How bad a false condition is: `Error`, `Warning`, `Info` or empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32))]
-    pub severity: Option<String>,
-    /// A word for machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
-    pub reason: Option<String>,
-    /// A sentence for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 10240))]
-    pub message: Option<String>,
-    /// When the status changed last.
-    #[schemars(extend("format" = "date-time"))]
-    pub last_transition_time: String,
 }
 
 /// From what the KubeadmConfigs of a MachineDeployment are cloned.
@@ -258,22 +205,9 @@ pub struct KubeadmConfigTemplateSpec {
 pub struct KubeadmConfigTemplateResource {
     /// Labels and annotations of the clones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<TemplateMetadata>,
+    pub metadata: Option<TemplateMeta>,
     /// The clones' spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub spec: Option<KubeadmConfigSpec>,
-}
-
-/// Labels and annotations that a template hands on.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("minProperties" = 1))]
-pub struct TemplateMetadata {
-    /// Labels.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
 }

@@ -11,7 +11,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::v1beta2::{KubeadmConfigSpec, TemplateMetadata};
+use crate::bootstrap::v1beta2::KubeadmConfigSpec;
+use crate::core::v1beta2::{
+    ConditionGate, ContractReference, MachineDeletion, MachineTaint, TemplateMeta,
+};
 
 pub use status::*;
 pub use template::*;
@@ -134,7 +137,7 @@ pub struct KubeadmControlPlaneSpec {
 pub struct ControlPlaneMachineTemplate {
     /// Labels and annotations of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<TemplateMetadata>,
+    pub metadata: Option<TemplateMeta>,
     /// The machines' spec.
     pub spec: ControlPlaneMachineSpec,
 }
@@ -144,14 +147,14 @@ pub struct ControlPlaneMachineTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneMachineSpec {
     /// The template of their infrastructure.
-    pub infrastructure_ref: TemplateRef,
+    pub infrastructure_ref: ContractReference,
     /// Further conditions that a machine's `Ready` waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 32),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
     )]
-    pub readiness_gates: Vec<ReadinessGate>,
+    pub readiness_gates: Vec<ConditionGate>,
     /// How long a deletion waits for what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
@@ -162,120 +165,6 @@ pub struct ControlPlaneMachineSpec {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key", "effect"])
     )]
     pub taints: Vec<MachineTaint>,
-}
-
-/// A template object in the same namespace; its version is that of its CRD's contract label.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TemplateRef {
-    /// The API group.
-    #[schemars(
-        length(min = 1, max = 253),
-        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-    )]
-    pub api_group: String,
-    /// The kind.
-    #[schemars(
-        length(min = 1, max = 63),
-        regex(pattern = r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$")
-    )]
-    pub kind: String,
-    /// The name.
-    #[schemars(
-        length(min = 1, max = 253),
-        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-    )]
-    pub name: String,
-}
-
-/// A condition that a machine's `Ready` waits for.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReadinessGate {
-    /// The condition's type.
-    #[schemars(
-        length(min = 1, max = 316),
-        regex(
-            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-        )
-    )]
-    pub condition_type: String,
-    /// `Positive` (the default): true is good; `Negative`: false is good.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub polarity: Option<Polarity>,
-}
-
-/// Which status of a condition is good.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Polarity {
-    /// `True` is good.
-    Positive,
-    /// `False` is good.
-    Negative,
-}
-
-/// How long a machine's deletion waits for what, in seconds.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("minProperties" = 1))]
-pub struct MachineDeletion {
-    /// For the Node to be drained; unset or 0: as long as it takes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub node_drain_timeout_seconds: Option<i32>,
-    /// For volumes to be detached; unset or 0: as long as it takes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub node_volume_detach_timeout_seconds: Option<i32>,
-    /// For the Node object to be deleted; 0: as long as it takes, 10 when unset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub node_deletion_timeout_seconds: Option<i32>,
-}
-
-/// A taint that Cluster API keeps on Nodes.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MachineTaint {
-    /// The taint's key.
-    #[schemars(
-        length(min = 1, max = 317),
-        regex(
-            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
-        )
-    )]
-    pub key: String,
-    /// The taint's value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(min = 1, max = 63),
-        regex(pattern = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
-    )]
-    pub value: Option<String>,
-    /// What it does to Pods.
-    pub effect: TaintEffect,
-    /// Whether it is kept, or set once.
-    pub propagation: TaintPropagation,
-}
-
-/// What a taint does to Pods that do not tolerate it.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TaintEffect {
-    /// No new ones.
-    NoSchedule,
-    /// New ones only if nothing else is left.
-    PreferNoSchedule,
-    /// Not even those that run.
-    NoExecute,
-}
-
-/// Whether a taint is kept, or set once.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TaintPropagation {
-    /// It is put back whenever it is missing.
-    Always,
-    /// It is set when the Node appears.
-    OnInitialization,
 }
 
 /// How machines are replaced when the spec changes.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::v1beta2::OldCondition;
+use crate::core::v1beta2::{Deprecated, VersionCount};
 
 /// What was made of a KubeadmControlPlane.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct KubeadmControlPlaneStatus {
         length(min = 1, max = 100),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["version"])
     )]
-    pub versions: Vec<StatusVersion>,
+    pub versions: Vec<VersionCount>,
     /// The generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -57,7 +57,7 @@ pub struct KubeadmControlPlaneStatus {
     pub last_remediation: Option<LastRemediation>,
     /// What only the previous contract version has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deprecated: Option<ControlPlaneDeprecated>,
+    pub deprecated: Option<Deprecated>,
 }
 
 /// First-time provisioning of a control plane.
@@ -68,18 +68,6 @@ pub struct ControlPlaneInitialization {
     /// The first machine runs an API server that accepts requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_initialized: Option<bool>,
-}
-
-/// How many machines have a Kubernetes version.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatusVersion {
-    /// The version.
-    #[schemars(length(min = 1, max = 256))]
-    pub version: String,
-    /// How many machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub replicas: Option<i32>,
 }
 
 /// The last time a broken machine was replaced.
@@ -94,38 +82,4 @@ pub struct LastRemediation {
     /// How often this was tried before, in a row.
     #[schemars(range(min = 0))]
     pub retry_count: i32,
-}
-
-/// Fields kept for readers of contract version v1beta1.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ControlPlaneDeprecated {
-    /// Status in the words of v1beta1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub v1beta1: Option<ControlPlaneV1Beta1Status>,
-}
-
-/// Status of a control plane in the words of v1beta1.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ControlPlaneV1Beta1Status {
-    /// Conditions with severities.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<OldCondition>,
-    /// A word for a terminal failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_reason: Option<String>,
-    /// A sentence for a terminal failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 10240))]
-    pub failure_message: Option<String>,
-    /// How many machines are as the spec says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_replicas: Option<i32>,
-    /// How many machines run a ready API server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready_replicas: Option<i32>,
-    /// How many machines do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unavailable_replicas: Option<i32>,
 }

@@ -4,8 +4,9 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MachineDeletion, MachineNaming, MachineTaint, ReadinessGate, Remediation, Rollout};
-use crate::bootstrap::v1beta2::{KubeadmConfigSpec, TemplateMetadata};
+use super::{MachineNaming, Remediation, Rollout};
+use crate::bootstrap::v1beta2::KubeadmConfigSpec;
+use crate::core::v1beta2::{ConditionGate, MachineDeletion, MachineTaint, TemplateMeta};
 
 /// What a ClusterClass makes control planes from.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,7 +46,7 @@ pub struct KubeadmControlPlaneTemplateSpec {
 pub struct KubeadmControlPlaneTemplateResource {
     /// Labels and annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<TemplateMetadata>,
+    pub metadata: Option<TemplateMeta>,
     /// The spec, without what the Cluster's topology says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<KubeadmControlPlaneTemplateResourceSpec>,
@@ -81,7 +82,7 @@ pub struct KubeadmControlPlaneTemplateResourceSpec {
 pub struct TemplateMachineTemplate {
     /// Labels and annotations of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<TemplateMetadata>,
+    pub metadata: Option<TemplateMeta>,
     /// The machines' spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<TemplateMachineSpec>,
@@ -98,7 +99,7 @@ pub struct TemplateMachineSpec {
         length(min = 1, max = 32),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
     )]
-    pub readiness_gates: Vec<ReadinessGate>,
+    pub readiness_gates: Vec<ConditionGate>,
     /// How long a deletion waits for what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
