@@ -18,6 +18,14 @@
 //! for each member), and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
 //! `cloud-provider=external`, which would stay forever as long as no cloud controller manager runs.
 
+#![allow(dead_code)] // wired in the next step
+
+mod jinja;
+mod jws;
+mod kubeadm;
+mod pki;
+mod user_data;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

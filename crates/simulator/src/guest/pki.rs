@@ -1,0 +1,326 @@
+//! The certificates under `/etc/kubernetes/pki`: read from user data, checked as kubeadm checks them, and
+//! used to issue what kubeadm issues from them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rcgen::{
+    CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
+    PublicKeyData as _, SanType,
+};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use sha2::{Digest as _, Sha256};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+/// kubeadm's default certificate directory.
+const DIRECTORY: &str = "/etc/kubernetes/pki";
+
+/// Why a certificate or key cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("couldn't load the {what} file {path}: it is not in the user data")]
+    Absent {
+        /// Certificate, private key or public key.
+        what: &'static str,
+        /// Where it should be.
+        path: String,
+    },
+    #[error("couldn't load the {what} file {path}: {problem}")]
+    Unreadable {
+        /// Certificate, private key or public key.
+        what: &'static str,
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    #[error("certificate {path} is not a CA")]
+    NotAuthority {
+        /// Which file.
+        path: String,
+    },
+    #[error("certificate {path} is not valid now: it holds from {from} to {until}")]
+    Expired {
+        /// Which file.
+        path: String,
+        /// Start of validity.
+        from: String,
+        /// End of validity.
+        until: String,
+    },
+    #[error("{path}: the key does not belong to the certificate")]
+    Mismatch {
+        /// The certificate.
+        path: String,
+    },
+    #[error("cannot issue the certificate for {0}: {1}")]
+    Issue(&'static str, String),
+}
+
+/// A certificate authority with its key.
+pub(crate) struct Authority {
+    /// The certificate as PEM, as it stands in user data.
+    pub(crate) pem: String,
+    /// The same as DER.
+    pub(crate) der: CertificateDer<'static>,
+    key: KeyPair,
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority")
+            .field("hash", &spki_hash(&self.der))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything a control plane machine is given.
+#[derive(Debug)]
+pub(crate) struct Pki {
+    /// The cluster's authority, for servers and clients.
+    pub(crate) ca: Authority,
+    /// etcd's authority; absent with external etcd.
+    pub(crate) etcd: Option<Authority>,
+    /// The private key of service account tokens, as PEM.
+    pub(crate) service_account_key: secrecy::SecretString,
+}
+
+impl Pki {
+    /// Takes the authorities from the files of a machine and checks each: it parses, is a CA, is valid
+    /// at `now` (seconds since the epoch), and its key is its own.
+    pub(crate) fn load(
+        files: &BTreeMap<String, Vec<u8>>,
+        external_etcd: bool,
+        now: i64,
+    ) -> Result<Self, Error> {
+        let ca = authority(files, "ca", now)?;
+        let etcd = if external_etcd {
+            None
+        } else {
+            Some(authority(files, "etcd/ca", now)?)
+        };
+        authority(files, "front-proxy-ca", now)?;
+        let service_account_key = service_account(files)?;
+        Ok(Self {
+            ca,
+            etcd,
+            service_account_key,
+        })
+    }
+}
+
+impl Authority {
+    /// `sha256:<hex>` of the public key, as `discovery-token-ca-cert-hash` has it.
+    pub(crate) fn hash(&self) -> String {
+        spki_hash(&self.der).unwrap_or_default()
+    }
+
+    /// TLS of an API server: a fresh certificate for `names`, and client certificates of this authority
+    /// are asked for but not demanded, so that bootstrap tokens and discovery work.
+    pub(crate) fn server_config(&self, names: &[String]) -> Result<Arc<ServerConfig>, Error> {
+        const WHAT: &str = "kube-apiserver";
+        let fail = |error: &dyn fmt::Display| Error::Issue(WHAT, error.to_string());
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, WHAT);
+        params.subject_alt_names = subject_names(names);
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyEncipherment,
+        ];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate().map_err(|error| fail(&error))?;
+        let issuer =
+            Issuer::from_ca_cert_der(&self.der, &self.key).map_err(|error| fail(&error))?;
+        let certificate = params
+            .signed_by(&key, &issuer)
+            .map_err(|error| fail(&error))?;
+
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.der.clone()).map_err(|error| fail(&error))?;
+        let clients =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .allow_unauthenticated()
+                .build()
+                .map_err(|error| fail(&error))?;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| fail(&error))?
+            .with_client_cert_verifier(clients)
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+            )
+            .map_err(|error| fail(&error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+/// `sha256:<hex>` of the SubjectPublicKeyInfo of a certificate. None when it cannot be parsed.
+pub(crate) fn spki_hash(der: &[u8]) -> Option<String> {
+    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+    Some(format!(
+        "sha256:{}",
+        hex(&Sha256::digest(certificate.public_key().raw))
+    ))
+}
+
+/// All certificates of a PEM bundle.
+pub(crate) fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(pem)
+        .filter_map(Result::ok)
+        .collect()
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn subject_names(names: &[String]) -> Vec<SanType> {
+    names
+        .iter()
+        .filter_map(|name| match name.parse::<IpAddr>() {
+            Ok(address) => Some(SanType::IpAddress(address)),
+            Err(_) => name.as_str().try_into().ok().map(SanType::DnsName),
+        })
+        .collect()
+}
+
+fn authority(files: &BTreeMap<String, Vec<u8>>, name: &str, now: i64) -> Result<Authority, Error> {
+    let path = format!("{DIRECTORY}/{name}.crt");
+    let pem = text(files, "certificate", &path)?;
+    let unreadable = |problem: String| Error::Unreadable {
+        what: "certificate",
+        path: path.clone(),
+        problem,
+    };
+    let der = CertificateDer::from_pem_slice(pem.as_bytes())
+        .map_err(|error| unreadable(error.to_string()))?;
+    let key = key_pair(files, &format!("{DIRECTORY}/{name}.key"))?;
+    let (_, certificate) =
+        X509Certificate::from_der(&der).map_err(|error| unreadable(error.to_string()))?;
+    if !certificate.is_ca() {
+        return Err(Error::NotAuthority { path });
+    }
+    let validity = certificate.validity();
+    if now < validity.not_before.timestamp() || now > validity.not_after.timestamp() {
+        return Err(Error::Expired {
+            path,
+            from: validity.not_before.to_string(),
+            until: validity.not_after.to_string(),
+        });
+    }
+    if key.subject_public_key_info() != certificate.public_key().raw {
+        return Err(Error::Mismatch { path });
+    }
+    Ok(Authority {
+        pem: pem.to_owned(),
+        der: der.clone().into_owned(),
+        key,
+    })
+}
+
+/// kubeadm accepts a private key with its public half; both must be there and match.
+fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<secrecy::SecretString, Error> {
+    let (public, private) = (format!("{DIRECTORY}/sa.pub"), format!("{DIRECTORY}/sa.key"));
+    let pem = text(files, "public key", &public)?;
+    let key = key_pair(files, &private)?;
+    let (_, block) =
+        x509_parser::pem::parse_x509_pem(pem.as_bytes()).map_err(|error| Error::Unreadable {
+            what: "public key",
+            path: public.clone(),
+            problem: error.to_string(),
+        })?;
+    // PKCS#1 public keys (`RSA PUBLIC KEY`) are the inner part of the SubjectPublicKeyInfo.
+    let own = key.subject_public_key_info();
+    if own != block.contents && key.public_key_raw() != block.contents {
+        return Err(Error::Mismatch { path: public });
+    }
+    Ok(text(files, "private key", &private)?.into())
+}
+
+fn text<'a>(
+    files: &'a BTreeMap<String, Vec<u8>>,
+    what: &'static str,
+    path: &str,
+) -> Result<&'a str, Error> {
+    let bytes = files.get(path).ok_or_else(|| Error::Absent {
+        what,
+        path: path.to_owned(),
+    })?;
+    std::str::from_utf8(bytes).map_err(|_| Error::Unreadable {
+        what,
+        path: path.to_owned(),
+        problem: "not text".to_owned(),
+    })
+}
+
+fn key_pair(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Result<KeyPair, Error> {
+    let unreadable = |problem: String| Error::Unreadable {
+        what: "private key",
+        path: path.to_owned(),
+        problem,
+    };
+    let pem = text(files, "private key", path)?;
+    let key = PrivateKeyDer::from_pem_slice(pem.as_bytes())
+        .map_err(|error| unreadable(error.to_string()))?;
+    let pkcs8 = pkcs8(&key).ok_or_else(|| unreadable("the kind of key is unknown".to_owned()))?;
+    KeyPair::try_from(&PrivateKeyDer::from(pkcs8)).map_err(|error| unreadable(error.to_string()))
+}
+
+/// Wraps PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`), which Go writes and ring does not
+/// read, into PKCS#8 (RFC 5208).
+fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<PrivatePkcs8KeyDer<'static>> {
+    const RSA: &[u8] = &[
+        0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
+    ];
+    const P256: &[u8] = &[
+        0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
+        0x48, 0xce, 0x3d, 0x03, 0x01, 0x07,
+    ];
+    const P384: &[u8] = &[
+        0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81,
+        0x04, 0x00, 0x22,
+    ];
+    let (algorithm, inner) = match key {
+        PrivateKeyDer::Pkcs8(key) => return Some(key.clone_key()),
+        PrivateKeyDer::Pkcs1(key) => (RSA, key.secret_pkcs1_der()),
+        PrivateKeyDer::Sec1(key) => {
+            // The curve stands in the key's own parameters: the last element of the algorithms above.
+            let inner = key.secret_sec1_der();
+            let names = |curve: &[u8]| inner.windows(curve.len()).any(|window| window == curve);
+            let curve = [(P256, &P256[11..]), (P384, &P384[11..])]
+                .into_iter()
+                .find(|(_, curve)| names(curve))?;
+            (curve.0, inner)
+        }
+        _ => return None,
+    };
+    let mut content = vec![0x02, 0x01, 0x00];
+    content.extend(algorithm);
+    content.extend(element(0x04, inner)?);
+    Some(PrivatePkcs8KeyDer::from(element(0x30, &content)?))
+}
+
+/// One DER element of less than 64 KiB.
+fn element(tag: u8, content: &[u8]) -> Option<Vec<u8>> {
+    let [high, low] = u16::try_from(content.len()).ok()?.to_be_bytes();
+    let mut out = vec![tag];
+    match (high, low) {
+        (0, 0..=127) => out.push(low),
+        (0, _) => out.extend([0x81, low]),
+        _ => out.extend([0x82, high, low]),
+    }
+    out.extend(content);
+    Some(out)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
