@@ -45,5 +45,8 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     if from == desired {
         return Ok(object);
     }
+    if let Some(converted) = crate::infra::convert::convert(&object, &kind, &from, desired) {
+        return converted;
+    }
     Err(ConversionError::Unknown { kind, from, to: desired.to_owned() })
 }

@@ -7,18 +7,45 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 
-use super::{v1alpha1, v1beta2};
+use super::{v1alpha1, v1beta1, v1beta2};
 use crate::names::PROVIDER_LABEL;
 
 /// The group's CustomResourceDefinitions, with every version in which they are served.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
-        finish(v1beta2::OpenStackCluster::crd()),
-        finish(v1beta2::OpenStackClusterTemplate::crd()),
-        finish(v1beta2::OpenStackMachine::crd()),
-        finish(v1beta2::OpenStackMachineTemplate::crd()),
+        finish(served(
+            v1beta1::OpenStackCluster::crd(),
+            v1beta2::OpenStackCluster::crd(),
+        )),
+        finish(served(
+            v1beta1::OpenStackClusterTemplate::crd(),
+            v1beta2::OpenStackClusterTemplate::crd(),
+        )),
+        finish(served(
+            v1beta1::OpenStackMachine::crd(),
+            v1beta2::OpenStackMachine::crd(),
+        )),
+        finish(served(
+            v1beta1::OpenStackMachineTemplate::crd(),
+            v1beta2::OpenStackMachineTemplate::crd(),
+        )),
         finish(v1alpha1::OpenStackClusterIdentity::crd()),
     ]
+}
+
+/// One CustomResourceDefinition for both versions; the newer one is stored.
+fn served(
+    old: CustomResourceDefinition,
+    new: CustomResourceDefinition,
+) -> CustomResourceDefinition {
+    let mut merged = new;
+    let mut versions = old.spec.versions;
+    for version in &mut versions {
+        version.storage = false;
+    }
+    versions.append(&mut merged.spec.versions);
+    merged.spec.versions = versions;
+    merged
 }
 
 /// Adds the labels by which Cluster API finds the contract versions, and takes `nullable` out: an
