@@ -1,1 +1,64 @@
 //! Cluster API core, kubeadm bootstrap and kubeadm control plane.
+//!
+//! Behaviour follows Cluster API's controllers (contract v1beta2). Providers are known only by their
+//! contract: nothing here uses a provider's types, and no provider uses this crate.
+//!
+//! ```text
+//!   cluster, machine, machineset, machinedeployment   the controllers of cluster.x-k8s.io
+//!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
+//!   remote     workload clusters: connections, probes, Nodes
+//!   feed       one watch of a kind, shared by all controllers
+//! ```
+
+use std::sync::Arc;
+
+use api::kube::Client;
+use operator::metrics::Metrics;
+use tokio_util::sync::CancellationToken;
+
+pub mod external;
+pub mod feed;
+pub mod remote;
+
+mod context;
+
+pub use context::Context;
+
+/// How the controllers run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where reconciles are counted.
+    pub metrics: Metrics,
+    /// Only objects in this namespace; all namespaces when unset.
+    pub namespace: Option<String>,
+    /// How workload clusters are reached.
+    pub connector: Arc<dyn remote::Connector>,
+    /// How many objects of a kind are worked on at a time.
+    pub concurrency: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            metrics: Metrics::default(),
+            namespace: None,
+            connector: Arc::new(remote::KubeconfigConnector),
+            concurrency: 50,
+        }
+    }
+}
+
+/// Runs all controllers until `shutdown`, and returns when they have stopped.
+pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+    let context = Arc::new(Context::start(client, options, shutdown));
+    futures::future::join_all(controllers(&context)).await;
+}
+
+/// One future a controller.
+fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
+    let _ = context;
+    vec![
+        // The controllers of cluster.x-k8s.io.
+        // Kubeadm bootstrap and control plane.
+    ]
+}

@@ -1,0 +1,137 @@
+//! YAML that every reader understands the same way.
+//!
+//! cloud-init reads YAML 1.1, kubeadm a mixture of 1.1 and 1.2: `on`, `0640`, `1e3` and `12:30` mean
+//! different things to them. Strings that could mean anything but themselves are quoted here. Keys
+//! are sorted, so that the same input gives the same text.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// `value` as one YAML document, ending in a newline.
+pub fn document(value: &Value) -> String {
+    let mut out = String::new();
+    block(&mut out, value, 0);
+    out
+}
+
+/// `text` as a scalar that reads as this very string.
+pub fn scalar(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { quoted(text) }
+}
+
+/// `text` in double quotes.
+pub fn quoted(text: &str) -> String {
+    // A JSON string is a YAML string, but YAML also breaks lines at these three.
+    Value::from(text)
+        .to_string()
+        .replace('\u{85}', "\\u0085")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+        .replace('\u{feff}', "\\ufeff")
+        .replace('\u{7f}', "\\u007f")
+}
+
+/// `text` as the value of a key at `indent` columns: a literal block where that keeps every
+/// character, quoted otherwise.
+pub fn literal(text: &str, indent: usize) -> String {
+    if !fits_literal(text) {
+        return quoted(text);
+    }
+    let chomp = if text.ends_with('\n') { "" } else { "-" };
+    let mut out = format!("|{chomp}");
+    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        out.push('\n');
+        if !line.is_empty() {
+            let _ = write!(out, "{:indent$}{line}", "");
+        }
+    }
+    out
+}
+
+/// Whether a literal block gives back `text`: no character that YAML changes, no leading blank that
+/// would count as indentation, no trailing empty lines.
+fn fits_literal(text: &str) -> bool {
+    let printable = |c: char| {
+        c == '\n'
+            || c == '\t'
+            || (!c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}'))
+    };
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    !body.is_empty()
+        && !body.starts_with([' ', '\t', '\n'])
+        && !body.ends_with('\n')
+        && text.chars().all(printable)
+}
+
+/// Whether `text` needs no quotes: letters first, nothing that YAML 1.1 or 1.2 reads as something else.
+fn is_plain(text: &str) -> bool {
+    let reserved = [
+        "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf",
+    ];
+    let starts = |c: char| c.is_ascii_alphabetic() || c == '/';
+    let inside = |c: char| c.is_ascii_alphanumeric() || "/._-@+=".contains(c);
+    text.starts_with(starts)
+        && text.chars().all(inside)
+        && !reserved.contains(&text.to_ascii_lowercase().as_str())
+}
+
+fn block(out: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            for (key, value) in fields {
+                let _ = write!(out, "{:indent$}{}:", "", scalar(key));
+                entry(out, value, indent);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for item in items {
+                let _ = write!(out, "{:indent$}-", "");
+                let mut inner = String::new();
+                if is_block(item) {
+                    block(&mut inner, item, indent + 2);
+                    // The first line stands behind the dash.
+                    let _ = write!(out, " {}", inner.trim_start_matches(' '));
+                } else {
+                    entry(out, item, indent);
+                }
+            }
+        }
+        other => {
+            let _ = writeln!(out, "{:indent$}{}", "", flow(other, indent));
+        }
+    }
+}
+
+fn entry(out: &mut String, value: &Value, indent: usize) {
+    if is_block(value) {
+        out.push('\n');
+        // Lists stand at the column of their key, as kubectl prints them.
+        block(out, value, if value.is_array() { indent } else { indent + 2 });
+    } else {
+        let _ = writeln!(out, " {}", flow(value, indent + 2));
+    }
+}
+
+fn is_block(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    }
+}
+
+fn flow(value: &Value, indent: usize) -> String {
+    match value {
+        Value::String(text) if text.contains('\n') => literal(text, indent),
+        Value::String(text) => scalar(text),
+        Value::Object(_) => "{}".to_owned(),
+        Value::Array(_) => "[]".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What every controller of this crate works with.
+
+use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::Api;
+use api::kube::core::NamespaceResourceScope;
+use api::kube::{Client, Resource};
+use operator::controller::Settings;
+use operator::events::Recorder;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::Options;
+use crate::external::External;
+use crate::feed::Feed;
+use crate::remote::Remote;
+
+/// What every controller of this crate works with.
+pub struct Context {
+    /// The management cluster.
+    pub client: Client,
+    /// How the controllers run.
+    pub options: Options,
+    /// Workload clusters.
+    pub remote: Remote,
+    /// Objects of providers.
+    pub external: External,
+    /// All Clusters.
+    pub clusters: Feed<Cluster>,
+    /// All Machines.
+    pub machines: Feed<Machine>,
+    /// All MachineSets.
+    pub machinesets: Feed<MachineSet>,
+    /// All MachineDeployments.
+    pub machinedeployments: Feed<MachineDeployment>,
+    /// Stops everything.
+    pub shutdown: CancellationToken,
+}
+
+impl Context {
+    /// Starts the shared watches.
+    pub fn start(client: Client, options: Options, shutdown: CancellationToken) -> Self {
+        Self {
+            remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
+            external: External::new(client.clone(), options.namespace.clone(), shutdown.clone()),
+            clusters: feed(&client, &options, &shutdown),
+            machines: feed(&client, &options, &shutdown),
+            machinesets: feed(&client, &options, &shutdown),
+            machinedeployments: feed(&client, &options, &shutdown),
+            client,
+            options,
+            shutdown,
+        }
+    }
+
+    /// A feed of another kind, within the namespace that the controllers are limited to.
+    pub fn feed<K>(&self) -> Feed<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + DeserializeOwned
+            + std::fmt::Debug
+            + Send
+            + Sync
+            + 'static,
+    {
+        feed(&self.client, &self.options, &self.shutdown)
+    }
+
+    /// The objects of a kind in `namespace`.
+    pub fn api<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Events of the controller `name`.
+    pub fn recorder(&self, name: &str) -> Recorder {
+        Recorder::new(self.client.clone(), name)
+    }
+
+    /// How the controller `name` runs.
+    pub fn settings(&self, name: &'static str) -> Settings {
+        Settings {
+            name,
+            concurrency: self.options.concurrency,
+            metrics: self.options.metrics.clone(),
+            shutdown: self.shutdown.clone(),
+        }
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+fn feed<K>(client: &Client, options: &Options, shutdown: &CancellationToken) -> Feed<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let api = match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    Feed::start(api, (), shutdown.clone())
+}

@@ -1,0 +1,495 @@
+//! Objects of providers, known only by their contract.
+//!
+//! Cluster API core never links a provider's types. It knows `{apiGroup, kind, name}`, finds the
+//! CRD `<plural>.<group>`, and takes the version that the CRD's contract label names (reference: the
+//! provider contract, "CRD labels"); without a label, the version that discovery prefers. Every kind
+//! that was asked for once is watched from then on, and its changes wake whoever listens to
+//! [`External::changes`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use api::core::v1beta2::ContractReference;
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use api::kube::api::{
+    Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
+};
+use api::kube::core::GroupVersionKind;
+use api::kube::discovery::ApiResource;
+use api::kube::runtime::reflector::ObjectRef;
+use api::kube::{Client, ResourceExt};
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::{Stream, StreamExt};
+use operator::retry::{Retry, When};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::feed::Feed;
+
+pub mod contract;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use template::{CloneRequest, instance_of};
+
+/// Which contract a provider's kind follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Contract {
+    /// Cluster API 1.0 to 1.10.
+    V1Beta1,
+    /// Cluster API 1.11 and later.
+    V1Beta2,
+}
+
+/// A kind as it is served here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Group, version, kind and plural.
+    pub resource: ApiResource,
+    /// The contract that this version follows.
+    pub contract: Contract,
+}
+
+/// Why an object of a provider could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExternalError {
+    /// Nothing here serves the kind.
+    #[error("the API server does not know {kind} in {group}; is its provider installed?")]
+    UnknownKind {
+        /// API group.
+        group: String,
+        /// Kind.
+        kind: String,
+    },
+    /// The API server refused.
+    #[error("{action} {kind} {namespace}/{name}")]
+    Api {
+        /// What was tried, such as `reading`.
+        action: &'static str,
+        /// Kind of the object.
+        kind: String,
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+        /// The API server's words.
+        source: api::kube::Error,
+    },
+    /// A template that is referenced is not there.
+    #[error("{kind} {namespace}/{name} does not exist")]
+    TemplateMissing {
+        /// Kind of the template.
+        kind: String,
+        /// Namespace of the template.
+        namespace: String,
+        /// Name of the template.
+        name: String,
+    },
+    /// A template has no `spec.template`.
+    #[error("{kind} {name} cannot be cloned: {problem}")]
+    TemplateMalformed {
+        /// Kind of the template.
+        kind: String,
+        /// Name of the template.
+        name: String,
+        /// What is missing.
+        problem: String,
+    },
+    /// An object of the wanted name belongs to somebody else.
+    #[error("{kind} {namespace}/{name} exists and belongs to somebody else")]
+    Taken {
+        /// Kind of the object.
+        kind: String,
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+    },
+}
+
+impl Retry for ExternalError {
+    fn when(&self) -> When {
+        match self {
+            ExternalError::Api { source, .. } => source.when(),
+            // A CRD or a template may be applied later; nobody watches for those.
+            ExternalError::UnknownKind { .. }
+            | ExternalError::TemplateMissing { .. }
+            | ExternalError::Taken { .. } => When::Backoff,
+            ExternalError::TemplateMalformed { .. } => When::OnChange,
+        }
+    }
+}
+
+/// An object of a provider that was added, changed or deleted.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What it is called.
+    pub reference: ContractReference,
+    /// Where it is.
+    pub namespace: String,
+    /// Whom it belongs to.
+    pub owners: Vec<OwnerReference>,
+    /// The Cluster that its label names.
+    pub cluster: Option<String>,
+}
+
+/// Access to objects of providers; clones share caches and watches.
+#[derive(Clone)]
+pub struct External {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    namespace: Option<String>,
+    kinds: Mutex<HashMap<(String, String), Watched>>,
+    listeners: Arc<Mutex<Vec<UnboundedSender<Change>>>>,
+    shutdown: CancellationToken,
+}
+
+#[derive(Clone)]
+struct Watched {
+    kind: Kind,
+    feed: Feed<DynamicObject>,
+}
+
+impl External {
+    /// Nothing is watched yet. With a `namespace`, only objects in it are.
+    pub fn new(client: Client, namespace: Option<String>, shutdown: CancellationToken) -> Self {
+        let (kinds, listeners) = (Mutex::default(), Arc::default());
+        Self {
+            inner: Arc::new(Inner {
+                client,
+                namespace,
+                kinds,
+                listeners,
+                shutdown,
+            }),
+        }
+    }
+
+    /// The version in which `kind` of `group` is to be used, and its contract.
+    ///
+    /// # Errors
+    /// When nobody serves the kind, or the API server cannot be asked.
+    pub async fn kind(&self, group: &str, kind: &str) -> Result<Kind, ExternalError> {
+        self.watched(group, kind).await.map(|watched| watched.kind)
+    }
+
+    /// The object that `reference` names, `None` if there is none.
+    ///
+    /// It may come from the cache and then be a little old; a change of it comes through
+    /// [`External::changes`]. That an object is absent is always asked of the API server.
+    ///
+    /// # Errors
+    /// When nobody serves the kind, or the API server cannot be asked.
+    pub async fn get(
+        &self,
+        reference: &ContractReference,
+        namespace: &str,
+    ) -> Result<Option<Arc<DynamicObject>>, ExternalError> {
+        let watched = self.watched(&reference.api_group, &reference.kind).await?;
+        let key = ObjectRef::new_with(&reference.name, watched.kind.resource.clone());
+        if let Some(known) = watched.feed.store().get(&key.within(namespace)) {
+            return Ok(Some(known));
+        }
+        self.get_live(reference, namespace)
+            .await
+            .map(|object| object.map(Arc::new))
+    }
+
+    /// The object that `reference` names as the API server has it now.
+    ///
+    /// # Errors
+    /// When nobody serves the kind, or the API server cannot be asked.
+    pub async fn get_live(
+        &self,
+        reference: &ContractReference,
+        namespace: &str,
+    ) -> Result<Option<DynamicObject>, ExternalError> {
+        let api = self.api(reference, namespace).await?;
+        api.get_opt(&reference.name)
+            .await
+            .map_err(|source| refused("reading", reference, namespace, source))
+    }
+
+    /// All objects of a kind that carry the cluster-name label `cluster`, as the API server has them now.
+    ///
+    /// # Errors
+    /// When nobody serves the kind, or the API server cannot be asked.
+    pub async fn list_live(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+        cluster: &str,
+    ) -> Result<Vec<DynamicObject>, ExternalError> {
+        let reference = ContractReference::new(group, kind, "");
+        let api = self.api(&reference, namespace).await?;
+        let ours = format!("{}={cluster}", api::names::CLUSTER_NAME_LABEL);
+        let list = api
+            .list(&api::kube::api::ListParams::default().labels(&ours))
+            .await;
+        list.map(|list| list.items)
+            .map_err(|source| refused("listing", &reference, namespace, source))
+    }
+
+    /// Creates an object from a template; repeated with the same owner and name, it returns the object
+    /// that is there already.
+    ///
+    /// # Errors
+    /// When the template is absent or malformed, the name is taken, or the API server refuses.
+    pub async fn clone_template(
+        &self,
+        request: &CloneRequest<'_>,
+    ) -> Result<ContractReference, ExternalError> {
+        let CloneRequest {
+            template,
+            namespace,
+            ..
+        } = request;
+        let found = self.get_live(template, namespace).await?;
+        let found = found.ok_or_else(|| ExternalError::TemplateMissing {
+            kind: template.kind.clone(),
+            namespace: (*namespace).to_owned(),
+            name: template.name.clone(),
+        })?;
+        let object = instance_of(&found, request)?;
+        let reference = ContractReference::new(
+            &template.api_group,
+            object.types.as_ref().map_or("", |types| &types.kind),
+            request.name,
+        );
+        let api = self.api(&reference, namespace).await?;
+        match api.create(&PostParams::default(), &object).await {
+            Ok(_) => Ok(reference),
+            Err(api::kube::Error::Api(status)) if status.is_already_exists() => {
+                let known = self.get_live(&reference, namespace).await?;
+                let same = known.is_some_and(|known| template::is_ours(&known, request));
+                if same {
+                    Ok(reference)
+                } else {
+                    Err(taken(&reference, namespace))
+                }
+            }
+            Err(source) => Err(refused("creating", &reference, namespace, source)),
+        }
+    }
+
+    /// Makes `owner` an owner of `object` and adds `labels`, if that is not so yet. A controlling
+    /// owner takes the place of the controlling owner before it (a MachineSet or control plane makes
+    /// the object, the Machine keeps it).
+    ///
+    /// # Errors
+    /// When the API server refuses, for instance because the object changed meanwhile.
+    pub async fn own(
+        &self,
+        object: &DynamicObject,
+        owner: &OwnerReference,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<(), ExternalError> {
+        let Some(mut patch) = template::adoption(&object.metadata, owner, labels) else {
+            return Ok(());
+        };
+        patch["metadata"]["resourceVersion"] = json!(object.resource_version());
+        self.patch(object, &patch).await
+    }
+
+    /// Applies a JSON merge patch to `object`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn patch(&self, object: &DynamicObject, patch: &Value) -> Result<(), ExternalError> {
+        let (reference, namespace) = (reference_to(object), object.namespace().unwrap_or_default());
+        let api = self.api(&reference, &namespace).await?;
+        api.patch(
+            &reference.name,
+            &PatchParams::default(),
+            &Patch::Merge(patch),
+        )
+        .await
+        .map(|_| ())
+        .map_err(|source| refused("changing", &reference, &namespace, source))
+    }
+
+    /// Asks for the deletion of the object that `reference` names; returns whether it is gone.
+    ///
+    /// # Errors
+    /// When nobody serves the kind, or the API server refuses.
+    pub async fn delete(
+        &self,
+        reference: &ContractReference,
+        namespace: &str,
+    ) -> Result<bool, ExternalError> {
+        let Some(object) = self.get_live(reference, namespace).await? else {
+            return Ok(true);
+        };
+        if object.metadata.deletion_timestamp.is_some() {
+            return Ok(false);
+        }
+        // Only the very object that was seen: a namesake made meanwhile is somebody else's.
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: object.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        let api = self.api(reference, namespace).await?;
+        match api.delete(&reference.name, &params).await {
+            // Without finalizers it goes at once; looking again costs one read.
+            Ok(_) => self
+                .get_live(reference, namespace)
+                .await
+                .map(|left| left.is_none()),
+            Err(api::kube::Error::Api(status)) if status.code == 404 => Ok(true),
+            Err(source) => Err(refused("deleting", reference, namespace, source)),
+        }
+    }
+
+    /// Every change of every kind that is, or will be, watched.
+    pub fn changes(&self) -> impl Stream<Item = Change> + Send + Unpin + 'static + use<> {
+        let (sender, receiver) = unbounded();
+        self.inner.listeners.lock().push(sender);
+        receiver
+    }
+
+    /// Access to the objects of the kind that `reference` names.
+    async fn api(
+        &self,
+        reference: &ContractReference,
+        namespace: &str,
+    ) -> Result<Api<DynamicObject>, ExternalError> {
+        let kind = self.kind(&reference.api_group, &reference.kind).await?;
+        Ok(Api::namespaced_with(
+            self.inner.client.clone(),
+            namespace,
+            &kind.resource,
+        ))
+    }
+
+    async fn watched(&self, group: &str, kind: &str) -> Result<Watched, ExternalError> {
+        let key = (group.to_owned(), kind.to_owned());
+        if let Some(known) = self.inner.kinds.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let served = self.discover(group, kind).await?;
+        let mut kinds = self.inner.kinds.lock();
+        // Somebody else may have been faster: one watch a kind.
+        Ok(kinds
+            .entry(key)
+            .or_insert_with(|| self.watch(served))
+            .clone())
+    }
+
+    fn watch(&self, kind: Kind) -> Watched {
+        let inner = &self.inner;
+        let api = match &inner.namespace {
+            Some(name) => Api::namespaced_with(inner.client.clone(), name, &kind.resource),
+            None => Api::all_with(inner.client.clone(), &kind.resource),
+        };
+        let feed = Feed::start(api, kind.resource.clone(), inner.shutdown.clone());
+        let mut touched = feed.touched();
+        let listeners = Arc::clone(&inner.listeners);
+        let resource = kind.resource.clone();
+        let forward = async move {
+            while let Some(object) = touched.next().await {
+                let change = change_of(&resource, &object);
+                listeners
+                    .lock()
+                    .retain(|to| to.unbounded_send(change.clone()).is_ok());
+            }
+        };
+        let shutdown = inner.shutdown.clone();
+        tokio::spawn(async move { shutdown.run_until_cancelled(forward).await });
+        Watched { kind, feed }
+    }
+
+    async fn discover(&self, group: &str, kind: &str) -> Result<Kind, ExternalError> {
+        // The version in this guess is a placeholder: only the plural is of interest.
+        let guess = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        let name = format!("{}.{group}", guess.plural);
+        let crds: Api<CustomResourceDefinition> = Api::all(self.inner.client.clone());
+        let unreadable = |source| ExternalError::Api {
+            action: "discovering",
+            kind: kind.to_owned(),
+            namespace: String::new(),
+            name: name.clone(),
+            source,
+        };
+        let crd = crds.get_opt(&name).await.map_err(unreadable)?;
+        if let Some((version, contract)) = crd.as_ref().and_then(contract::version_of) {
+            let gvk = GroupVersionKind::gvk(group, &version, kind);
+            let resource = ApiResource::from_gvk_with_plural(&gvk, &guess.plural);
+            return Ok(Kind { resource, contract });
+        }
+        let unknown = || ExternalError::UnknownKind {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+        };
+        let served = match api::kube::discovery::group(&self.inner.client, group).await {
+            Ok(served) => served,
+            Err(api::kube::Error::Discovery(_)) => return Err(unknown()),
+            Err(api::kube::Error::Api(status)) if status.code == 404 => return Err(unknown()),
+            Err(source) => return Err(unreadable(source)),
+        };
+        let (resource, _) = served.recommended_kind(kind).ok_or_else(unknown)?;
+        Ok(Kind {
+            resource,
+            contract: Contract::V1Beta2,
+        })
+    }
+}
+
+impl std::fmt::Debug for External {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("External").finish_non_exhaustive()
+    }
+}
+
+/// A reference to `object`.
+pub fn reference_to(object: &DynamicObject) -> ContractReference {
+    let types = object.types.as_ref();
+    let version = types.map_or("", |types| types.api_version.as_str());
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    ContractReference::new(
+        group,
+        types.map_or("", |types| &types.kind),
+        &object.name_any(),
+    )
+}
+
+fn change_of(resource: &ApiResource, object: &DynamicObject) -> Change {
+    Change {
+        reference: ContractReference::new(&resource.group, &resource.kind, &object.name_any()),
+        namespace: object.namespace().unwrap_or_default(),
+        owners: object.owner_references().to_vec(),
+        cluster: object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned(),
+    }
+}
+
+fn refused(
+    action: &'static str,
+    reference: &ContractReference,
+    namespace: &str,
+    source: api::kube::Error,
+) -> ExternalError {
+    ExternalError::Api {
+        action,
+        kind: reference.kind.clone(),
+        namespace: namespace.to_owned(),
+        name: reference.name.clone(),
+        source,
+    }
+}
+
+fn taken(reference: &ContractReference, namespace: &str) -> ExternalError {
+    ExternalError::Taken {
+        kind: reference.kind.clone(),
+        namespace: namespace.to_owned(),
+        name: reference.name.clone(),
+    }
+}

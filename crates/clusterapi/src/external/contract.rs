@@ -1,0 +1,136 @@
+//! Reading what a provider's object says, by the contract that its kind follows.
+
+use std::collections::BTreeMap;
+
+use api::core::v1beta2::{ApiEndpoint, FailureDomain, MachineAddress};
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::kube::ResourceExt;
+use api::kube::api::DynamicObject;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Contract;
+
+/// A condition of a provider's object: only what the contract lets core read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// A word for machines.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// The newest contract that `crd` follows and that we know, and the version to use for it: the last
+/// (highest) of those that its contract label lists.
+pub fn version_of(crd: &CustomResourceDefinition) -> Option<(String, Contract)> {
+    let contracts = [
+        ("v1beta2", Contract::V1Beta2),
+        ("v1beta1", Contract::V1Beta1),
+    ];
+    contracts.into_iter().find_map(|(name, contract)| {
+        let versions = crd.labels().get(&format!("cluster.x-k8s.io/{name}"))?;
+        let version = versions.rsplit('_').find(|version| !version.is_empty())?;
+        Some((version.to_owned(), contract))
+    })
+}
+
+/// Whether an infrastructure object has been provisioned.
+pub fn provisioned(object: &DynamicObject, contract: Contract) -> bool {
+    initialized(object, contract, "provisioned", "ready")
+}
+
+/// Whether a bootstrap object's Secret has been created.
+pub fn data_secret_created(object: &DynamicObject, contract: Contract) -> bool {
+    initialized(object, contract, "dataSecretCreated", "ready")
+}
+
+/// Whether a control plane answers requests.
+pub fn control_plane_initialized(object: &DynamicObject, contract: Contract) -> bool {
+    initialized(object, contract, "controlPlaneInitialized", "initialized")
+}
+
+/// The string at the JSON pointer `path`, unless it is empty.
+pub fn text<'a>(object: &'a DynamicObject, path: &str) -> Option<&'a str> {
+    object
+        .data
+        .pointer(path)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+}
+
+/// The number at the JSON pointer `path`.
+pub fn number(object: &DynamicObject, path: &str) -> Option<i32> {
+    object
+        .data
+        .pointer(path)?
+        .as_i64()
+        .and_then(|number| i32::try_from(number).ok())
+}
+
+/// `spec.controlPlaneEndpoint`, if host and port are both set.
+pub fn endpoint(object: &DynamicObject) -> Option<ApiEndpoint> {
+    let value = object.data.pointer("/spec/controlPlaneEndpoint")?;
+    ApiEndpoint::deserialize(value)
+        .ok()
+        .filter(ApiEndpoint::is_complete)
+}
+
+/// `status.addresses`; addresses of a type that we do not know are left out.
+pub fn addresses(object: &DynamicObject) -> Vec<MachineAddress> {
+    let list = object
+        .data
+        .pointer("/status/addresses")
+        .and_then(Value::as_array);
+    let list = list.map(Vec::as_slice).unwrap_or_default();
+    list.iter()
+        .filter_map(|value| MachineAddress::deserialize(value).ok())
+        .collect()
+}
+
+/// `status.failureDomains`, sorted by name: a list in v1beta2, a map in v1beta1.
+pub fn failure_domains(object: &DynamicObject) -> Vec<FailureDomain> {
+    let mut domains = match object.data.pointer("/status/failureDomains") {
+        Some(Value::Array(list)) => list
+            .iter()
+            .filter_map(|value| FailureDomain::deserialize(value).ok())
+            .collect(),
+        Some(Value::Object(map)) => map
+            .iter()
+            .map(|(name, value)| domain(name, value))
+            .collect(),
+        _ => Vec::new(),
+    };
+    domains.sort_by(|a, b| a.name.cmp(&b.name));
+    domains
+}
+
+/// The condition of this type, in either style.
+pub fn condition(object: &DynamicObject, type_: &str) -> Option<Seen> {
+    let list = object.data.pointer("/status/conditions")?.as_array()?;
+    let is_it = |value: &&Value| value.get("type").and_then(Value::as_str) == Some(type_);
+    list.iter()
+        .find(is_it)
+        .and_then(|value| Seen::deserialize(value).ok())
+}
+
+fn domain(name: &str, value: &Value) -> FailureDomain {
+    let attributes = value
+        .get("attributes")
+        .and_then(|attributes| BTreeMap::<String, String>::deserialize(attributes).ok());
+    FailureDomain {
+        name: name.to_owned(),
+        control_plane: value.get("controlPlane").and_then(Value::as_bool),
+        attributes,
+    }
+}
+
+fn initialized(object: &DynamicObject, contract: Contract, new: &str, old: &str) -> bool {
+    let flag = |path: String| object.data.pointer(&path).and_then(Value::as_bool) == Some(true);
+    match contract {
+        Contract::V1Beta2 => flag(format!("/status/initialization/{new}")),
+        Contract::V1Beta1 => flag(format!("/status/{old}")),
+    }
+}

@@ -1,0 +1,160 @@
+//! The administrator's kubeconfig of a workload cluster, in Secret `<cluster>-kubeconfig`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::bootstrap::v1beta2::EncryptionAlgorithm;
+use api::k8s_openapi::ByteString;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::{Api, Patch, PatchParams};
+use api::names;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+
+use crate::cloudinit::yaml;
+use crate::pki::store::{self, StoreError};
+use crate::pki::{self, KeyMaterial, PkiError};
+
+/// The Secret's key.
+const VALUE: &str = "value";
+/// The client certificate is made anew when it is valid for less than this: half a year.
+const ROTATE_BEFORE: Duration = Duration::from_secs(365 * 86_400 / 2);
+
+/// What a kubeconfig is made from.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The Cluster's name.
+    pub cluster: String,
+    /// `https://host:port` of the workload API server.
+    pub server: String,
+    /// The cluster's CA, with its key.
+    pub ca: KeyMaterial,
+    /// The client key's algorithm.
+    pub algorithm: EncryptionAlgorithm,
+    /// Who owns the Secret, as controller.
+    pub owner: OwnerReference,
+}
+
+/// What `ensure` found or did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The kubeconfig was there and is good for a while.
+    Kept,
+    /// It was not there.
+    Created,
+    /// Its certificate was about to expire.
+    Rotated,
+    /// Its certificate is about to expire, but somebody else supplied it.
+    ForeignExpiring,
+}
+
+/// The name of the Secret of `cluster`.
+pub fn secret_name(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig")
+}
+
+/// Makes the kubeconfig Secret, or rotates its client certificate when half of its life is over.
+/// A Secret that we do not own is left as it is.
+///
+/// # Errors
+/// When the API server refuses or a certificate cannot be made.
+pub async fn ensure(
+    secrets: &Api<Secret>,
+    recipe: Recipe,
+    now: Timestamp,
+) -> Result<Outcome, StoreError> {
+    let name = secret_name(&recipe.cluster);
+    let failed = |source| StoreError::Api { name: secret_name(&recipe.cluster), source };
+    let Some(known) = secrets.get_opt(&name).await.map_err(failed)? else {
+        let (cluster, owner) = (recipe.cluster.clone(), recipe.owner.clone());
+        let text = render(recipe, now).await?;
+        store::create(secrets, secret(&cluster, &owner, &text)).await?;
+        return Ok(Outcome::Created);
+    };
+    if !expires_soon(&known, now) {
+        return Ok(Outcome::Kept);
+    }
+    let ours = |owner: &OwnerReference| owner.uid == recipe.owner.uid;
+    if !known.metadata.owner_references.iter().flatten().any(ours) {
+        return Ok(Outcome::ForeignExpiring);
+    }
+    let text = render(recipe, now).await?;
+    let patch = json!({
+        "metadata": {"resourceVersion": known.metadata.resource_version},
+        "data": {VALUE: STANDARD.encode(text.expose_secret())},
+    });
+    let written = secrets.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+    written.map_err(|source| StoreError::Api { name, source })?;
+    Ok(Outcome::Rotated)
+}
+
+fn secret(cluster: &str, owner: &OwnerReference, text: &SecretString) -> Secret {
+    let value = ByteString(text.expose_secret().as_bytes().to_vec());
+    Secret {
+        metadata: store::metadata(secret_name(cluster), cluster, owner),
+        type_: Some(names::SECRET_TYPE.to_owned()),
+        data: Some(BTreeMap::from([(VALUE.to_owned(), value)])),
+        ..Secret::default()
+    }
+}
+
+/// Makes a client certificate on a blocking thread and writes it down as a kubeconfig.
+async fn render(recipe: Recipe, now: Timestamp) -> Result<SecretString, PkiError> {
+    let make = move || {
+        let client =
+            pki::client(&recipe.ca, "kubernetes-admin", "system:masters", recipe.algorithm, now)?;
+        Ok(document(&recipe.cluster, &recipe.server, &recipe.ca, &client))
+    };
+    tokio::task::spawn_blocking(make).await.map_err(|_| PkiError::Interrupted)?
+}
+
+/// The kubeconfig as YAML, with the names that clusterctl's users know.
+pub fn document(
+    cluster: &str,
+    server: &str,
+    ca: &KeyMaterial,
+    client: &KeyMaterial,
+) -> SecretString {
+    let user = format!("{cluster}-admin");
+    let context = format!("{user}@{cluster}");
+    let key = client.private.as_ref().map_or("", |key| key.expose_secret());
+    let document = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": cluster, "cluster": {
+            "server": server,
+            "certificate-authority-data": STANDARD.encode(ca.public.as_bytes()),
+        }}],
+        "users": [{"name": user, "user": {
+            "client-certificate-data": STANDARD.encode(client.public.as_bytes()),
+            "client-key-data": STANDARD.encode(key),
+        }}],
+        "contexts": [{"name": context, "context": {"cluster": cluster, "user": user}}],
+        "current-context": context,
+        "preferences": {},
+    });
+    SecretString::from(yaml::document(&document))
+}
+
+/// Whether the client certificate is valid for less than half a year; one that cannot be read is not
+/// ours to judge.
+fn expires_soon(secret: &Secret, now: Timestamp) -> bool {
+    let Some(expiry) = client_expiry(secret) else { return false };
+    let left = expiry.as_second().saturating_sub(now.as_second());
+    left < i64::try_from(ROTATE_BEFORE.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn client_expiry(secret: &Secret) -> Option<Timestamp> {
+    let text = std::str::from_utf8(&secret.data.as_ref()?.get(VALUE)?.0).ok()?;
+    let document: Value = serde_saphyr::from_str(text).ok()?;
+    let encoded = document.pointer("/users/0/user/client-certificate-data")?.as_str()?;
+    let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    pki::expiry(&pem).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! The task that keeps the connection to one workload cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::k8s_openapi::api::core::v1::{Node, Secret};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::Api;
+use api::kube::runtime::reflector::{Store, store::Writer};
+use api::kube::runtime::{WatchStreamExt, watcher};
+use api::kube::{Client, ResourceExt};
+use futures::StreamExt;
+use parking_lot::Mutex;
+use secrecy::SecretString;
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{debug, info};
+
+use super::{Change, ClusterKey, Health, Remote, secret_name};
+
+/// Probes: one every this often, each this long at most, this many failures in a row end it.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const PROBE_FAILURES: u32 = 5;
+/// The Nodes must have been listed within this time.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What a live connection consists of.
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) nodes: Store<Node>,
+}
+
+/// One tracked cluster; dropping it ends the task.
+pub(super) struct Handle {
+    shared: Arc<Shared>,
+    _stop: DropGuard,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    link: Option<Link>,
+    health: Health,
+}
+
+impl Handle {
+    pub(super) fn health(&self) -> Health {
+        self.shared.state.lock().health.clone()
+    }
+
+    pub(super) fn wake(&self) {
+        self.shared.wake.notify_one();
+    }
+
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Link) -> T) -> Result<T, String> {
+        let state = self.shared.state.lock();
+        match &state.link {
+            Some(link) => Ok(read(link)),
+            None => Err(state
+                .health
+                .problem
+                .clone()
+                .unwrap_or("connecting".to_owned())),
+        }
+    }
+}
+
+/// Starts to connect to `cluster`.
+pub(super) fn start(remote: Remote, cluster: ClusterKey) -> Handle {
+    let stop = remote.inner.shutdown.child_token();
+    let shared = Arc::new(Shared::default());
+    shared.state.lock().health.since = Some(Timestamp::now());
+    let task = Task {
+        remote,
+        cluster,
+        shared: Arc::clone(&shared),
+    };
+    let guard = stop.clone().drop_guard();
+    tokio::spawn(async move { stop.run_until_cancelled(task.run()).await });
+    Handle {
+        shared,
+        _stop: guard,
+    }
+}
+
+struct Task {
+    remote: Remote,
+    cluster: ClusterKey,
+    shared: Arc<Shared>,
+}
+
+impl Task {
+    /// Connects, stays connected, connects again; never returns.
+    async fn run(self) {
+        let mut failures = 0_u32;
+        let mut answered_once = false;
+        loop {
+            let problem = match self.connect().await {
+                Ok((client, kubeconfig)) => {
+                    (failures, answered_once) = (0, true);
+                    self.stay(client, kubeconfig).await
+                }
+                Err(problem) => problem,
+            };
+            self.lost(problem);
+            failures = failures.saturating_add(1);
+            tokio::select! {
+                () = tokio::time::sleep(pause(failures, answered_once)) => {}
+                () = self.shared.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Reads the kubeconfig and has the cluster answer once.
+    async fn connect(&self) -> Result<(Client, Kubeconfig), String> {
+        let kubeconfig = self.kubeconfig().await?;
+        let connector = &self.remote.inner.connector;
+        let client = connector.connect(&self.cluster, &kubeconfig.text).await?;
+        probe(&client).await?;
+        Ok((client, kubeconfig))
+    }
+
+    async fn kubeconfig(&self) -> Result<Kubeconfig, String> {
+        let name = secret_name(&self.cluster.name);
+        let secrets: Api<Secret> = Api::namespaced(
+            self.remote.inner.management.clone(),
+            &self.cluster.namespace,
+        );
+        let secret = secrets
+            .get_opt(&name)
+            .await
+            .map_err(|source| format!("Secret {name} cannot be read: {source}"))?
+            .ok_or_else(|| format!("Secret {name} does not exist yet"))?;
+        let version = secret.resource_version().unwrap_or_default();
+        let value = secret.data.and_then(|mut data| data.remove("value"));
+        let text = value
+            .and_then(|value| String::from_utf8(value.0).ok())
+            .ok_or_else(|| format!("Secret {name} has no kubeconfig under the key `value`"))?;
+        Ok(Kubeconfig {
+            text: SecretString::from(text),
+            version,
+        })
+    }
+
+    /// Watches Nodes and probes until the cluster is lost; returns why.
+    async fn stay(&self, client: Client, kubeconfig: Kubeconfig) -> String {
+        let mut writer = Writer::<Node>::default();
+        let nodes = writer.as_reader();
+        let mut events = watcher(
+            Api::<Node>::all(client.clone()),
+            watcher::Config::default().any_semantic(),
+        )
+        .default_backoff()
+        .boxed();
+        let mut probes = tokio::time::interval(PROBE_EVERY);
+        probes.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        probes.reset();
+        let sync_deadline = tokio::time::Instant::now() + SYNC_TIMEOUT;
+        let (mut failures, mut synced) = (0, false);
+        loop {
+            tokio::select! {
+                Some(event) = events.next() => match event {
+                    Ok(event) => {
+                        let event = event.modify(slim);
+                        writer.apply_watcher_event(&event);
+                        if matches!(event, watcher::Event::InitDone) && !synced {
+                            synced = true;
+                            self.won(Link { client: client.clone(), nodes: nodes.clone() });
+                        }
+                        self.told(event, &nodes);
+                    }
+                    Err(source) => debug!(cluster = %self.cluster, "watch of Nodes: {source}"),
+                },
+                _ = probes.tick() => {
+                    match probe(&client).await {
+                        Ok(()) => {
+                            failures = 0;
+                            self.answered();
+                        }
+                        Err(problem) => {
+                            failures += 1;
+                            self.shared.state.lock().health.problem = Some(problem.clone());
+                            if failures >= PROBE_FAILURES {
+                                return problem;
+                            }
+                        }
+                    }
+                    if !synced && tokio::time::Instant::now() > sync_deadline {
+                        return "its Nodes could not be listed".to_owned();
+                    }
+                    // A rotated kubeconfig means new credentials: connect with those.
+                    if self.kubeconfig().await.is_ok_and(|now| now.version != kubeconfig.version) {
+                        return "its kubeconfig changed".to_owned();
+                    }
+                }
+            }
+        }
+    }
+
+    fn won(&self, link: Link) {
+        self.shared.state.lock().link = Some(link);
+        self.answered();
+        info!(cluster = %self.cluster, "connected to the workload cluster");
+        self.remote.tell(&Change::Connected(self.cluster.clone()));
+    }
+
+    fn answered(&self) {
+        let mut state = self.shared.state.lock();
+        let connected = state.link.is_some();
+        let health = &mut state.health;
+        (health.connected, health.problem) = (connected, None);
+        health.last_success = Some(Timestamp::now());
+    }
+
+    fn lost(&self, problem: String) {
+        let mut state = self.shared.state.lock();
+        let was_connected = state.link.take().is_some();
+        state.health.connected = false;
+        debug!(cluster = %self.cluster, "not connected: {problem}");
+        state.health.problem = Some(problem);
+        drop(state);
+        if was_connected {
+            self.remote
+                .tell(&Change::Disconnected(self.cluster.clone()));
+        }
+    }
+
+    fn told(&self, event: watcher::Event<Node>, nodes: &Store<Node>) {
+        let tell = |node: &Node| {
+            self.remote.tell(&Change::Node {
+                cluster: self.cluster.clone(),
+                name: node.name_any(),
+                provider_id: node.spec.as_ref().and_then(|spec| spec.provider_id.clone()),
+            });
+        };
+        match event {
+            watcher::Event::Apply(node) | watcher::Event::Delete(node) => tell(&node),
+            watcher::Event::InitDone => nodes.state().iter().for_each(|node| tell(node)),
+            watcher::Event::Init | watcher::Event::InitApply(_) => {}
+        }
+    }
+}
+
+struct Kubeconfig {
+    text: SecretString,
+    version: String,
+}
+
+/// Asks the cluster for anything at all, as upstream's probe does (`GET /`).
+async fn probe(client: &Client) -> Result<(), String> {
+    let request = http::Request::get("/")
+        .body(Vec::new())
+        .map_err(|source| source.to_string())?;
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, client.request_text(request)).await;
+    match answer {
+        Ok(Ok(_)) => Ok(()),
+        // A refusal is an answer of a live server, but not one that we can work with.
+        Ok(Err(api::kube::Error::Api(status))) if status.code == 404 => Ok(()),
+        Ok(Err(source)) => Err(operator::controller::chain(&source)),
+        Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
+    }
+}
+
+/// What nobody here reads is not kept.
+fn slim(node: &mut Node) {
+    node.metadata.managed_fields = None;
+    if let Some(status) = node.status.as_mut() {
+        status.images = None;
+    }
+}
+
+/// The pause after the `failures`-th failure in a row: short until the cluster has answered once
+/// (it is booting), up to 30 s afterwards.
+fn pause(failures: u32, answered_once: bool) -> Duration {
+    let (first, longest) = if answered_once {
+        (1_000, 30_000)
+    } else {
+        (250, 3_000)
+    };
+    Duration::from_millis((first << failures.saturating_sub(1).min(8)).min(longest))
+}

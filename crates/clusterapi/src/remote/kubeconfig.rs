@@ -1,0 +1,83 @@
+//! Clients from kubeconfig Secrets.
+
+use std::time::Duration;
+
+use api::kube::config::{KubeConfigOptions, Kubeconfig};
+use api::kube::{Client, Config};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{ClusterKey, Connector};
+
+/// How long a request to a workload cluster may take to be answered (upstream: 10 s).
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The name of the Secret with the kubeconfig of `cluster`.
+pub fn secret_name(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig")
+}
+
+/// Connects over the network, as the kubeconfig says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KubeconfigConnector;
+
+impl Connector for KubeconfigConnector {
+    fn connect<'a>(
+        &'a self,
+        _cluster: &'a ClusterKey,
+        kubeconfig: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Client, String>> {
+        async move {
+            let parsed = Kubeconfig::from_yaml(kubeconfig.expose_secret())
+                .map_err(|source| format!("the kubeconfig cannot be read: {source}"))?;
+            reject_local(&parsed)?;
+            let mut config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
+                .await
+                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
+            config.connect_timeout = Some(Duration::from_secs(5));
+            // Watches are quiet for long; the watcher asks the server to end them after 290 s.
+            config.read_timeout = Some(Duration::from_secs(295));
+            config.write_timeout = Some(TIMEOUT);
+            Client::try_from(config)
+                .map_err(|source| format!("no client can be made from the kubeconfig: {source}"))
+        }
+        .boxed()
+    }
+}
+
+/// A kubeconfig comes from a Secret that tenants may write: it must not run our programs or read our files.
+fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
+    let users = kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|user| user.auth_info.as_ref());
+    for user in users {
+        let local = user.exec.is_some()
+            || user.auth_provider.is_some()
+            || user.token_file.is_some()
+            || user.client_certificate.is_some()
+            || user.client_key.is_some();
+        if local {
+            return Err(
+                "the kubeconfig names a program or a file; it must hold its credentials \
+                        itself"
+                    .to_owned(),
+            );
+        }
+    }
+    let clusters = kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.cluster.as_ref());
+    if clusters
+        .into_iter()
+        .any(|cluster| cluster.certificate_authority.is_some())
+    {
+        return Err(
+            "the kubeconfig names a file; it must hold the authority's certificate itself"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
