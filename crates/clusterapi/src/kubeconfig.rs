@@ -68,7 +68,10 @@ pub async fn ensure(
     now: Timestamp,
 ) -> Result<Outcome, StoreError> {
     let name = secret_name(&recipe.cluster);
-    let failed = |source| StoreError::Api { name: secret_name(&recipe.cluster), source };
+    let failed = |source| StoreError::Api {
+        name: secret_name(&recipe.cluster),
+        source,
+    };
     let Some(known) = secrets.get_opt(&name).await.map_err(failed)? else {
         let (cluster, owner) = (recipe.cluster.clone(), recipe.owner.clone());
         let text = render(recipe, now).await?;
@@ -87,7 +90,9 @@ pub async fn ensure(
         "metadata": {"resourceVersion": known.metadata.resource_version},
         "data": {VALUE: STANDARD.encode(text.expose_secret())},
     });
-    let written = secrets.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+    let written = secrets
+        .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await;
     written.map_err(|source| StoreError::Api { name, source })?;
     Ok(Outcome::Rotated)
 }
@@ -105,11 +110,23 @@ fn secret(cluster: &str, owner: &OwnerReference, text: &SecretString) -> Secret 
 /// Makes a client certificate on a blocking thread and writes it down as a kubeconfig.
 async fn render(recipe: Recipe, now: Timestamp) -> Result<SecretString, PkiError> {
     let make = move || {
-        let client =
-            pki::client(&recipe.ca, "kubernetes-admin", "system:masters", recipe.algorithm, now)?;
-        Ok(document(&recipe.cluster, &recipe.server, &recipe.ca, &client))
+        let client = pki::client(
+            &recipe.ca,
+            "kubernetes-admin",
+            "system:masters",
+            recipe.algorithm,
+            now,
+        )?;
+        Ok(document(
+            &recipe.cluster,
+            &recipe.server,
+            &recipe.ca,
+            &client,
+        ))
     };
-    tokio::task::spawn_blocking(make).await.map_err(|_| PkiError::Interrupted)?
+    tokio::task::spawn_blocking(make)
+        .await
+        .map_err(|_| PkiError::Interrupted)?
 }
 
 /// The kubeconfig as YAML, with the names that clusterctl's users know.
@@ -121,7 +138,10 @@ pub fn document(
 ) -> SecretString {
     let user = format!("{cluster}-admin");
     let context = format!("{user}@{cluster}");
-    let key = client.private.as_ref().map_or("", |key| key.expose_secret());
+    let key = client
+        .private
+        .as_ref()
+        .map_or("", |key| key.expose_secret());
     let document = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -143,7 +163,9 @@ pub fn document(
 /// Whether the client certificate is valid for less than half a year; one that cannot be read is not
 /// ours to judge.
 fn expires_soon(secret: &Secret, now: Timestamp) -> bool {
-    let Some(expiry) = client_expiry(secret) else { return false };
+    let Some(expiry) = client_expiry(secret) else {
+        return false;
+    };
     let left = expiry.as_second().saturating_sub(now.as_second());
     left < i64::try_from(ROTATE_BEFORE.as_secs()).unwrap_or(i64::MAX)
 }
@@ -151,7 +173,9 @@ fn expires_soon(secret: &Secret, now: Timestamp) -> bool {
 fn client_expiry(secret: &Secret) -> Option<Timestamp> {
     let text = std::str::from_utf8(&secret.data.as_ref()?.get(VALUE)?.0).ok()?;
     let document: Value = serde_saphyr::from_str(text).ok()?;
-    let encoded = document.pointer("/users/0/user/client-certificate-data")?.as_str()?;
+    let encoded = document
+        .pointer("/users/0/user/client-certificate-data")?
+        .as_str()?;
     let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     pki::expiry(&pem).ok()
 }

@@ -16,8 +16,12 @@ use api::kube::Client;
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
+pub mod cloudinit;
 pub mod external;
 pub mod feed;
+pub mod kubeadm;
+pub mod kubeconfig;
+pub mod pki;
 pub mod remote;
 
 mod context;

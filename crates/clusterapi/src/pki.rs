@@ -106,8 +106,12 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in the order in which they are written to machines.
-    pub const ALL: [Purpose; 4] =
-        [Purpose::Cluster, Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount];
+    pub const ALL: [Purpose; 4] = [
+        Purpose::Cluster,
+        Purpose::Etcd,
+        Purpose::FrontProxy,
+        Purpose::ServiceAccount,
+    ];
 
     /// The end of the Secret's name.
     pub fn suffix(self) -> &'static str {
@@ -150,7 +154,10 @@ pub fn generate(
         Purpose::ServiceAccount => key.public_key_pem(),
         _ => ca_certificate(&key, validity_days, now)?,
     };
-    Ok(KeyMaterial { public: public.into(), private: Some(pem) })
+    Ok(KeyMaterial {
+        public: public.into(),
+        private: Some(pem),
+    })
 }
 
 /// Makes a client certificate with key, signed by `ca`. Takes up to seconds for RSA.
@@ -167,19 +174,31 @@ pub fn client(
     let (key, pem) = generate_key(algorithm)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::OrganizationName, organisation);
-    params.distinguished_name.push(DnType::CommonName, common_name);
-    params.key_usages =
-        vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, organisation);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
+    params.key_usages = vec![
+        KeyUsagePurpose::DigitalSignature,
+        KeyUsagePurpose::KeyEncipherment,
+    ];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let (from, until) = validity(now, CLIENT_VALIDITY);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     (params.not_before, params.not_after) = (epoch + from, epoch + until);
-    let sign = |source| PkiError::Sign { subject: common_name.to_owned(), source };
+    let sign = |source| PkiError::Sign {
+        subject: common_name.to_owned(),
+        source,
+    };
     let signer = key_pair(ca)?;
     let issuer = Issuer::from_ca_cert_pem(&ca.public, signer).map_err(sign)?;
     let certificate = params.signed_by(&key, &issuer).map_err(sign)?;
-    Ok(KeyMaterial { public: certificate.pem().into(), private: Some(pem) })
+    Ok(KeyMaterial {
+        public: certificate.pem().into(),
+        private: Some(pem),
+    })
 }
 
 /// `sha256:<hex>` of a certificate's SubjectPublicKeyInfo, by which kubeadm pins a CA.
@@ -202,16 +221,23 @@ pub fn public_key_hash(certificate: &str) -> Result<String, PkiError> {
 /// # Errors
 /// When `certificate` is none.
 pub fn expiry(certificate: &str) -> Result<Timestamp, PkiError> {
-    let seconds =
-        with_certificate(certificate, |parsed| parsed.validity().not_after.timestamp())?;
-    Timestamp::from_second(seconds).map_err(|_| PkiError::Certificate { what: "the certificate" })
+    let seconds = with_certificate(certificate, |parsed| {
+        parsed.validity().not_after.timestamp()
+    })?;
+    Timestamp::from_second(seconds).map_err(|_| PkiError::Certificate {
+        what: "the certificate",
+    })
 }
 
 /// Whether `certificate` was signed by the key of `ca`: by issuer name and signature.
 pub fn is_signed_by(certificate: &str, ca: &str) -> bool {
-    let (Ok(leaf), Ok(ca)) = (der(certificate), der(ca)) else { return false };
+    let (Ok(leaf), Ok(ca)) = (der(certificate), der(ca)) else {
+        return false;
+    };
     let parse = x509_parser::certificate::X509Certificate::from_der;
-    let (Ok((_, leaf)), Ok((_, ca))) = (parse(&leaf), parse(&ca)) else { return false };
+    let (Ok((_, leaf)), Ok((_, ca))) = (parse(&leaf), parse(&ca)) else {
+        return false;
+    };
     leaf.issuer() == ca.subject() && signature_holds(&leaf, &ca)
 }
 
@@ -232,10 +258,15 @@ fn signature_holds(
         &RSA_PKCS1_2048_8192_SHA512,
     ];
     let key = ca.public_key().subject_public_key.data.as_ref();
-    let (message, signature) = (leaf.tbs_certificate.as_ref(), leaf.signature_value.data.as_ref());
-    algorithms
-        .into_iter()
-        .any(|algorithm| UnparsedPublicKey::new(algorithm, key).verify(message, signature).is_ok())
+    let (message, signature) = (
+        leaf.tbs_certificate.as_ref(),
+        leaf.signature_value.data.as_ref(),
+    );
+    algorithms.into_iter().any(|algorithm| {
+        UnparsedPublicKey::new(algorithm, key)
+            .verify(message, signature)
+            .is_ok()
+    })
 }
 
 fn with_certificate<T>(
@@ -243,20 +274,26 @@ fn with_certificate<T>(
     read: impl FnOnce(&x509_parser::certificate::X509Certificate<'_>) -> T,
 ) -> Result<T, PkiError> {
     let der = der(pem)?;
-    let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(&der)
-        .map_err(|_| PkiError::Certificate { what: "the certificate" })?;
+    let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(&der).map_err(|_| {
+        PkiError::Certificate {
+            what: "the certificate",
+        }
+    })?;
     Ok(read(&parsed))
 }
 
 fn der(pem: &str) -> Result<CertificateDer<'static>, PkiError> {
-    CertificateDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| PkiError::Certificate { what: "the certificate" })
+    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| PkiError::Certificate {
+        what: "the certificate",
+    })
 }
 
 fn ca_certificate(key: &KeyPair, days: i32, now: Timestamp) -> Result<String, PkiError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "kubernetes");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "kubernetes");
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![
         KeyUsagePurpose::DigitalSignature,
@@ -267,9 +304,10 @@ fn ca_certificate(key: &KeyPair, days: i32, now: Timestamp) -> Result<String, Pk
     // rcgen keeps time in a type of its own, which is reached from the epoch.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     (params.not_before, params.not_after) = (epoch + from, epoch + until);
-    let certificate = params
-        .self_signed(key)
-        .map_err(|source| PkiError::Sign { subject: "the CA".to_owned(), source })?;
+    let certificate = params.self_signed(key).map_err(|source| PkiError::Sign {
+        subject: "the CA".to_owned(),
+        source,
+    })?;
     Ok(certificate.pem())
 }
 
@@ -297,13 +335,17 @@ fn generate_rsa(bits: usize) -> Result<(KeyPair, SecretString), PkiError> {
     };
     let key = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, bits)
         .map_err(|source| failed(source.into()))?;
-    let pem = key.to_pkcs1_pem(LineEnding::LF).map_err(|source| failed(source.into()))?;
+    let pem = key
+        .to_pkcs1_pem(LineEnding::LF)
+        .map_err(|source| failed(source.into()))?;
     let pair = rsa_pair(&key).map_err(|source| failed(source.into()))?;
     Ok((pair, SecretString::from(pem.as_str())))
 }
 
 fn rsa_pair(key: &rsa::RsaPrivateKey) -> Result<KeyPair, rcgen::Error> {
-    let pkcs8 = key.to_pkcs8_der().map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
+    let pkcs8 = key
+        .to_pkcs8_der()
+        .map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
     let der = PrivatePkcs8KeyDer::from(pkcs8.as_bytes());
     KeyPair::from_pkcs8_der_and_sign_algo(&der, &PKCS_RSA_SHA256)
 }
@@ -311,16 +353,25 @@ fn rsa_pair(key: &rsa::RsaPrivateKey) -> Result<KeyPair, rcgen::Error> {
 fn generate_ecdsa(
     algorithm: &'static rcgen::SignatureAlgorithm,
 ) -> Result<(KeyPair, SecretString), PkiError> {
-    let pair = KeyPair::generate_for(algorithm)
-        .map_err(|source| PkiError::Generate { algorithm: "ECDSA", source: source.into() })?;
+    let pair = KeyPair::generate_for(algorithm).map_err(|source| PkiError::Generate {
+        algorithm: "ECDSA",
+        source: source.into(),
+    })?;
     let pem = Zeroizing::new(pair.serialize_pem());
     Ok((pair, SecretString::from(pem.as_str())))
 }
 
 /// Reads the private key of a CA, whoever made it.
 fn key_pair(ca: &KeyMaterial) -> Result<KeyPair, PkiError> {
-    let unusable = || PkiError::Key { what: "the CA's tls.key" };
-    let pem = ca.private.as_ref().ok_or_else(unusable)?.expose_secret().as_bytes();
+    let unusable = || PkiError::Key {
+        what: "the CA's tls.key",
+    };
+    let pem = ca
+        .private
+        .as_ref()
+        .ok_or_else(unusable)?
+        .expose_secret()
+        .as_bytes();
     match PrivateKeyDer::from_pem_slice(pem).map_err(|_| unusable())? {
         PrivateKeyDer::Pkcs8(der) => KeyPair::try_from(&der).map_err(|_| unusable()),
         PrivateKeyDer::Pkcs1(der) => {
@@ -402,7 +453,10 @@ fn split_tlv(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (length, rest) = match first {
         short if short < 0x80 => (usize::from(short), rest),
         0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
-        0x82 => (usize::from(u16::from_be_bytes([*rest.first()?, *rest.get(1)?])), rest.get(2..)?),
+        0x82 => (
+            usize::from(u16::from_be_bytes([*rest.first()?, *rest.get(1)?])),
+            rest.get(2..)?,
+        ),
         _ => return None,
     };
     Some((tag, rest.get(..length)?, rest.get(length..)?))

@@ -17,7 +17,11 @@ pub fn document(value: &Value) -> String {
 
 /// `text` as a scalar that reads as this very string.
 pub fn scalar(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { quoted(text) }
+    if is_plain(text) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 /// `text` in double quotes.
@@ -109,7 +113,11 @@ fn entry(out: &mut String, value: &Value, indent: usize) {
     if is_block(value) {
         out.push('\n');
         // Lists stand at the column of their key, as kubectl prints them.
-        block(out, value, if value.is_array() { indent } else { indent + 2 });
+        block(
+            out,
+            value,
+            if value.is_array() { indent } else { indent + 2 },
+        );
     } else {
         let _ = writeln!(out, " {}", flow(value, indent + 2));
     }

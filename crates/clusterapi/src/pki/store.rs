@@ -70,7 +70,9 @@ pub struct Certificates {
 impl Certificates {
     /// From what is known.
     pub fn new(known: impl IntoIterator<Item = (Purpose, KeyMaterial)>) -> Self {
-        Self { known: known.into_iter().collect() }
+        Self {
+            known: known.into_iter().collect(),
+        }
     }
 
     /// The material of `purpose`.
@@ -80,12 +82,17 @@ impl Certificates {
 
     /// All that is there, in the order in which it is written to machines.
     pub fn iter(&self) -> impl Iterator<Item = (Purpose, &KeyMaterial)> {
-        self.known.iter().map(|(purpose, material)| (*purpose, material))
+        self.known
+            .iter()
+            .map(|(purpose, material)| (*purpose, material))
     }
 
     /// What is not there.
     pub fn missing(&self) -> Vec<Purpose> {
-        Purpose::ALL.into_iter().filter(|purpose| !self.known.contains_key(purpose)).collect()
+        Purpose::ALL
+            .into_iter()
+            .filter(|purpose| !self.known.contains_key(purpose))
+            .collect()
     }
 }
 
@@ -139,7 +146,9 @@ pub async fn ensure(
     while let Some(done) = made.join_next().await {
         let (purpose, material) = done.map_err(|_| PkiError::Interrupted)?;
         let secret = secret(purpose, cluster, &material?, &recipe.owner);
-        certificates.known.insert(purpose, parse(&create(secrets, secret).await?)?);
+        certificates
+            .known
+            .insert(purpose, parse(&create(secrets, secret).await?)?);
     }
     Ok(certificates)
 }
@@ -147,7 +156,10 @@ pub async fn ensure(
 /// Stores `secret`, or reads the one that somebody else stored under its name meanwhile.
 pub(crate) async fn create(secrets: &Api<Secret>, secret: Secret) -> Result<Secret, StoreError> {
     let name = secret.metadata.name.clone().unwrap_or_default();
-    let failed = |source| StoreError::Api { name: name.clone(), source };
+    let failed = |source| StoreError::Api {
+        name: name.clone(),
+        source,
+    };
     match secrets.create(&PostParams::default(), &secret).await {
         Err(kube::Error::Api(status)) if status.code == 409 => {
             secrets.get(&name).await.map_err(failed)
@@ -180,7 +192,10 @@ fn secret(
         ByteString(material.public.as_bytes().to_vec()),
     )]);
     if let Some(key) = &material.private {
-        data.insert(KEY.to_owned(), ByteString(key.expose_secret().as_bytes().to_vec()));
+        data.insert(
+            KEY.to_owned(),
+            ByteString(key.expose_secret().as_bytes().to_vec()),
+        );
     }
     Secret {
         metadata: metadata(purpose.secret_name(cluster), cluster, owner),
@@ -197,9 +212,15 @@ fn parse(secret: &Secret) -> Result<KeyMaterial, StoreError> {
     };
     let text = |key: &str| -> Option<Zeroizing<String>> {
         let bytes = &secret.data.as_ref()?.get(key)?.0;
-        String::from_utf8(bytes.clone()).ok().filter(|text| !text.is_empty()).map(Zeroizing::new)
+        String::from_utf8(bytes.clone())
+            .ok()
+            .filter(|text| !text.is_empty())
+            .map(Zeroizing::new)
     };
     let public = text(CERTIFICATE).ok_or_else(|| malformed(CERTIFICATE))?;
     let private = text(KEY).map(|key| SecretString::from(key.as_str()));
-    Ok(KeyMaterial { public: public.as_str().into(), private })
+    Ok(KeyMaterial {
+        public: public.as_str().into(),
+        private,
+    })
 }

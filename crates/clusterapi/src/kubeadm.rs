@@ -1,0 +1,323 @@
+//! The documents that kubeadm is given, in the version that the machine's Kubernetes understands.
+//!
+//! The API spells kubeadm's configuration as kubeadm v1beta4 does, with durations in seconds. Here
+//! it becomes what kubeadm reads: v1beta3 up to Kubernetes 1.30, v1beta4 from 1.31 on. v1beta3 has no
+//! `timeouts` (two of them live elsewhere), no lists of arguments, no environment variables and no
+//! certificate settings; what it cannot say is left out, as upstream does.
+
+pub mod version;
+
+use api::bootstrap::v1beta2::{
+    ClusterConfiguration, InitConfiguration, JoinConfiguration, Timeouts,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::cloudinit::yaml;
+use version::{UnsupportedVersion, Version};
+
+/// The feature gate that lets the kubelet of a joining control plane machine talk to its own API server.
+const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
+
+/// A version of kubeadm's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApiVersion {
+    /// Kubernetes 1.22 to 1.30.
+    V1Beta3,
+    /// Kubernetes 1.31 and later.
+    V1Beta4,
+}
+
+impl ApiVersion {
+    /// What kubeadm of this Kubernetes version reads.
+    ///
+    /// # Errors
+    /// Before Kubernetes 1.22.
+    pub fn of(version: &Version) -> Result<Self, UnsupportedVersion> {
+        if *version < Version::new(1, 22, 0) {
+            return Err(UnsupportedVersion {
+                version: version.to_string(),
+            });
+        }
+        let before = version.is_before_minor(1, 31);
+        Ok(if before {
+            ApiVersion::V1Beta3
+        } else {
+            ApiVersion::V1Beta4
+        })
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            ApiVersion::V1Beta3 => "kubeadm.k8s.io/v1beta3",
+            ApiVersion::V1Beta4 => "kubeadm.k8s.io/v1beta4",
+        }
+    }
+}
+
+/// What the Cluster adds to a ClusterConfiguration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterFacts {
+    /// The Cluster's name.
+    pub cluster_name: String,
+    /// `host:port`.
+    pub control_plane_endpoint: String,
+    /// The Kubernetes version, with `v`.
+    pub kubernetes_version: String,
+    /// The domain of Services.
+    pub dns_domain: Option<String>,
+    /// Pod ranges, comma separated.
+    pub pod_subnet: Option<String>,
+    /// Service ranges, comma separated.
+    pub service_subnet: Option<String>,
+}
+
+/// The ClusterConfiguration of a cluster. `timeouts` are those of the init configuration: v1beta3
+/// keeps one of them here.
+pub fn cluster_document(
+    config: &ClusterConfiguration,
+    facts: &ClusterFacts,
+    timeouts: Option<&Timeouts>,
+    version: ApiVersion,
+) -> String {
+    yaml::document(&cluster_configuration(config, facts, timeouts, version))
+}
+
+/// The ClusterConfiguration of a cluster as a tree, for the ConfigMap `kubeadm-config` too.
+pub fn cluster_configuration(
+    config: &ClusterConfiguration,
+    facts: &ClusterFacts,
+    timeouts: Option<&Timeouts>,
+    version: ApiVersion,
+) -> Value {
+    let mut fields = fields(config);
+    head(&mut fields, version, "ClusterConfiguration");
+    set(&mut fields, "clusterName", Some(&facts.cluster_name));
+    set(
+        &mut fields,
+        "kubernetesVersion",
+        Some(&facts.kubernetes_version),
+    );
+    if config.control_plane_endpoint.is_none() {
+        set(
+            &mut fields,
+            "controlPlaneEndpoint",
+            Some(&facts.control_plane_endpoint),
+        );
+    }
+    let mut networking = Map::new();
+    set(&mut networking, "dnsDomain", facts.dns_domain.as_ref());
+    set(&mut networking, "podSubnet", facts.pod_subnet.as_ref());
+    set(
+        &mut networking,
+        "serviceSubnet",
+        facts.service_subnet.as_ref(),
+    );
+    if !networking.is_empty() {
+        fields.insert("networking".to_owned(), Value::Object(networking));
+    }
+    days(
+        &mut fields,
+        "certificateValidityPeriodDays",
+        "certificateValidityPeriod",
+    );
+    days(
+        &mut fields,
+        "caCertificateValidityPeriodDays",
+        "caCertificateValidityPeriod",
+    );
+    if version == ApiVersion::V1Beta3 {
+        for name in [
+            "certificateValidityPeriod",
+            "caCertificateValidityPeriod",
+            "encryptionAlgorithm",
+        ] {
+            fields.remove(name);
+        }
+        let wait = timeouts.and_then(|t| t.control_plane_component_health_check_seconds);
+        if let Some(seconds) = wait {
+            let server = fields.entry("apiServer").or_insert_with(|| json!({}));
+            server["timeoutForControlPlane"] = json!(duration(seconds));
+        }
+        for component in ["apiServer", "controllerManager", "scheduler"] {
+            older_component(fields.get_mut(component));
+        }
+        older_component(
+            fields
+                .get_mut("etcd")
+                .and_then(|etcd| etcd.get_mut("local")),
+        );
+    }
+    Value::Object(fields)
+}
+
+/// The InitConfiguration of the first machine.
+pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String {
+    let mut fields = fields(config);
+    head(&mut fields, version, "InitConfiguration");
+    common(&mut fields, version);
+    let tokens = fields
+        .get_mut("bootstrapTokens")
+        .and_then(Value::as_array_mut);
+    for token in tokens
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        seconds(token, "ttlSeconds", "ttl");
+    }
+    // Set always: kubeadm's own default would be the same, and readers can rely on it.
+    fields
+        .entry("localAPIEndpoint")
+        .or_insert_with(|| json!({}));
+    yaml::document(&Value::Object(fields))
+}
+
+/// The JoinConfiguration of any other machine.
+pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String {
+    let mut fields = fields(config);
+    head(&mut fields, version, "JoinConfiguration");
+    common(&mut fields, version);
+    if let Some(discovery) = fields.get_mut("discovery") {
+        let wait = config
+            .timeouts
+            .as_ref()
+            .and_then(|t| t.tls_bootstrap_seconds);
+        if let (ApiVersion::V1Beta3, Some(seconds)) = (version, wait) {
+            discovery["timeout"] = json!(duration(seconds));
+        }
+        // The kubeconfig's content is a file of its own.
+        if let Some(file) = discovery.get_mut("file").and_then(Value::as_object_mut) {
+            file.remove("kubeConfig");
+        }
+    }
+    if let Some(plane) = fields
+        .get_mut("controlPlane")
+        .and_then(Value::as_object_mut)
+    {
+        plane.entry("localAPIEndpoint").or_insert_with(|| json!({}));
+    }
+    yaml::document(&Value::Object(fields))
+}
+
+/// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not on by itself:
+/// 1.31 <= version < 1.36. A value that somebody set stays.
+pub fn with_local_mode(
+    mut config: ClusterConfiguration,
+    version: &Version,
+) -> ClusterConfiguration {
+    if !version.is_before_minor(1, 31) && version.is_before_minor(1, 36) {
+        config
+            .feature_gates
+            .entry(LOCAL_MODE.to_owned())
+            .or_insert(true);
+    }
+    config
+}
+
+/// What init and join have in common.
+fn common(fields: &mut Map<String, Value>, version: ApiVersion) {
+    let registration = fields
+        .entry("nodeRegistration")
+        .or_insert_with(|| json!({}));
+    // kubeadm tells "no field" (its own taints) from "empty list" (none); so do we: left as it is.
+    if version == ApiVersion::V1Beta3 {
+        arguments(registration, "kubeletExtraArgs");
+        if let Some(registration) = registration.as_object_mut() {
+            registration.remove("imagePullSerial");
+        }
+    }
+    let timeouts = fields.remove("timeouts");
+    if let (ApiVersion::V1Beta4, Some(Value::Object(timeouts))) = (version, timeouts) {
+        let renamed: Map<String, Value> = timeouts
+            .into_iter()
+            .map(|(name, value)| {
+                let name = name.trim_end_matches("Seconds").to_owned();
+                (name, json!(duration(number(&value))))
+            })
+            .collect();
+        fields.insert("timeouts".to_owned(), Value::Object(renamed));
+    }
+}
+
+/// A component in the shape of v1beta3.
+fn older_component(component: Option<&mut Value>) {
+    let Some(component) = component else { return };
+    arguments(component, "extraArgs");
+    if let Some(component) = component.as_object_mut() {
+        component.remove("extraEnvs");
+    }
+}
+
+/// A list of arguments as the map that v1beta3 has; of duplicates the last one stays.
+fn arguments(of: &mut Value, name: &str) {
+    let Some(Value::Array(list)) = of.get(name) else {
+        return;
+    };
+    let map: Map<String, Value> = list
+        .iter()
+        .filter_map(|arg| {
+            Some((
+                arg.get("name")?.as_str()?.to_owned(),
+                arg.get("value")?.clone(),
+            ))
+        })
+        .collect();
+    of[name] = Value::Object(map);
+}
+
+fn fields(config: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(config) {
+        Ok(Value::Object(fields)) => fields,
+        // Structs of strings, numbers and lists always serialize to an object.
+        _ => Map::new(),
+    }
+}
+
+fn head(fields: &mut Map<String, Value>, version: ApiVersion, kind: &str) {
+    fields.insert("apiVersion".to_owned(), json!(version.as_str()));
+    fields.insert("kind".to_owned(), json!(kind));
+}
+
+fn set(fields: &mut Map<String, Value>, name: &str, value: Option<&String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        fields.insert(name.to_owned(), json!(value));
+    }
+}
+
+fn days(fields: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = fields.remove(from) {
+        let seconds = i64::from(number(&value)).saturating_mul(86_400);
+        fields.insert(to.to_owned(), json!(go_duration(seconds)));
+    }
+}
+
+fn seconds(fields: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = fields.remove(from) {
+        fields.insert(to.to_owned(), json!(duration(number(&value))));
+    }
+}
+
+fn number(value: &Value) -> i32 {
+    value
+        .as_i64()
+        .and_then(|number| i32::try_from(number).ok())
+        .unwrap_or(0)
+}
+
+fn duration(seconds: i32) -> String {
+    go_duration(i64::from(seconds))
+}
+
+/// Seconds the way Go prints a duration: `1h0m5s`, `4m0s`, `30s`.
+fn go_duration(seconds: i64) -> String {
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}s"),
+        (0, _) => format!("{minutes}m{rest}s"),
+        _ => format!("{hours}h{minutes}m{rest}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
