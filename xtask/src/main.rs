@@ -1,2 +1,83 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks: `cargo xtask <task>`.
+//!
+//! ```text
+//!   codegen [--check]        CRDs and other generated files under config/
+//!   tidy                     rules that no lint knows
+//!   bench main-job [--json]  time, memory and requests of `ferrostack up`
+//! ```
+
+mod bench;
+mod codegen;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "xtask", about = "Tasks of the project")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Write the generated files, or check that they are up to date.
+    Codegen {
+        /// Change nothing; fail when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check rules that no lint knows: file lengths, module names, words.
+    Tidy,
+    /// Measure.
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
+    MainJob {
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.task {
+        Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Tidy => tidy::run(&root()),
+        Task::Bench(Bench::MainJob { json }) => bench::main_job::run(&root(), json),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root directory.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// Prints a line on standard error.
+fn report(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Prints text on standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}

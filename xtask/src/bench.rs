@@ -1,0 +1,3 @@
+//! Measurements: one command, one table, JSON on request.
+
+pub(crate) mod main_job;

@@ -1,0 +1,129 @@
+//! `bench main-job`: one cluster of 3 control plane and 3 worker machines, from start to ready.
+//!
+//! The binary runs as a user runs it, in a process of its own with a fresh data directory: once with
+//! a simulated cloud that answers at once, once with the latencies measured on a real one.
+
+mod process;
+mod table;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use self::process::Up;
+
+/// The longest chain of operations that a real cloud needs for this cluster, in seconds, each as
+/// long as the simulator's `real` latencies make it (medians of a real cloud, docs/benchmarks.md): the
+/// load balancer comes up, then three control plane servers boot one after the other, since kubeadm
+/// joins them one at a time, and the workers boot beside them.
+const CHAIN: [(&str, f64, u32); 5] = [
+    ("token, network, subnet", 0.3, 1),
+    ("router with gateway and interface", 1.2, 1),
+    ("load balancer to ACTIVE, floating IP", 5.0, 1),
+    ("port, tags, server POST", 0.45, 3),
+    ("server to ACTIVE", 1.5, 3),
+];
+
+/// One run.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Run {
+    pub(super) latency: String,
+    pub(super) seconds_to_ready: f64,
+    pub(super) peak_rss_megabytes: f64,
+    pub(super) sqlite_bytes: u64,
+    /// Requests that change or look up something; `polls` are the shared lists.
+    pub(super) requests: u64,
+    pub(super) polls: u64,
+    pub(super) by_route: Vec<Route>,
+    /// The longest chain of cloud operations, in seconds; 0 without latency.
+    pub(super) chain_seconds: f64,
+}
+
+/// How often a route was called.
+#[derive(Debug, Serialize)]
+pub(super) struct Route {
+    pub(super) service: String,
+    pub(super) method: String,
+    pub(super) route: String,
+    pub(super) count: u64,
+}
+
+/// Builds the release binary and measures it.
+pub(crate) fn run(root: &Path, json: bool) -> anyhow::Result<()> {
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--package", "ferrostack", "--quiet"])
+        .current_dir(root)
+        .status()
+        .context("cargo build")?;
+    if !built.success() {
+        bail!("the release build failed");
+    }
+    let binary = root.join("target/release/ferrostack");
+    let runs = vec![measure(&binary, "none")?, measure(&binary, "real")?];
+    let text = if json { serde_json::to_string_pretty(&runs)? + "\n" } else { table::render(&runs) };
+    crate::print(&text)
+}
+
+fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
+    let data = tempfile::tempdir()?;
+    let started = Instant::now();
+    let mut up = Up::start(binary, data.path(), latency)?;
+    let ready = up.wait_until_ready()?;
+    let seconds_to_ready = started.elapsed().as_secs_f64();
+    let peak_rss_megabytes = up.peak_rss_megabytes()?;
+    let simulator = ready["simulatedOpenStack"].as_str().unwrap_or_default().to_owned();
+    let (status, counts) = process::get(&simulator, "/_simulator/requests")?;
+    if status != 200 {
+        bail!("the simulator answers {status}: {counts}");
+    }
+    up.stop()?;
+    let by_route = routes(&serde_json::from_str(&counts)?);
+    let is_poll = |route: &&Route| route.method == "GET";
+    let polls = by_route.iter().filter(is_poll).map(|route| route.count).sum();
+    let all: u64 = by_route.iter().map(|route| route.count).sum();
+    Ok(Run {
+        latency: latency.to_owned(),
+        seconds_to_ready,
+        peak_rss_megabytes,
+        sqlite_bytes: bytes_below(data.path()),
+        requests: all - polls,
+        polls,
+        by_route,
+        chain_seconds: match latency {
+            "none" => 0.0,
+            _ => CHAIN.iter().map(|(_, seconds, times)| seconds * f64::from(*times)).sum(),
+        },
+    })
+}
+
+fn routes(counts: &Value) -> Vec<Route> {
+    let list = counts.get("requests").unwrap_or(counts).as_array().cloned().unwrap_or_default();
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    list.iter()
+        .map(|entry| Route {
+            service: text(entry, "service"),
+            method: text(entry, "method"),
+            route: text(entry, "route"),
+            count: entry["count"].as_u64().unwrap_or(0),
+        })
+        .collect()
+}
+
+/// Bytes of all SQLite files below `directory`.
+fn bytes_below(directory: &Path) -> u64 {
+    let mut total = 0;
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            total += bytes_below(&path);
+        } else if path.to_string_lossy().contains(".db") {
+            total += entry.metadata().map_or(0, |data| data.len());
+        }
+    }
+    total
+}
