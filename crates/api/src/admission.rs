@@ -40,6 +40,8 @@ pub fn default_object(_object: &mut Value, _old: Option<&Value>) {}
 ///
 /// # Errors
 /// Every problem found, each with the path of its field.
-pub fn validate(_review: Review<'_>) -> Result<(), Vec<FieldError>> {
-    Ok(())
+pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
+    let mut errors = Vec::new();
+    errors.extend(crate::infra::admission::validate(review));
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -1,5 +1,6 @@
 //! `infrastructure.cluster.x-k8s.io`: clusters and machines in an OpenStack cloud.
 
+pub(crate) mod admission;
 pub(crate) mod convert;
 pub mod crd;
 mod schema;

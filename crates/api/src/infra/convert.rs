@@ -155,4 +155,4 @@ fn put_annotations(object: &mut Map<String, Value>, annotations: Map<String, Val
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,0 +1,123 @@
+//! What the schemas of this group cannot say: formats, relations between fields, and which fields may change.
+//!
+//! Unlike the Go webhooks, which compare the whole spec and answer "cannot be modified", every error
+//! here carries the path of its field: [`mutability`] holds one table row for each mutable field.
+
+mod formats;
+mod mutability;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::GROUP;
+use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
+use crate::admission::{FieldError, Review};
+
+/// Marks a dry run by ClusterClass, which tries out what it may not change.
+const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
+
+/// Every problem of an object of this group; none for other groups.
+pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
+    let version = review
+        .object
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let ours = version
+        .strip_prefix(GROUP)
+        .is_some_and(|rest| rest == "/v1beta2");
+    let kind = review
+        .object
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    // An object stored before a rule existed must still be finalized and annotated.
+    let untouched = review
+        .old
+        .is_some_and(|old| old.get("spec") == review.object.get("spec"));
+    if !ours || untouched {
+        return Vec::new();
+    }
+    match kind {
+        "OpenStackCluster" => cluster(review),
+        "OpenStackClusterTemplate" => cluster_template(review),
+        "OpenStackMachine" => machine(review),
+        "OpenStackMachineTemplate" => machine_template(review),
+        _ => Vec::new(),
+    }
+}
+
+fn cluster(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Some(old) = review.old {
+        mutability::cluster(old, review.object, &mut errors);
+    }
+    checked::<OpenStackClusterSpec>(review.object, "spec", formats::cluster, &mut errors);
+    errors
+}
+
+fn cluster_template(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Some(old) = review.old {
+        mutability::nothing_but(old, review.object, "spec.template.spec", &[], &mut errors);
+    }
+    checked::<OpenStackClusterSpec>(
+        review.object,
+        "spec.template.spec",
+        formats::cluster,
+        &mut errors,
+    );
+    errors
+}
+
+fn machine(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Some(old) = review.old {
+        mutability::nothing_but(old, review.object, "spec", mutability::MACHINE, &mut errors);
+    }
+    checked::<OpenStackMachineSpec>(review.object, "spec", formats::machine, &mut errors);
+    errors
+}
+
+fn machine_template(review: Review<'_>) -> Vec<FieldError> {
+    const SPEC: &str = "spec.template.spec";
+    let mut errors = Vec::new();
+    let annotations = review.object.pointer("/metadata/annotations");
+    let trial = review.dry_run && annotations.is_some_and(|a| a.get(TOPOLOGY_DRY_RUN).is_some());
+    match review.old {
+        Some(old) if !trial => {
+            let may_change = mutability::MACHINE_TEMPLATE;
+            mutability::nothing_but(old, review.object, SPEC, may_change, &mut errors);
+        }
+        _ => {}
+    }
+    if review
+        .object
+        .pointer("/spec/template/spec/providerID")
+        .is_some()
+    {
+        errors.push(FieldError::new(
+            format!("{SPEC}.providerID"),
+            "belongs to one machine and cannot be given in a template",
+        ));
+    }
+    checked::<OpenStackMachineSpec>(review.object, SPEC, formats::machine, &mut errors);
+    errors
+}
+
+/// Reads the spec at `path` and runs `check` on it. A spec that cannot be read is the schema's business.
+fn checked<S: DeserializeOwned>(
+    object: &Value,
+    path: &str,
+    check: fn(&S, &str, &mut Vec<FieldError>),
+    errors: &mut Vec<FieldError>,
+) {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let spec = object.pointer(&pointer).cloned().unwrap_or_default();
+    if let Ok(spec) = serde_json::from_value(spec) {
+        check(&spec, path, errors);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Formats of addresses and ports, and relations between fields.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::admission::FieldError;
+use crate::infra::v1beta2::{
+    ApiServer, LoadBalancer, ManagedSecurityGroups, OpenStackClusterSpec, OpenStackMachineSpec,
+    PortOpts, SecurityGroupRule, SubnetSpec,
+};
+
+type Errors = Vec<FieldError>;
+
+/// Checks an OpenStackCluster's spec, which is at `path`.
+pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
+    for (index, subnet) in spec.managed_subnets.iter().enumerate() {
+        managed_subnet(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
+    }
+    if let Some(api_server) = &spec.api_server {
+        endpoint(api_server, &format!("{path}.apiServer"), errors);
+    }
+    for (index, ip) in spec
+        .managed_router
+        .iter()
+        .flat_map(|r| &r.external_ips)
+        .enumerate()
+    {
+        let path = format!("{path}.managedRouter.externalIPs[{index}].fixedIP");
+        address(ip.fixed_ip.as_deref(), &path, errors);
+    }
+    if let Some(groups) = &spec.managed_security_groups {
+        security_groups(groups, &format!("{path}.managedSecurityGroups"), errors);
+    }
+    if let Some(bastion) = spec
+        .bastion
+        .as_ref()
+        .and_then(|bastion| bastion.spec.as_ref())
+    {
+        let path = format!("{path}.bastion.spec");
+        if bastion.provider_id.is_some() {
+            let why = "is set by the controller and cannot be given";
+            errors.push(FieldError::new(format!("{path}.providerID"), why));
+        }
+        machine(bastion, &path, errors);
+    }
+}
+
+/// Checks an OpenStackMachine's spec, which is at `path`.
+pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Errors) {
+    for (index, device) in spec.additional_block_devices.iter().enumerate() {
+        if device.name == "root" && spec.root_volume.is_some() {
+            let path = format!("{path}.additionalBlockDevices[{index}].name");
+            errors.push(FieldError::new(path, "root is the name of the root volume"));
+        }
+    }
+    let mut suffixes = BTreeSet::new();
+    for (index, port) in spec.ports.iter().enumerate() {
+        let path = format!("{path}.ports[{index}]");
+        if !suffixes.insert(
+            port.name_suffix
+                .clone()
+                .unwrap_or_else(|| index.to_string()),
+        ) {
+            let why = "another port of this machine has the same suffix (that of a port without \
+                       one is its index)";
+            errors.push(FieldError::new(format!("{path}.nameSuffix"), why));
+        }
+        machine_port(port, &path, errors);
+    }
+}
+
+fn machine_port(port: &PortOpts, path: &str, errors: &mut Errors) {
+    if port.fields.enable_port_security == Some(false) && !port.security_groups.is_empty() {
+        let why = "a port with enablePortSecurity: false cannot have security groups";
+        errors.push(FieldError::new(format!("{path}.securityGroups"), why));
+    }
+    for (index, ip) in port.fixed_ips.iter().enumerate() {
+        let path = format!("{path}.fixedIPs[{index}].ipAddress");
+        address(ip.ip_address.as_deref(), &path, errors);
+    }
+    for (index, pair) in port.fields.allowed_address_pairs.iter().enumerate() {
+        let path = format!("{path}.allowedAddressPairs[{index}].ipAddress");
+        address_or_cidr(&pair.ip_address, &path, errors);
+    }
+}
+
+fn managed_subnet(subnet: &SubnetSpec, path: &str, errors: &mut Errors) {
+    let net = cidr(&subnet.cidr, &format!("{path}.cidr"), errors);
+    for (index, server) in subnet.dns_nameservers.iter().enumerate() {
+        address(
+            Some(server),
+            &format!("{path}.dnsNameservers[{index}]"),
+            errors,
+        );
+    }
+    for (index, pool) in subnet.allocation_pools.iter().enumerate() {
+        let path = format!("{path}.allocationPools[{index}]");
+        let start = address(Some(&pool.start), &format!("{path}.start"), errors);
+        let end = address(Some(&pool.end), &format!("{path}.end"), errors);
+        let (Some(start), Some(end)) = (start, end) else {
+            continue;
+        };
+        if start > end {
+            let why = format!("comes after the end of the range, {end}");
+            errors.push(FieldError::new(format!("{path}.start"), why));
+        }
+        if let Some(net) = net {
+            for (name, ip) in [("start", start), ("end", end)] {
+                if !net.contains(&ip) {
+                    let why = format!("{ip} is not in the subnet {net}");
+                    errors.push(FieldError::new(format!("{path}.{name}"), why));
+                }
+            }
+        }
+    }
+}
+
+fn endpoint(api_server: &ApiServer, path: &str, errors: &mut Errors) {
+    if api_server.port == Some(0) {
+        errors.push(FieldError::new(
+            format!("{path}.port"),
+            "must be between 1 and 65535",
+        ));
+    }
+    address(
+        api_server.fixed_ip.as_deref(),
+        &format!("{path}.fixedIP"),
+        errors,
+    );
+    address(
+        api_server.floating_ip.as_deref(),
+        &format!("{path}.floatingIP"),
+        errors,
+    );
+    if let Some(balancer) = &api_server.managed_load_balancer {
+        let port = api_server.port.unwrap_or(6443);
+        load_balancer(
+            balancer,
+            port,
+            &format!("{path}.managedLoadBalancer"),
+            errors,
+        );
+    }
+}
+
+fn load_balancer(balancer: &LoadBalancer, api_port: i32, path: &str, errors: &mut Errors) {
+    for (index, port) in balancer.additional_ports.iter().enumerate() {
+        let path = format!("{path}.additionalPorts[{index}]");
+        if !(1..=65535).contains(port) {
+            errors.push(FieldError::new(path, "must be between 1 and 65535"));
+        } else if *port == api_port {
+            errors.push(FieldError::new(
+                path,
+                format!("{port} is the port of the API server"),
+            ));
+        }
+    }
+    for (index, cidr) in balancer.allowed_cidrs.iter().enumerate() {
+        address_or_cidr(cidr, &format!("{path}.allowedCIDRs[{index}]"), errors);
+    }
+}
+
+fn security_groups(groups: &ManagedSecurityGroups, path: &str, errors: &mut Errors) {
+    let lists = [
+        (
+            "clusterNodesSecurityGroupRules",
+            &groups.cluster_nodes_security_group_rules,
+        ),
+        (
+            "controlPlaneNodesSecurityGroupRules",
+            &groups.control_plane_nodes_security_group_rules,
+        ),
+        (
+            "workerNodesSecurityGroupRules",
+            &groups.worker_nodes_security_group_rules,
+        ),
+    ];
+    for (list, rules) in lists {
+        for (index, rule) in rules.iter().enumerate() {
+            security_group_rule(rule, &format!("{path}.{list}[{index}]"), errors);
+        }
+    }
+}
+
+fn security_group_rule(rule: &SecurityGroupRule, path: &str, errors: &mut Errors) {
+    let remotes = [
+        !rule.remote_managed_groups.is_empty(),
+        rule.remote_group_id.is_some(),
+        rule.remote_ip_prefix.is_some(),
+    ];
+    if remotes.into_iter().filter(|given| *given).count() > 1 {
+        let why = "only one of remoteManagedGroups, remoteGroupID and remoteIPPrefix can be given";
+        errors.push(FieldError::new(path, why));
+    }
+    if let Some(prefix) = &rule.remote_ip_prefix {
+        cidr(prefix, &format!("{path}.remoteIPPrefix"), errors);
+    }
+    if let (Some(min), Some(max)) = (rule.port_range_min, rule.port_range_max)
+        && min > max
+    {
+        let why = format!("is greater than portRangeMax, {max}");
+        errors.push(FieldError::new(format!("{path}.portRangeMin"), why));
+    }
+}
+
+fn address(text: Option<&str>, path: &str, errors: &mut Errors) -> Option<IpAddr> {
+    let text = text?;
+    match text.parse() {
+        Ok(ip) => Some(ip),
+        Err(_) => {
+            errors.push(FieldError::new(
+                path,
+                format!("{text:?} is not an IP address"),
+            ));
+            None
+        }
+    }
+}
+
+fn cidr(text: &str, path: &str, errors: &mut Errors) -> Option<IpNet> {
+    match text.parse::<IpNet>() {
+        Ok(net) => Some(net),
+        Err(_) => {
+            let why = format!("{text:?} is not a CIDR such as 10.6.0.0/24");
+            errors.push(FieldError::new(path, why));
+            None
+        }
+    }
+}
+
+fn address_or_cidr(text: &str, path: &str, errors: &mut Errors) {
+    if text.parse::<IpAddr>().is_err() && text.parse::<IpNet>().is_err() {
+        let why = format!("{text:?} is neither an IP address nor a CIDR");
+        errors.push(FieldError::new(path, why));
+    }
+}

@@ -1,0 +1,274 @@
+//! Which fields may change after creation, and how.
+
+use serde_json::{Map, Value};
+
+use crate::admission::FieldError;
+
+/// How a field may change.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// In any way.
+    Freely,
+    /// As this function says: `Err` tells why not.
+    If(fn(&Change<'_>) -> Result<(), String>),
+}
+
+/// The change of one field: its value before and after, and both objects.
+pub(super) struct Change<'a> {
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    old_object: &'a Value,
+}
+
+/// Rows of a mutability table: a field's path below the spec (`[]` stands for any index) and its rule.
+type Table = &'static [(&'static str, Rule)];
+
+/// OpenStackMachine: everything else is immutable (and so is identityRef.region, by a CEL rule).
+pub(super) const MACHINE: Table = &[
+    ("providerID", Rule::Freely),
+    ("identityRef", Rule::Freely),
+    ("ports[].allowedAddressPairs", Rule::Freely),
+];
+
+/// OpenStackMachineTemplate.
+pub(super) const MACHINE_TEMPLATE: Table = &[("ports[].allowedAddressPairs", Rule::Freely)];
+
+/// OpenStackCluster (and identityRef.region is immutable by a CEL rule).
+const CLUSTER: Table = &[
+    ("managedSubnets[].dnsNameservers", Rule::Freely),
+    ("subnets[]", Rule::If(same_subnet)),
+    ("primarySubnet", Rule::Freely),
+    ("network", Rule::If(same_network)),
+    ("apiServer.port", Rule::If(once_without_floating_ip)),
+    ("apiServer.fixedIP", Rule::If(once_without_floating_ip)),
+    ("apiServer.floatingIP", Rule::If(the_load_balancers_ip)),
+    ("apiServer.managedLoadBalancer.allowedCIDRs", Rule::Freely),
+    ("apiServer.managedLoadBalancer.monitor", Rule::Freely),
+    ("managedSecurityGroups", Rule::If(not_taken_away)),
+    ("controlPlaneEndpoint", Rule::If(while_host_is_unset)),
+    ("controlPlaneAvailabilityZones", Rule::Freely),
+    ("controlPlaneOmitAvailabilityZone", Rule::Freely),
+    ("bastion", Rule::If(disabled_before_removed)),
+    ("identityRef", Rule::Freely),
+];
+
+/// Checks what changed in an OpenStackCluster.
+pub(super) fn cluster(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
+    nothing_but(old, new, "spec", CLUSTER, errors);
+}
+
+/// Checks that below `spec` nothing changed but what `table` allows.
+pub(super) fn nothing_but(
+    old: &Value,
+    new: &Value,
+    spec: &str,
+    table: Table,
+    errors: &mut Vec<FieldError>,
+) {
+    let pointer = format!("/{}", spec.replace('.', "/"));
+    let part = |object: &Value| object.pointer(&pointer).map(settled).unwrap_or_default();
+    let (old_spec, new_spec) = (part(old), part(new));
+    let mut walk = Walk {
+        table,
+        spec,
+        old_object: old,
+        errors,
+    };
+    walk.compare(Some(&old_spec), Some(&new_spec), "");
+}
+
+struct Walk<'a> {
+    table: Table,
+    spec: &'a str,
+    old_object: &'a Value,
+    errors: &'a mut Vec<FieldError>,
+}
+
+impl Walk<'_> {
+    fn compare(&mut self, old: Option<&Value>, new: Option<&Value>, path: &str) {
+        if old == new {
+            return;
+        }
+        if let Some((_, rule)) = self.table.iter().find(|(row, _)| matches(row, path)) {
+            let change = Change {
+                old,
+                new,
+                old_object: self.old_object,
+            };
+            if let Rule::If(allowed) = rule
+                && let Err(why) = allowed(&change)
+            {
+                self.errors
+                    .push(FieldError::new(format!("{}.{path}", self.spec), why));
+            }
+            return;
+        }
+        match (old, new) {
+            (Some(Value::Array(a)), Some(Value::Array(b))) if a.len() == b.len() => {
+                for (index, (old, new)) in a.iter().zip(b).enumerate() {
+                    self.compare(Some(old), Some(new), &format!("{path}[{index}]"));
+                }
+            }
+            (Some(Value::Array(_)), _) | (_, Some(Value::Array(_))) => {
+                self.refuse(path, "entries cannot be added or removed after creation");
+            }
+            (Some(Value::Object(_)), _) | (_, Some(Value::Object(_))) => {
+                self.members(
+                    old.and_then(Value::as_object),
+                    new.and_then(Value::as_object),
+                    path,
+                );
+            }
+            _ => self.refuse(path, "cannot be changed after creation"),
+        }
+    }
+
+    /// A missing object is one without members, so that the error names the member.
+    fn members(
+        &mut self,
+        old: Option<&Map<String, Value>>,
+        new: Option<&Map<String, Value>>,
+        path: &str,
+    ) {
+        let empty = Map::new();
+        let (old, new) = (old.unwrap_or(&empty), new.unwrap_or(&empty));
+        let added = new.keys().filter(|name| !old.contains_key(*name));
+        for name in old.keys().chain(added) {
+            let path = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}.{name}")
+            };
+            self.compare(old.get(name), new.get(name), &path);
+        }
+    }
+
+    fn refuse(&mut self, path: &str, why: &str) {
+        self.errors
+            .push(FieldError::new(format!("{}.{path}", self.spec), why));
+    }
+}
+
+/// Whether `path` is the field of a table row: `ports[2].tags` is `ports[].tags`.
+fn matches(row: &str, path: &str) -> bool {
+    let mut plain = String::with_capacity(path.len());
+    let mut inside = false;
+    for letter in path.chars() {
+        match letter {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ if inside => continue,
+            _ => {}
+        }
+        plain.push(letter);
+    }
+    row == plain
+}
+
+/// The value without empty objects, empty lists and nulls, which mean the same as nothing at all.
+fn settled(value: &Value) -> Value {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), settled(value)))
+            .filter(|(_, value)| !empty(value))
+            .collect::<Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(settled).collect(),
+        plain => plain.clone(),
+    }
+}
+
+fn same_network(change: &Change<'_>) -> Result<(), String> {
+    let known = change.old_object.pointer("/status/network/id");
+    let id = change.new.and_then(|network| network.get("id"));
+    match (id, known) {
+        (Some(id), Some(known)) if id == known => Ok(()),
+        (_, Some(known)) => Err(format!(
+            "can only be changed to the id of the network in use, {known}"
+        )),
+        _ => Err("cannot be changed after creation".to_owned()),
+    }
+}
+
+fn same_subnet(change: &Change<'_>) -> Result<(), String> {
+    let name = change.old.and_then(|subnet| subnet.pointer("/filter/name"));
+    let id = change.new.and_then(|subnet| subnet.get("id"));
+    let known = change
+        .old_object
+        .pointer("/status/network/subnets")
+        .and_then(Value::as_array);
+    let same = name.is_some()
+        && id.is_some()
+        && known.is_some_and(|all| {
+            all.iter()
+                .any(|s| s.get("name") == name && s.get("id") == id)
+        });
+    if same {
+        return Ok(());
+    }
+    Err("can only be changed from a filter by name to the id of the subnet found by it".to_owned())
+}
+
+fn without_floating_ip(change: &Change<'_>) -> bool {
+    let enabled = change
+        .old_object
+        .pointer("/spec/apiServer/enableFloatingIP");
+    enabled.and_then(Value::as_bool) == Some(false)
+}
+
+fn once_without_floating_ip(change: &Change<'_>) -> Result<(), String> {
+    if change.old.is_none() && without_floating_ip(change) {
+        return Ok(());
+    }
+    Err("can only be set once, and only where apiServer.enableFloatingIP is false".to_owned())
+}
+
+fn the_load_balancers_ip(change: &Change<'_>) -> Result<(), String> {
+    let known = change
+        .old_object
+        .pointer("/status/apiServerManagedLoadBalancer/ip");
+    if change.new.is_some() && change.new == known {
+        return Ok(());
+    }
+    Err("can only be changed to the load balancer's address in \
+         status.apiServerManagedLoadBalancer.ip"
+        .to_owned())
+}
+
+fn not_taken_away(change: &Change<'_>) -> Result<(), String> {
+    if change.new.is_some() {
+        return Ok(());
+    }
+    Err("cannot be removed: nodes use these security groups".to_owned())
+}
+
+fn while_host_is_unset(change: &Change<'_>) -> Result<(), String> {
+    match change
+        .old
+        .and_then(|endpoint| endpoint.get("host"))
+        .and_then(Value::as_str)
+    {
+        None | Some("") => Ok(()),
+        Some(host) => Err(format!(
+            "cannot be changed, since its host is set to {host}"
+        )),
+    }
+}
+
+fn disabled_before_removed(change: &Change<'_>) -> Result<(), String> {
+    let enabled = change
+        .old
+        .and_then(|bastion| bastion.get("enabled"))
+        .and_then(Value::as_bool);
+    if change.new.is_some() || enabled == Some(false) {
+        return Ok(());
+    }
+    Err("cannot be removed while it is enabled: set bastion.enabled to false first".to_owned())
+}

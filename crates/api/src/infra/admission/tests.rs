@@ -1,0 +1,362 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::admission::{Review, validate};
+use crate::infra::convert::tests::released_documents;
+
+const TWO: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
+
+fn cluster(spec: Value) -> Value {
+    let mut object = json!({"apiVersion": TWO, "kind": "OpenStackCluster", "metadata": {"name": "c"},
+        "spec": {"identityRef": {"type": "Secret", "name": "s", "cloudName": "c"}}});
+    for (name, value) in spec.as_object().unwrap() {
+        object["spec"][name] = value.clone();
+    }
+    object
+}
+
+fn machine(spec: Value) -> Value {
+    let mut object = json!({"apiVersion": TWO, "kind": "OpenStackMachine", "metadata": {"name": "m"},
+        "spec": {"flavor": {"filter": {"name": "f"}}, "image": {"filter": {"name": "i"}}}});
+    for (name, value) in spec.as_object().unwrap() {
+        object["spec"][name] = value.clone();
+    }
+    object
+}
+
+fn problems(object: &Value, old: Option<&Value>) -> Vec<String> {
+    match validate(Review {
+        object,
+        old,
+        dry_run: false,
+    }) {
+        Ok(()) => Vec::new(),
+        Err(errors) => errors.iter().map(|error| error.path.clone()).collect(),
+    }
+}
+
+/// Paths of the errors when a cluster's spec changes from `before` to `after`.
+fn changing(before: Value, after: Value) -> Vec<String> {
+    changing_with(Value::Null, before, after)
+}
+
+fn changing_with(status: Value, before: Value, after: Value) -> Vec<String> {
+    let mut old = cluster(before);
+    old["status"] = status;
+    problems(&cluster(after), Some(&old))
+}
+
+#[test]
+fn mutable_fields_of_a_cluster_change_freely() {
+    let groups = |rules: Value| {
+        json!({"managedSecurityGroups": {"allowAllInClusterTraffic": false,
+        "clusterNodesSecurityGroupRules": rules}})
+    };
+    let balancer = |value: Value| json!({"apiServer": {"managedLoadBalancer": value}});
+    let none: Vec<String> = Vec::new();
+    for (before, after) in [
+        (json!({}), json!({"primarySubnet": {"id": "a"}})),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["8.8.8.8"]}]}),
+        ),
+        (
+            balancer(json!({"enabled": true})),
+            balancer(
+                json!({"enabled": true, "allowedCIDRs": ["10.0.0.0/8"], "monitor": {"delay": 3}}),
+            ),
+        ),
+        (
+            groups(json!([])),
+            groups(json!([{"name": "n", "direction": "ingress"}])),
+        ),
+        (json!({}), groups(json!([]))),
+        (
+            json!({}),
+            json!({"controlPlaneAvailabilityZones": ["a"], "controlPlaneOmitAvailabilityZone": true}),
+        ),
+        (
+            json!({}),
+            json!({"controlPlaneEndpoint": {"host": "1.2.3.4", "port": 6443}}),
+        ),
+        (json!({}), json!({"bastion": {"enabled": false}})),
+        (json!({"bastion": {"enabled": false}}), json!({})),
+        (json!({}), json!({"apiServer": {}})),
+        (
+            json!({"apiServer": {"enableFloatingIP": false}}),
+            json!({"apiServer": {"enableFloatingIP": false, "port": 443, "fixedIP": "10.0.0.9"}}),
+        ),
+    ] {
+        assert_eq!(
+            changing(before.clone(), after.clone()),
+            none,
+            "{before} -> {after}"
+        );
+    }
+}
+
+#[test]
+fn immutable_fields_of_a_cluster_are_named() {
+    let table = [
+        (json!({}), json!({"tags": ["a"]}), "spec.tags"),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({}),
+            "spec.managedSubnets",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({"managedSubnets": [{"cidr": "10.1.0.0/24"}]}),
+            "spec.managedSubnets[0].cidr",
+        ),
+        (
+            json!({}),
+            json!({"managedNetwork": {"mtu": 1400}}),
+            "spec.managedNetwork.mtu",
+        ),
+        (json!({}), json!({"network": {"id": "x"}}), "spec.network"),
+        (
+            json!({}),
+            json!({"externalNetwork": {"id": "x"}}),
+            "spec.externalNetwork.id",
+        ),
+        (
+            json!({}),
+            json!({"apiServer": {"port": 443}}),
+            "spec.apiServer.port",
+        ),
+        (
+            json!({"apiServer": {"enableFloatingIP": false, "port": 1}}),
+            json!({"apiServer": {"enableFloatingIP": false, "port": 2}}),
+            "spec.apiServer.port",
+        ),
+        (
+            json!({}),
+            json!({"apiServer": {"enableFloatingIP": false}}),
+            "spec.apiServer.enableFloatingIP",
+        ),
+        (
+            json!({}),
+            json!({"apiServer": {"floatingIP": "1.2.3.4"}}),
+            "spec.apiServer.floatingIP",
+        ),
+        (
+            json!({}),
+            json!({"apiServer": {"managedLoadBalancer": {"enabled": false}}}),
+            "spec.apiServer.managedLoadBalancer.enabled",
+        ),
+        (
+            json!({"managedSecurityGroups": {"allowAllInClusterTraffic": true}}),
+            json!({}),
+            "spec.managedSecurityGroups",
+        ),
+        (
+            json!({"controlPlaneEndpoint": {"host": "a", "port": 1}}),
+            json!({"controlPlaneEndpoint": {"host": "b", "port": 1}}),
+            "spec.controlPlaneEndpoint",
+        ),
+        (
+            json!({"bastion": {"enabled": true}}),
+            json!({}),
+            "spec.bastion",
+        ),
+    ];
+    for (before, after, path) in table {
+        assert_eq!(
+            changing(before.clone(), after.clone()),
+            [path],
+            "{before} -> {after}"
+        );
+    }
+}
+
+#[test]
+fn what_status_shows_may_be_pinned_in_the_spec() {
+    let status = json!({"network": {"id": "n", "name": "net", "subnets": [{"id": "s", "name": "sub", "cidr": "10.0.0.0/24"}]},
+        "apiServerManagedLoadBalancer": {"ip": "1.2.3.4", "id": "l", "name": "l"}});
+    let by_name =
+        json!({"network": {"filter": {"name": "net"}}, "subnets": [{"filter": {"name": "sub"}}]});
+    let none: Vec<String> = Vec::new();
+    let by_id = json!({"network": {"id": "n"}, "subnets": [{"id": "s"}]});
+    assert_eq!(changing_with(status.clone(), by_name.clone(), by_id), none);
+    let wrong = json!({"network": {"id": "m"}, "subnets": [{"id": "t"}]});
+    assert_eq!(
+        changing_with(status.clone(), by_name, wrong),
+        ["spec.network", "spec.subnets[0]"]
+    );
+    let pinned = json!({"apiServer": {"floatingIP": "1.2.3.4"}});
+    assert_eq!(changing_with(status, json!({}), pinned), none);
+}
+
+#[test]
+fn formats_are_checked_with_the_exact_path() {
+    let rule = json!({"name": "n", "direction": "ingress", "remoteGroupID": "g", "remoteIPPrefix": "10.0.0.0/33"});
+    let table = [
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0"}]}),
+            "spec.managedSubnets[0].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["dns"]}]}),
+            "spec.managedSubnets[0].dnsNameservers[0]",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "allocationPools": [{"start": "10.0.0.9", "end": "10.0.1.9"}]}]}),
+            "spec.managedSubnets[0].allocationPools[0].end",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "allocationPools": [{"start": "10.0.0.9", "end": "10.0.0.3"}]}]}),
+            "spec.managedSubnets[0].allocationPools[0].start",
+        ),
+        (json!({"apiServer": {"port": 0}}), "spec.apiServer.port"),
+        (
+            json!({"apiServer": {"fixedIP": "10.0.0"}}),
+            "spec.apiServer.fixedIP",
+        ),
+        (
+            json!({"apiServer": {"floatingIP": "x"}}),
+            "spec.apiServer.floatingIP",
+        ),
+        (
+            json!({"apiServer": {"managedLoadBalancer": {"allowedCIDRs": ["10.0.0.1", "x"]}}}),
+            "spec.apiServer.managedLoadBalancer.allowedCIDRs[1]",
+        ),
+        (
+            json!({"apiServer": {"managedLoadBalancer": {"additionalPorts": [6443]}}}),
+            "spec.apiServer.managedLoadBalancer.additionalPorts[0]",
+        ),
+        (
+            json!({"managedRouter": {"externalIPs": [{"fixedIP": "x", "subnet": {"id": "s"}}]}}),
+            "spec.managedRouter.externalIPs[0].fixedIP",
+        ),
+    ];
+    for (spec, path) in table {
+        assert_eq!(problems(&cluster(spec.clone()), None), [path], "{spec}");
+    }
+    let rules = json!({"managedSecurityGroups": {"workerNodesSecurityGroupRules": [rule]}});
+    let at = "spec.managedSecurityGroups.workerNodesSecurityGroupRules[0]";
+    assert_eq!(
+        problems(&cluster(rules), None),
+        [at.to_owned(), format!("{at}.remoteIPPrefix")]
+    );
+}
+
+#[test]
+fn a_machine_is_immutable_but_for_three_fields() {
+    let port = |pairs: Value, tags: Value| json!({"ports": [{"allowedAddressPairs": pairs, "tags": tags}]});
+    let old = machine(port(json!([]), json!(["a"])));
+    let pair = json!([{"ipAddress": "10.0.0.0/24"}]);
+    let none: Vec<String> = Vec::new();
+    assert_eq!(
+        problems(&machine(port(pair, json!(["a"]))), Some(&old)),
+        none
+    );
+    assert_eq!(
+        problems(&machine(port(json!([]), json!(["b"]))), Some(&old)),
+        ["spec.ports[0].tags[0]"]
+    );
+    let old = machine(json!({}));
+    let set =
+        json!({"providerID": "openstack:///1", "identityRef": {"name": "a", "cloudName": "b"}});
+    assert_eq!(problems(&machine(set), Some(&old)), none);
+    assert_eq!(
+        problems(&machine(json!({"flavor": {"id": "8"}})), Some(&old)),
+        ["spec.flavor.filter.name", "spec.flavor.id"]
+    );
+}
+
+#[test]
+fn a_machines_devices_and_ports_are_checked() {
+    let device = json!({"name": "root", "sizeGiB": 1, "storage": {"type": "Local"}});
+    let table = [
+        (
+            json!({"rootVolume": {"sizeGiB": 1}, "additionalBlockDevices": [device]}),
+            "spec.additionalBlockDevices[0].name",
+        ),
+        (
+            json!({"ports": [{"enablePortSecurity": false, "securityGroups": [{"id": "g"}]}]}),
+            "spec.ports[0].securityGroups",
+        ),
+        (
+            json!({"ports": [{"nameSuffix": "1"}, {}]}),
+            "spec.ports[1].nameSuffix",
+        ),
+        (
+            json!({"ports": [{"fixedIPs": [{"ipAddress": "x"}]}]}),
+            "spec.ports[0].fixedIPs[0].ipAddress",
+        ),
+        (
+            json!({"ports": [{"allowedAddressPairs": [{"ipAddress": "x"}]}]}),
+            "spec.ports[0].allowedAddressPairs[0].ipAddress",
+        ),
+    ];
+    for (spec, path) in table {
+        assert_eq!(problems(&machine(spec.clone()), None), [path], "{spec}");
+    }
+}
+
+#[test]
+fn a_dry_run_of_a_cluster_class_may_change_a_template() {
+    let template = |flavor: &str| {
+        let spec = machine(json!({"flavor": {"id": flavor}}))["spec"].clone();
+        json!({"apiVersion": TWO, "kind": "OpenStackMachineTemplate",
+            "metadata": {"annotations": {super::TOPOLOGY_DRY_RUN: ""}}, "spec": {"template": {"spec": spec}}})
+    };
+    let (old, new) = (template("a"), template("b"));
+    assert_eq!(problems(&new, Some(&old)), ["spec.template.spec.flavor.id"]);
+    assert_eq!(
+        validate(Review {
+            object: &new,
+            old: Some(&old),
+            dry_run: true
+        }),
+        Ok(())
+    );
+    let mut given = template("a");
+    given["spec"]["template"]["spec"]["providerID"] = json!("openstack:///1");
+    assert_eq!(problems(&given, None), ["spec.template.spec.providerID"]);
+}
+
+#[test]
+fn a_cluster_templates_metadata_is_mutable_and_its_spec_is_not() {
+    let template = |label: &str, tag: &str| {
+        let spec = cluster(json!({"tags": [tag]}))["spec"].clone();
+        json!({"apiVersion": TWO, "kind": "OpenStackClusterTemplate",
+            "spec": {"template": {"metadata": {"labels": {"l": label}}, "spec": spec}}})
+    };
+    let none: Vec<String> = Vec::new();
+    assert_eq!(
+        problems(&template("b", "t"), Some(&template("a", "t"))),
+        none
+    );
+    assert_eq!(
+        problems(&template("a", "u"), Some(&template("a", "t"))),
+        ["spec.template.spec.tags[0]"]
+    );
+}
+
+#[test]
+fn an_object_that_broke_a_rule_before_there_was_one_can_be_finalized() {
+    let old = cluster(json!({"apiServer": {"port": 0}}));
+    let mut new = old.clone();
+    new["metadata"]["finalizers"] = json!([]);
+    assert_eq!(problems(&new, Some(&old)), Vec::<String>::new());
+}
+
+#[test]
+fn released_templates_are_valid() {
+    for document in released_documents() {
+        let new = crate::convert::convert(document, TWO).unwrap();
+        assert_eq!(problems(&new, None), Vec::<String>::new(), "{new}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_validation_panic(cidr in ".{0,12}", ip in ".{0,12}", port in any::<i32>()) {
+        let spec = json!({"managedSubnets": [{"cidr": cidr, "dnsNameservers": [ip]}], "apiServer": {"port": port, "fixedIP": ip}});
+        let object = cluster(spec);
+        problems(&object, None);
+        problems(&object, Some(&cluster(json!({}))));
+    }
+}
