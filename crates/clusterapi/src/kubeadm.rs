@@ -10,6 +10,7 @@ pub mod version;
 use api::bootstrap::v1beta2::{
     ClusterConfiguration, InitConfiguration, JoinConfiguration, Timeouts,
 };
+use api::core::v1beta2::{Cluster, NetworkRanges};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -198,6 +199,31 @@ pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String 
         plane.entry("localAPIEndpoint").or_insert_with(|| json!({}));
     }
     yaml::document(&Value::Object(fields))
+}
+
+/// What `cluster` adds to the ClusterConfiguration of machines with this Kubernetes version.
+pub fn facts_of(cluster: &Cluster, version: &str) -> ClusterFacts {
+    let network = cluster.spec.cluster_network.clone().unwrap_or_default();
+    let joined = |ranges: Option<NetworkRanges>| ranges.map(|ranges| ranges.cidr_blocks.join(","));
+    let endpoint = cluster.endpoint().map(|(host, port)| host_port(host, port));
+    ClusterFacts {
+        cluster_name: cluster.metadata.name.clone().unwrap_or_default(),
+        control_plane_endpoint: endpoint.unwrap_or_default(),
+        kubernetes_version: format!("v{}", version.trim_start_matches('v')),
+        dns_domain: network.service_domain,
+        pod_subnet: joined(network.pods),
+        service_subnet: joined(network.services),
+    }
+}
+
+/// `host:port`, with brackets around an IPv6 address.
+pub fn host_port(host: &str, port: i32) -> String {
+    let bare_ipv6 = host.contains(':') && !host.starts_with('[');
+    if bare_ipv6 {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
 }
 
 /// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not on by itself:

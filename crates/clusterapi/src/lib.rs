@@ -20,6 +20,7 @@ pub mod cloudinit;
 pub mod external;
 pub mod feed;
 pub mod kubeadm;
+pub mod kubeadm_config;
 pub mod kubeconfig;
 pub mod pki;
 pub mod remote;
@@ -64,5 +65,6 @@ fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static
     vec![
         // The controllers of cluster.x-k8s.io.
         // Kubeadm bootstrap and control plane.
+        Box::pin(kubeadm_config::run(Arc::clone(context))),
     ]
 }

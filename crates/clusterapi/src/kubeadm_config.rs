@@ -1,0 +1,297 @@
+//! The controller of KubeadmConfig: from a Machine's first-boot wishes to a Secret with user data.
+//!
+//! ```text
+//!   facts ─► plan (pure) ─► wait | init: lock, certificates | join: token, CA hash ─► data Secret ─► status
+//! ```
+//!
+//! Only one control plane machine of a cluster may run `kubeadm init`: whoever creates the ConfigMap
+//! `<cluster>-lock`. Everybody else waits for the Cluster to say that its control plane is initialized
+//! and is woken by that change. Join tokens live 15 minutes in the workload cluster and are extended as
+//! long as the machine has no Node.
+
+mod data;
+mod error;
+mod lock;
+mod plan;
+mod status;
+mod token;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::bootstrap::v1beta2::{Format, KubeadmConfig};
+use api::core::v1beta2::{Cluster, Machine};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::Api;
+use api::kube::runtime::controller::{Action, Controller};
+use api::kube::runtime::reflector::ObjectRef;
+use api::kube::{Resource, ResourceExt};
+use api::names;
+use futures::{Stream, StreamExt};
+use secrecy::SecretString;
+
+use crate::Context;
+use crate::feed::Feed;
+use crate::pki::store::{self, Certificates};
+use crate::remote::ClusterKey;
+
+pub use error::BootstrapError;
+use plan::{Facts, Plan};
+
+/// How often the token of a machine that has not joined is looked at: a third of its life.
+const TOKEN_CHECK: Duration = Duration::from_secs(token::TTL.as_secs() / 3);
+
+/// What the reconciler works with.
+struct Scope {
+    context: Arc<Context>,
+    locks: lock::Released,
+}
+
+/// One KubeadmConfig with everything that it depends on.
+struct Subject {
+    config: Arc<KubeadmConfig>,
+    machine: Arc<Machine>,
+    cluster: Arc<Cluster>,
+    key: ClusterKey,
+}
+
+/// Runs the controller until shutdown.
+pub async fn run(context: Arc<Context>) {
+    let configs: Feed<KubeadmConfig> = context.feed();
+    let triggers = triggers(&context, &configs);
+    let controller = Controller::for_shared_stream(configs.touched(), configs.store().clone());
+    let settings = context.settings("kubeadmconfig");
+    let scope = Scope {
+        context,
+        locks: lock::Released::default(),
+    };
+    operator::controller::run(
+        controller.reconcile_on(triggers),
+        reconcile,
+        Arc::new(scope),
+        settings,
+    )
+    .await;
+}
+
+async fn reconcile(
+    config: Arc<KubeadmConfig>,
+    scope: Arc<Scope>,
+) -> Result<Action, BootstrapError> {
+    let Some(machine) = machine_of(&scope, &config) else {
+        return Ok(Action::await_change());
+    };
+    let namespace = config.namespace().unwrap_or_default();
+    let Some(cluster) = scope
+        .context
+        .clusters
+        .get(&namespace, &machine.spec.cluster_name)
+    else {
+        return Ok(Action::await_change());
+    };
+    if config.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let key = ClusterKey::new(namespace, cluster.name_any());
+    let subject = Subject {
+        config,
+        machine,
+        cluster,
+        key,
+    };
+    let plan = plan::decide(&Facts::of(&subject));
+    let outcome = act(&scope, &mut subject, plan).await;
+    let config = subject.config;
+    let after = status::after(&config, plan, outcome.as_ref(), scope.context.now());
+    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
+    operator::patch::status(&configs, &config, &after)
+        .await
+        .map_err(BootstrapError::status)?;
+    outcome
+}
+
+/// Does what the plan says.
+async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action, BootstrapError> {
+    match plan {
+        Plan::Paused | Plan::Wait(_) | Plan::Done => {
+            release_lock(scope, subject).await?;
+            Ok(Action::await_change())
+        }
+        Plan::Restore => Ok(Action::await_change()),
+        Plan::Refresh => {
+            release_lock(scope, subject).await?;
+            refresh(scope, subject).await
+        }
+        Plan::Init => init(scope, subject).await,
+        Plan::Join { control_plane } => join(scope, subject, control_plane).await,
+    }
+}
+
+/// The first machine: take the lock, then write what `kubeadm init` needs.
+async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
+    supported(subject)?;
+    let locks = scope.context.api(&subject.key.namespace);
+    if !lock::acquire(&locks, &subject.cluster, &subject.machine, &scope.context).await? {
+        return Err(BootstrapError::LockHeld {
+            cluster: subject.key.name.clone(),
+        });
+    }
+    let certificates = certificates(scope, subject).await?;
+    let kubeadm = data::init_documents(subject)?;
+    write(scope, subject, data::Parts::init(&certificates, kubeadm)).await
+}
+
+/// Any other machine: make sure of a token, then write what `kubeadm join` needs.
+async fn join(
+    scope: &Scope,
+    subject: &mut Subject,
+    control_plane: bool,
+) -> Result<Action, BootstrapError> {
+    supported(subject)?;
+    let certificates = certificates(scope, subject).await?;
+    let discovery = token::discovery(scope, subject, &certificates).await?;
+    let kubeadm = data::join_document(subject, &discovery, control_plane)?;
+    let mut parts = data::Parts::join(&certificates, kubeadm, control_plane);
+    parts.certificates.extend(data::discovery_file(&discovery)?);
+    write(scope, subject, parts).await?;
+    Ok(Action::requeue(TOKEN_CHECK))
+}
+
+async fn write(
+    scope: &Scope,
+    subject: &Subject,
+    parts: data::Parts,
+) -> Result<Action, BootstrapError> {
+    let secrets = scope.context.api(&subject.key.namespace);
+    let document: SecretString = data::document(&secrets, subject, parts).await?;
+    data::store(&secrets, subject, &document).await?;
+    Ok(Action::await_change())
+}
+
+/// Keeps the token of a machine alive that has not joined yet.
+async fn refresh(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
+    let Some(token) = token::of_config(&subject.config) else {
+        return Ok(Action::await_change());
+    };
+    let workload = scope.context.remote.client(&subject.key)?;
+    token::extend(&workload, &token, scope.context.now()).await?;
+    Ok(Action::requeue(TOKEN_CHECK))
+}
+
+/// The cluster's key material. The control plane's controller makes it; without one, we do.
+async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, BootstrapError> {
+    let secrets = scope.context.api(&subject.key.namespace);
+    let known = if subject.cluster.spec.control_plane_ref.is_some() {
+        store::read(&secrets, &subject.key.name).await?
+    } else {
+        let recipe = data::certificate_recipe(subject)?;
+        store::ensure(&secrets, &subject.key.name, &recipe, scope.context.now()).await?
+    };
+    let missing = data::needed(subject)
+        .into_iter()
+        .filter(|p| known.get(*p).is_none());
+    let missing: Vec<_> = missing
+        .map(|purpose| purpose.secret_name(&subject.key.name))
+        .collect();
+    if missing.is_empty() {
+        Ok(known)
+    } else {
+        Err(BootstrapError::NoCertificates { missing })
+    }
+}
+
+fn supported(subject: &Subject) -> Result<(), BootstrapError> {
+    match subject.config.spec.format.unwrap_or_default() {
+        Format::CloudConfig => Ok(()),
+        Format::Ignition => Err(BootstrapError::Ignition),
+    }
+}
+
+/// Once the control plane is initialized nobody needs the lock any more.
+async fn release_lock(scope: &Scope, subject: &Subject) -> Result<(), BootstrapError> {
+    let initialized = subject.cluster.control_plane_initialized();
+    if !initialized || !subject.machine.is_control_plane() {
+        return Ok(());
+    }
+    let locks = scope.context.api(&subject.key.namespace);
+    scope.locks.release(&locks, &subject.cluster).await
+}
+
+/// The Machine whose bootstrap data this is.
+fn machine_of(scope: &Scope, config: &KubeadmConfig) -> Option<Arc<Machine>> {
+    let (namespace, name) = (config.namespace()?, config.name_any());
+    let refers = |machine: &Machine| config_name(machine) == Some(name.as_str());
+    let owners = config.owner_references();
+    let owner = owners.iter().find(|owner| owner.kind == Machine::kind(&()));
+    match owner.and_then(|owner| scope.context.machines.get(&namespace, &owner.name)) {
+        Some(machine) if refers(&machine) => Some(machine),
+        _ => scope
+            .context
+            .machines
+            .filter(&namespace, refers)
+            .into_iter()
+            .next(),
+    }
+}
+
+fn config_name(machine: &Machine) -> Option<&str> {
+    let reference = machine.spec.bootstrap.config_ref.as_ref()?;
+    let ours = reference.kind == "KubeadmConfig" && reference.api_group == api::bootstrap::GROUP;
+    ours.then_some(reference.name.as_str())
+}
+
+/// What wakes a KubeadmConfig besides itself: its Machine, its Cluster, the way into its cluster.
+fn triggers(
+    context: &Context,
+    configs: &Feed<KubeadmConfig>,
+) -> impl Stream<Item = ObjectRef<KubeadmConfig>> + Send + use<> {
+    let (of_machines, of_clusters, of_remote) = (configs.clone(), configs.clone(), configs.clone());
+    let machines = context.machines.touched().flat_map(move |machine| {
+        let namespace = machine.namespace().unwrap_or_default();
+        let own = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
+        // A machine that goes may hold the lock that others wait for.
+        let others = (machine.is_deleting() && machine.is_control_plane())
+            .then(|| pending(&of_machines, &namespace, &machine.spec.cluster_name));
+        futures::stream::iter(own.into_iter().chain(others.into_iter().flatten()))
+    });
+    let clusters = context.clusters.touched().flat_map(move |cluster| {
+        let namespace = cluster.namespace().unwrap_or_default();
+        futures::stream::iter(pending(&of_clusters, &namespace, &cluster.name_any()))
+    });
+    let remote = context.remote.changes().flat_map(move |change| {
+        let refs = match change {
+            crate::remote::Change::Connected(key) => pending(&of_remote, &key.namespace, &key.name),
+            _ => Vec::new(),
+        };
+        futures::stream::iter(refs)
+    });
+    futures::stream::select(machines, futures::stream::select(clusters, remote))
+}
+
+/// The KubeadmConfigs of a cluster whose bootstrap data does not exist yet.
+fn pending(
+    configs: &Feed<KubeadmConfig>,
+    namespace: &str,
+    cluster: &str,
+) -> Vec<ObjectRef<KubeadmConfig>> {
+    let waits = |config: &KubeadmConfig| {
+        config
+            .labels()
+            .get(names::CLUSTER_NAME_LABEL)
+            .is_some_and(|name| name == cluster)
+            && (!status::has_data(config) || status::was_paused(config))
+    };
+    configs
+        .filter(namespace, waits)
+        .iter()
+        .map(|config| ObjectRef::from_obj(config.as_ref()))
+        .collect()
+}
+
+/// A moment as Kubernetes writes it.
+fn rfc3339(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests;

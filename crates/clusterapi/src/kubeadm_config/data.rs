@@ -1,0 +1,414 @@
+//! The bootstrap data: what goes into the document, and the Secret that keeps it.
+
+use std::collections::BTreeMap;
+
+use api::bootstrap::v1beta2::{
+    ContentFormat, Discovery, JoinControlPlane, KubeadmConfig, SecretKey,
+};
+use api::core::v1beta2::Cluster;
+use api::k8s_openapi::ByteString;
+use api::k8s_openapi::api::core::v1::{Secret, Taint};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use api::kube::{Resource, ResourceExt};
+use api::names;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::{BootstrapError, Subject};
+use crate::cloudinit::{self, Command, Document, File, NOVA_LIMIT, User, yaml};
+use crate::kubeadm::{self, ApiVersion, ClusterFacts, version::Version};
+use crate::pki::store::{Certificates, Recipe};
+use crate::pki::{CA_DAYS, KeyMaterial, Purpose};
+
+/// The taint that keeps Pods off a new worker until its Machine's labels are on the Node.
+const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
+
+/// What differs between the first machine and the others.
+pub(super) struct Parts {
+    pub(super) command: Command,
+    pub(super) certificates: Vec<File>,
+    pub(super) kubeadm: SecretString,
+}
+
+impl Parts {
+    /// The first machine.
+    pub(super) fn init(certificates: &Certificates, kubeadm: SecretString) -> Self {
+        let certificates = certificate_files(certificates);
+        Self {
+            command: Command::Init,
+            certificates,
+            kubeadm,
+        }
+    }
+
+    /// Any other machine: certificates are for control plane machines only.
+    pub(super) fn join(
+        certificates: &Certificates,
+        kubeadm: SecretString,
+        control_plane: bool,
+    ) -> Self {
+        let files = if control_plane {
+            certificate_files(certificates)
+        } else {
+            Vec::new()
+        };
+        Self {
+            command: Command::Join,
+            certificates: files,
+            kubeadm,
+        }
+    }
+}
+
+/// The name of the Secret of a KubeadmConfig.
+pub(super) fn secret_name(config: &str) -> String {
+    config.to_owned()
+}
+
+/// The key material without which no data can be written.
+pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
+    match (
+        subject.machine.is_control_plane(),
+        has_external_etcd(&subject.config),
+    ) {
+        (true, false) => Purpose::ALL.to_vec(),
+        (true, true) => {
+            vec![
+                Purpose::Cluster,
+                Purpose::FrontProxy,
+                Purpose::ServiceAccount,
+            ]
+        }
+        (false, _) => vec![Purpose::Cluster],
+    }
+}
+
+/// How certificates are made for a cluster without a control plane object.
+pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapError> {
+    let config = subject
+        .config
+        .spec
+        .cluster_configuration
+        .clone()
+        .unwrap_or_default();
+    let external = has_external_etcd(&subject.config);
+    Ok(Recipe {
+        owner: owner(&subject.config),
+        algorithm: config.encryption_algorithm.unwrap_or_default(),
+        validity_days: config
+            .ca_certificate_validity_period_days
+            .unwrap_or(CA_DAYS),
+        except: if external {
+            vec![Purpose::Etcd]
+        } else {
+            Vec::new()
+        },
+    })
+}
+
+/// ClusterConfiguration and InitConfiguration, as one file.
+pub(super) fn init_documents(subject: &Subject) -> Result<SecretString, BootstrapError> {
+    let (version, api) = versions(subject)?;
+    let spec = &subject.config.spec;
+    let cluster = spec.cluster_configuration.clone().unwrap_or_default();
+    let cluster = kubeadm::with_local_mode(cluster, &version);
+    let mut init = spec.init_configuration.clone().unwrap_or_default();
+    init.local_api_endpoint = with_port(init.local_api_endpoint, &subject.cluster);
+    let facts = facts(subject);
+    let cluster = kubeadm::cluster_document(&cluster, &facts, init.timeouts.as_ref(), api);
+    let init = Zeroizing::new(kubeadm::init_document(&init, api));
+    Ok(SecretString::from(format!(
+        "---\n{cluster}\n---\n{}",
+        init.as_str()
+    )))
+}
+
+/// The JoinConfiguration.
+pub(super) fn join_document(
+    subject: &Subject,
+    discovery: &Discovery,
+    control_plane: bool,
+) -> Result<SecretString, BootstrapError> {
+    let (_, api) = versions(subject)?;
+    let mut join = subject
+        .config
+        .spec
+        .join_configuration
+        .clone()
+        .unwrap_or_default();
+    join.discovery = Some(discovery.clone());
+    if control_plane {
+        let plane = join
+            .control_plane
+            .get_or_insert_with(JoinControlPlane::default);
+        plane.local_api_endpoint = with_port(plane.local_api_endpoint.take(), &subject.cluster);
+    } else {
+        join.control_plane = None;
+        let registration = join.node_registration.get_or_insert_default();
+        let taints = registration.taints.get_or_insert_default();
+        if !taints.iter().any(|taint| taint.key == UNINITIALIZED) {
+            taints.push(Taint {
+                key: UNINITIALIZED.to_owned(),
+                effect: "NoSchedule".to_owned(),
+                ..Taint::default()
+            });
+        }
+    }
+    Ok(SecretString::from(kubeadm::join_document(&join, api)))
+}
+
+/// The kubeconfig of a discovery by file, when its content is ours to write.
+pub(super) fn discovery_file(discovery: &Discovery) -> Result<Option<File>, BootstrapError> {
+    let Some(file) = &discovery.file else {
+        return Ok(None);
+    };
+    let Some(content) = &file.kube_config else {
+        return Ok(None);
+    };
+    let cluster = serde_json::to_value(&content.cluster).unwrap_or_default();
+    let user = serde_json::to_value(&content.user).unwrap_or_default();
+    let renamed = |name: &str| cluster.get(name).cloned();
+    let mut entry = serde_json::Map::new();
+    for (from, to) in [
+        ("server", "server"),
+        ("tlsServerName", "tls-server-name"),
+        ("insecureSkipTLSVerify", "insecure-skip-tls-verify"),
+        ("certificateAuthorityData", "certificate-authority-data"),
+        ("proxyURL", "proxy-url"),
+    ] {
+        entry.extend(renamed(from).map(|value| (to.to_owned(), value)));
+    }
+    let mut account = serde_json::Map::new();
+    account.extend(
+        user.get("exec")
+            .cloned()
+            .map(|exec| ("exec".to_owned(), exec)),
+    );
+    let provider = user.get("authProvider").cloned();
+    account.extend(provider.map(|provider| ("auth-provider".to_owned(), provider)));
+    let document = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "default", "cluster": entry}],
+        "users": [{"name": "default", "user": account}],
+        "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}],
+        "current-context": "default",
+    });
+    let content = SecretString::from(yaml::document(&document));
+    Ok(Some(File::of_root(
+        file.kube_config_path.clone(),
+        "0640",
+        content,
+    )))
+}
+
+/// The whole document, checked for its size.
+pub(super) async fn document(
+    secrets: &Api<Secret>,
+    subject: &Subject,
+    parts: Parts,
+) -> Result<SecretString, BootstrapError> {
+    let spec = &subject.config.spec;
+    let rendered = cloudinit::render(&Document {
+        command: parts.command,
+        certificates: parts.certificates,
+        files: files(secrets, &subject.config).await?,
+        kubeadm: parts.kubeadm,
+        boot_commands: spec.boot_commands.clone(),
+        pre_commands: spec.pre_kubeadm_commands.clone(),
+        post_commands: spec.post_kubeadm_commands.clone(),
+        verbosity: spec.verbosity,
+        users: users(secrets, &subject.config).await?,
+        ntp: spec.ntp.clone(),
+        disks: spec.disk_setup.clone(),
+        mounts: spec.mounts.clone(),
+    });
+    let size = rendered.expose_secret().len();
+    // Other infrastructures have other limits, which we do not know.
+    let limited = subject.machine.spec.infrastructure_ref.kind == "OpenStackMachine";
+    if limited && size > NOVA_LIMIT {
+        Err(BootstrapError::TooLarge { size })
+    } else {
+        Ok(rendered)
+    }
+}
+
+/// Writes the Secret; written twice, the second text counts until a machine has been made of it.
+pub(super) async fn store(
+    secrets: &Api<Secret>,
+    subject: &Subject,
+    document: &SecretString,
+) -> Result<(), BootstrapError> {
+    let name = secret_name(&subject.config.name_any());
+    let format = subject.config.spec.format.unwrap_or_default();
+    let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
+    let secret = Secret {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            labels: Some(BTreeMap::from([(
+                names::CLUSTER_NAME_LABEL.to_owned(),
+                subject.key.name.clone(),
+            )])),
+            owner_references: Some(vec![owner(&subject.config)]),
+            ..ObjectMeta::default()
+        },
+        type_: Some(names::SECRET_TYPE.to_owned()),
+        data: Some(BTreeMap::from([
+            ("value".to_owned(), bytes(document.expose_secret())),
+            ("format".to_owned(), bytes(format.as_str())),
+        ])),
+        ..Secret::default()
+    };
+    let write = || BootstrapError::api(format!("writing secret {name}"));
+    match secrets.create(&PostParams::default(), &secret).await {
+        Ok(_) => return Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(source) => return Err(write()(source)),
+    }
+    let known = secrets.get(&name).await.map_err(write())?;
+    let ours = subject.config.uid();
+    if !known
+        .owner_references()
+        .iter()
+        .any(|owner| Some(&owner.uid) == ours.as_ref())
+    {
+        return Err(BootstrapError::Taken { name });
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": known.resource_version()},
+        "data": {
+            "value": STANDARD.encode(document.expose_secret()),
+            "format": STANDARD.encode(format.as_str()),
+        },
+    });
+    let patched = secrets
+        .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await;
+    patched.map(|_| ()).map_err(write())
+}
+
+fn certificate_files(certificates: &Certificates) -> Vec<File> {
+    let files = |purpose: Purpose, material: &KeyMaterial| {
+        let (public, private) = purpose.files();
+        let path = |name: &str| format!("/etc/kubernetes/pki/{name}");
+        let certificate = SecretString::from(material.public.as_ref());
+        let key = material.private.clone();
+        std::iter::once(File::of_root(path(public), "0640", certificate))
+            .chain(key.map(|key| File::of_root(path(private), "0600", key)))
+            .collect::<Vec<_>>()
+    };
+    certificates
+        .iter()
+        .flat_map(|(purpose, material)| files(purpose, material))
+        .collect()
+}
+
+async fn files(secrets: &Api<Secret>, config: &KubeadmConfig) -> Result<Vec<File>, BootstrapError> {
+    let mut files = Vec::new();
+    for (at, file) in config.spec.files.iter().enumerate() {
+        if file.content_format == Some(ContentFormat::Template) {
+            let field = format!("spec.files[{at}].contentFormat Template");
+            return Err(BootstrapError::NotBuilt { field });
+        }
+        let content = match &file.content_from {
+            Some(source) => {
+                let field = format!("spec.files[{at}].contentFrom.secret");
+                fetch(secrets, &source.secret, field).await?
+            }
+            None => SecretString::from(file.content.clone().unwrap_or_default()),
+        };
+        files.push(File {
+            path: file.path.clone(),
+            owner: file.owner.clone(),
+            permissions: file.permissions.clone(),
+            encoding: file.encoding,
+            append: file.append == Some(true),
+            content,
+        });
+    }
+    Ok(files)
+}
+
+async fn users(secrets: &Api<Secret>, config: &KubeadmConfig) -> Result<Vec<User>, BootstrapError> {
+    let mut users = Vec::new();
+    for (at, user) in config.spec.users.iter().enumerate() {
+        let passwd = match &user.passwd_from {
+            Some(source) => {
+                let field = format!("spec.users[{at}].passwdFrom.secret");
+                Some(fetch(secrets, &source.secret, field).await?)
+            }
+            None => user.passwd.clone().map(SecretString::from),
+        };
+        users.push(User {
+            spec: user.clone(),
+            passwd,
+        });
+    }
+    Ok(users)
+}
+
+async fn fetch(
+    secrets: &Api<Secret>,
+    from: &SecretKey,
+    field: String,
+) -> Result<SecretString, BootstrapError> {
+    let SecretKey { name, key } = from.clone();
+    let secret = secrets.get_opt(&name).await;
+    let secret = secret.map_err(BootstrapError::api(format!("reading secret {name}")))?;
+    let bytes = secret.and_then(|secret| secret.data.and_then(|mut data| data.remove(&key)));
+    let Some(bytes) = bytes else {
+        return Err(BootstrapError::MissingSecret { field, name, key });
+    };
+    let text = String::from_utf8(bytes.0);
+    let text = text.map_err(|_| BootstrapError::NotText { field, name, key })?;
+    Ok(SecretString::from(text))
+}
+
+fn versions(subject: &Subject) -> Result<(Version, ApiVersion), BootstrapError> {
+    let text = subject
+        .machine
+        .spec
+        .version
+        .as_deref()
+        .ok_or(BootstrapError::NoVersion)?;
+    let version: Version = text.parse()?;
+    let api = ApiVersion::of(&version)?;
+    Ok((version, api))
+}
+
+fn facts(subject: &Subject) -> ClusterFacts {
+    let version = subject.machine.spec.version.as_deref().unwrap_or_default();
+    kubeadm::facts_of(&subject.cluster, version)
+}
+
+/// The API server's port on the machine, where the Cluster asks for another one than 6443.
+fn with_port(
+    endpoint: Option<api::bootstrap::v1beta2::LocalApiEndpoint>,
+    cluster: &Cluster,
+) -> Option<api::bootstrap::v1beta2::LocalApiEndpoint> {
+    let port = cluster
+        .spec
+        .cluster_network
+        .as_ref()
+        .and_then(|network| network.api_server_port);
+    let Some(port) = port else { return endpoint };
+    let mut endpoint = endpoint.unwrap_or_default();
+    endpoint.bind_port.get_or_insert(port);
+    Some(endpoint)
+}
+
+fn has_external_etcd(config: &KubeadmConfig) -> bool {
+    let cluster = config.spec.cluster_configuration.as_ref();
+    cluster
+        .and_then(|cluster| cluster.etcd.as_ref())
+        .is_some_and(|etcd| etcd.external.is_some())
+}
+
+/// A controlling reference to a KubeadmConfig.
+fn owner(config: &KubeadmConfig) -> OwnerReference {
+    config.controller_owner_ref(&()).unwrap_or_default()
+}

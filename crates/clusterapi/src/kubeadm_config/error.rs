@@ -1,0 +1,156 @@
+//! Why bootstrap data could not be made, and what a person reads about it.
+
+use operator::retry::{Retry, When};
+
+use crate::cloudinit::NOVA_LIMIT;
+use crate::kubeadm::version::{InvalidVersion, UnsupportedVersion};
+use crate::pki::PkiError;
+use crate::pki::store::StoreError;
+use crate::remote::NotConnected;
+
+/// Why bootstrap data could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// An API server refused.
+    #[error("{action}")]
+    Api {
+        /// What was tried, such as `writing secret demo-md-0-abcde`.
+        action: String,
+        /// Why not.
+        #[source]
+        source: kube::Error,
+    },
+    /// Another control plane machine is running `kubeadm init`.
+    #[error("another control plane machine of cluster {cluster} is being initialized")]
+    LockHeld {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The control plane's controller has not made the certificates.
+    #[error("waiting for {}", .missing.join(", "))]
+    NoCertificates {
+        /// The Secrets that are not there.
+        missing: Vec<String>,
+    },
+    /// The workload cluster cannot be reached.
+    #[error(transparent)]
+    NotConnected(#[from] NotConnected),
+    /// Keys or certificates.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A certificate.
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    /// The Machine has no usable version.
+    #[error("Machine spec.version: {0}")]
+    Version(#[from] InvalidVersion),
+    /// The Machine has a version that is too old.
+    #[error("Machine spec.version: {0}")]
+    TooOld(#[from] UnsupportedVersion),
+    /// The Machine has no version.
+    #[error("Machine spec.version is not set: kubeadm's configuration depends on it")]
+    NoVersion,
+    /// The format is not built yet.
+    #[error(
+        "spec.format ignition is not built yet: use an image with cloud-init and the format cloud-config"
+    )]
+    Ignition,
+    /// Something else in the spec is not built yet.
+    #[error("{field} is not built yet")]
+    NotBuilt {
+        /// The field.
+        field: String,
+    },
+    /// A Secret that the spec names is not there or lacks the key.
+    #[error("{field}: secret {name} with key {key} does not exist; create it")]
+    MissingSecret {
+        /// The field that names it.
+        field: String,
+        /// The Secret.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// A Secret that the spec names holds something that is no text.
+    #[error(
+        "{field}: key {key} of secret {name} is not text; set encoding base64 and store base64"
+    )]
+    NotText {
+        /// The field that names it.
+        field: String,
+        /// The Secret.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// The user data is longer than OpenStack takes.
+    #[error(
+        "the user data has {size} bytes, OpenStack takes at most {NOVA_LIMIT}: make spec.files \
+         smaller, or let machines download what is large"
+    )]
+    TooLarge {
+        /// Bytes.
+        size: usize,
+    },
+    /// The Secret of the bootstrap data belongs to somebody else.
+    #[error("secret {name} exists and belongs to somebody else; delete it or rename the machine")]
+    Taken {
+        /// The Secret.
+        name: String,
+    },
+}
+
+impl BootstrapError {
+    /// A failed request.
+    pub(super) fn api(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Api { action, source }
+    }
+
+    /// Status could not be written.
+    pub(super) fn status(source: kube::Error) -> Self {
+        Self::Api {
+            action: "writing the status of the KubeadmConfig".to_owned(),
+            source,
+        }
+    }
+
+    /// Whether this is waiting rather than failing.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(
+            self,
+            Self::LockHeld { .. } | Self::NoCertificates { .. } | Self::NotConnected(_)
+        )
+    }
+
+    /// Whether it is about the cluster's certificates.
+    pub(super) fn is_about_certificates(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCertificates { .. } | Self::Store(_) | Self::Pki(_)
+        )
+    }
+}
+
+impl Retry for BootstrapError {
+    fn when(&self) -> When {
+        match self {
+            Self::Api { source, .. } => source.when(),
+            Self::Store(source) => source.when(),
+            Self::NotConnected(source) => source.when(),
+            // The lock's release is a change of the Cluster or of a Machine.
+            Self::LockHeld { .. } => When::OnChange,
+            // Secrets are not watched: a person may create one at any time.
+            Self::NoCertificates { .. } | Self::MissingSecret { .. } | Self::NotText { .. } => {
+                When::Backoff
+            }
+            Self::Pki(_) | Self::Taken { .. } => When::Backoff,
+            Self::Version(_)
+            | Self::TooOld(_)
+            | Self::NoVersion
+            | Self::Ignition
+            | Self::NotBuilt { .. }
+            | Self::TooLarge { .. } => When::OnChange,
+        }
+    }
+}

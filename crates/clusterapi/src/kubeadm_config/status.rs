@@ -1,0 +1,113 @@
+//! What a KubeadmConfig says about itself.
+
+use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigInitialization, KubeadmConfigStatus};
+use api::conditions::{self, Status, Verdict};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+
+use super::plan::{Plan, Wait};
+use super::{BootstrapError, data};
+
+/// Whether the bootstrap data exists.
+pub(super) fn has_data(config: &KubeadmConfig) -> bool {
+    let initialization = config
+        .status
+        .as_ref()
+        .and_then(|status| status.initialization.as_ref());
+    initialization.and_then(|steps| steps.data_secret_created) == Some(true)
+}
+
+/// Whether status says that the object is paused.
+pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
+    config
+        .status
+        .as_ref()
+        .is_some_and(|s| conditions::is_true(&s.conditions, "Paused"))
+}
+
+/// The object with the status that it should have after `plan` was carried out.
+pub(super) fn after(
+    config: &KubeadmConfig,
+    plan: Plan,
+    outcome: Result<&Action, &BootstrapError>,
+    now: Timestamp,
+) -> KubeadmConfig {
+    let mut after = config.clone();
+    let generation = config.metadata.generation;
+    let status = after
+        .status
+        .get_or_insert_with(KubeadmConfigStatus::default);
+    let mut set = |verdict| {
+        conditions::set(&mut status.conditions, verdict, generation, now);
+    };
+    if plan == Plan::Paused {
+        set(Verdict::new("Paused", true, "Paused"));
+        return after;
+    }
+    set(Verdict::new("Paused", false, "NotPaused"));
+    if let Some(verdict) = certificates(plan, outcome) {
+        set(verdict);
+    }
+    let data = data_verdict(plan, outcome);
+    let ready = data.status == Status::True;
+    set(Verdict {
+        type_: "Ready",
+        reason: reason(ready).to_owned(),
+        ..data.clone()
+    });
+    set(data);
+    if ready {
+        let name = status.data_secret_name.clone();
+        status.data_secret_name = name.or_else(|| Some(data::secret_name(&config.name_any())));
+        status.initialization = Some(KubeadmConfigInitialization {
+            data_secret_created: Some(true),
+        });
+    }
+    if outcome.is_ok() {
+        status.observed_generation = generation;
+    }
+    after
+}
+
+fn reason(ready: bool) -> &'static str {
+    if ready { "Ready" } else { "NotReady" }
+}
+
+fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdict {
+    let not_yet =
+        |text: &str| Verdict::new("DataSecretAvailable", false, "NotAvailable").because(text);
+    match (plan, outcome) {
+        (Plan::Wait(wait), _) => not_yet(match wait {
+            Wait::Infrastructure => {
+                "Waiting for Cluster status.initialization.infrastructureProvisioned to be true"
+            }
+            Wait::ControlPlane => "Waiting for Cluster control plane to be initialized",
+            Wait::Endpoint => "Waiting for Cluster spec.controlPlaneEndpoint to be set",
+        }),
+        // A token that cannot be extended now does not undo the data.
+        (Plan::Refresh | Plan::Done | Plan::Restore, _) | (_, Ok(_)) => {
+            Verdict::new("DataSecretAvailable", true, "Available")
+        }
+        (_, Err(error)) => not_yet(&operator::controller::chain(error)),
+    }
+}
+
+fn certificates(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Option<Verdict> {
+    if !matches!(plan, Plan::Init | Plan::Join { .. }) {
+        return None;
+    }
+    match outcome {
+        Ok(_) => Some(Verdict::new("CertificatesAvailable", true, "Available")),
+        Err(error) if error.is_about_certificates() => {
+            let reason = if error.is_waiting() {
+                "NotAvailable"
+            } else {
+                "InternalError"
+            };
+            let verdict = Verdict::new("CertificatesAvailable", false, reason);
+            Some(verdict.because(operator::controller::chain(error)))
+        }
+        Err(_) => None,
+    }
+}

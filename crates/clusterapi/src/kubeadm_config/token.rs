@@ -1,0 +1,253 @@
+//! Bootstrap tokens: how a joining machine proves that it was invited, and knows whom it joins.
+//!
+//! A token is a Secret in the workload's kube-system (Kubernetes documentation, "Authenticating with
+//! Bootstrap Tokens"). It is written into the KubeadmConfig's spec, as upstream does, so that it can be
+//! extended while the machine boots; a process killed in between leaves at worst a token that expires
+//! unused.
+
+use std::time::Duration;
+
+use api::bootstrap::v1beta2::{Discovery, KubeadmConfig};
+use api::k8s_openapi::ByteString;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
+use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use api::kube::{Client, ResourceExt};
+use rand::Rng;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use super::{BootstrapError, Scope, Subject, rfc3339};
+use crate::pki::store::Certificates;
+use crate::pki::{self, Purpose};
+
+/// How long a token is valid unless it is extended.
+pub(super) const TTL: Duration = Duration::from_secs(15 * 60);
+
+/// The discovery part of a join, completed: with endpoint, CA hash and a token that exists.
+pub(super) async fn discovery(
+    scope: &Scope,
+    subject: &mut Subject,
+    certificates: &Certificates,
+) -> Result<Discovery, BootstrapError> {
+    let join = subject.config.spec.join_configuration.as_ref();
+    let mut discovery = join
+        .and_then(|join| join.discovery.clone())
+        .unwrap_or_default();
+    if let Some(file) = &mut discovery.file {
+        complete_file(file, subject, certificates);
+        return Ok(discovery);
+    }
+    let workload = scope.context.remote.client(&subject.key)?;
+    let now = scope.context.now();
+    let mut known = discovery.bootstrap_token.take().unwrap_or_default();
+    if known.api_server_endpoint.is_none() {
+        known.api_server_endpoint = subject
+            .cluster
+            .endpoint()
+            .map(|(host, port)| crate::kubeadm::host_port(host, port));
+    }
+    let ca = certificates.get(Purpose::Cluster);
+    if known.ca_cert_hashes.is_empty() && known.unsafe_skip_ca_verification != Some(true) {
+        known.ca_cert_hashes = ca
+            .map(|ca| pki::public_key_hash(&ca.public))
+            .transpose()?
+            .into_iter()
+            .collect();
+    }
+    match known.token.clone().map(SecretString::from) {
+        Some(token) => extend(&workload, &token, now).await?,
+        None => known.token = Some(create(&workload, now).await?.expose_secret().to_owned()),
+    }
+    let complete = Discovery {
+        bootstrap_token: Some(known),
+        ..discovery
+    };
+    remember(scope, subject, &complete).await?;
+    Ok(complete)
+}
+
+/// The token that the spec names.
+pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
+    let discovery = config
+        .spec
+        .join_configuration
+        .as_ref()?
+        .discovery
+        .as_ref()?;
+    discovery
+        .bootstrap_token
+        .as_ref()?
+        .token
+        .clone()
+        .map(SecretString::from)
+}
+
+/// Makes `token` valid for a full life again, unless it has five sixths of it left. A token that was
+/// removed meanwhile is made again: the machine's user data cannot be changed any more.
+pub(super) async fn extend(
+    workload: &Client,
+    token: &SecretString,
+    now: Timestamp,
+) -> Result<(), BootstrapError> {
+    let Some((id, secret)) = split(token) else {
+        return Ok(());
+    };
+    let secrets: Api<Secret> = Api::namespaced(workload.clone(), "kube-system");
+    let name = format!("bootstrap-token-{id}");
+    let known = secrets.get_opt(&name).await;
+    let known = known.map_err(BootstrapError::api(format!(
+        "reading secret kube-system/{name}"
+    )))?;
+    let Some(known) = known else {
+        return store(&secrets, &id, &secret, now).await;
+    };
+    if !needs_extension(expiration(&known), now) {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": known.resource_version()},
+        "stringData": {"expiration": rfc3339(later(now))},
+    });
+    let written = secrets
+        .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await;
+    written.map_err(BootstrapError::api(format!(
+        "extending secret kube-system/{name}"
+    )))?;
+    Ok(())
+}
+
+/// Whether less than five sixths of a token's life are left. A token without end needs nothing.
+fn needs_extension(expiration: Option<Timestamp>, now: Timestamp) -> bool {
+    let left = |end: Timestamp| end.as_second().saturating_sub(now.as_second());
+    let enough = i64::try_from(TTL.as_secs() * 5 / 6).unwrap_or(i64::MAX);
+    expiration.is_some_and(|end| left(end) < enough)
+}
+
+fn later(now: Timestamp) -> Timestamp {
+    let life = SignedDuration::try_from(TTL).unwrap_or(SignedDuration::ZERO);
+    now.checked_add(life).unwrap_or(now)
+}
+
+fn expiration(secret: &Secret) -> Option<Timestamp> {
+    let bytes = &secret.data.as_ref()?.get("expiration")?.0;
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+fn split(token: &SecretString) -> Option<(String, SecretString)> {
+    let (id, secret) = token.expose_secret().split_once('.')?;
+    Some((id.to_owned(), SecretString::from(secret)))
+}
+
+async fn create(workload: &Client, now: Timestamp) -> Result<SecretString, BootstrapError> {
+    let secrets: Api<Secret> = Api::namespaced(workload.clone(), "kube-system");
+    let (id, secret) = (random(6), SecretString::from(random(16)));
+    store(&secrets, &id, &secret, now).await?;
+    Ok(SecretString::from(format!(
+        "{id}.{}",
+        secret.expose_secret()
+    )))
+}
+
+async fn store(
+    secrets: &Api<Secret>,
+    id: &str,
+    secret: &SecretString,
+    now: Timestamp,
+) -> Result<(), BootstrapError> {
+    let text = |value: &str| ByteString(value.as_bytes().to_vec());
+    let data = [
+        ("token-id", id),
+        ("token-secret", secret.expose_secret()),
+        ("expiration", &rfc3339(later(now))),
+        ("usage-bootstrap-signing", "true"),
+        ("usage-bootstrap-authentication", "true"),
+        (
+            "auth-extra-groups",
+            "system:bootstrappers:kubeadm:default-node-token",
+        ),
+        ("description", "token of a machine that is about to join"),
+    ];
+    let object = Secret {
+        metadata: ObjectMeta {
+            name: Some(format!("bootstrap-token-{id}")),
+            namespace: Some("kube-system".to_owned()),
+            ..ObjectMeta::default()
+        },
+        type_: Some("bootstrap.kubernetes.io/token".to_owned()),
+        data: Some(
+            data.map(|(key, value)| (key.to_owned(), text(value)))
+                .into(),
+        ),
+        ..Secret::default()
+    };
+    let created = secrets.create(&PostParams::default(), &object).await;
+    created.map_err(BootstrapError::api(
+        "creating a bootstrap token in kube-system",
+    ))?;
+    Ok(())
+}
+
+/// Characters that a bootstrap token may have, from a generator that is fit for secrets.
+fn random(length: usize) -> String {
+    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut source = rand::rng();
+    (0..length)
+        .map(|_| char::from(ALPHABET[source.random_range(0..ALPHABET.len())]))
+        .collect()
+}
+
+/// Writes the discovery part into the KubeadmConfig's spec, so that the next look finds the token.
+async fn remember(
+    scope: &Scope,
+    subject: &mut Subject,
+    discovery: &Discovery,
+) -> Result<(), BootstrapError> {
+    let known = subject.config.spec.join_configuration.as_ref();
+    if known.and_then(|join| join.discovery.as_ref()) == Some(discovery) {
+        return Ok(());
+    }
+    let name = subject.config.name_any();
+    let patch = json!({
+        "metadata": {"resourceVersion": subject.config.resource_version()},
+        "spec": {"joinConfiguration": {"discovery": discovery}},
+    });
+    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
+    let written = configs
+        .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await;
+    written.map_err(BootstrapError::api(format!(
+        "writing the token into KubeadmConfig {name}"
+    )))?;
+    Ok(())
+}
+
+/// Fills in the cluster of a discovery kubeconfig that is to be written to the machine.
+fn complete_file(
+    file: &mut api::bootstrap::v1beta2::FileDiscovery,
+    subject: &Subject,
+    certificates: &Certificates,
+) {
+    use base64::Engine;
+    let Some(kubeconfig) = &mut file.kube_config else {
+        return;
+    };
+    let cluster = kubeconfig.cluster.get_or_insert_default();
+    if cluster.server.is_none() {
+        cluster.server = subject
+            .cluster
+            .endpoint()
+            .map(|(host, port)| format!("https://{}", crate::kubeadm::host_port(host, port)));
+    }
+    let trusted = cluster.insecure_skip_tls_verify == Some(true);
+    if cluster.certificate_authority_data.is_none() && !trusted {
+        let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+        cluster.certificate_authority_data = certificates
+            .get(Purpose::Cluster)
+            .map(|ca| encode(&ca.public));
+    }
+}
+
+#[cfg(test)]
+mod tests;
