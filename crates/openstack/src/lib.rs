@@ -1,1 +1,36 @@
 //! An OpenStack cloud as typed calls and as an observed inventory.
+//!
+//! [`CloudConfig`] is one entry of a clouds.yaml. A [`Session`] is a login to it with one module of
+//! typed calls per service. An [`Inventory`] is what a session's project contains: bulk lists that
+//! are read when needed, kept current by our own writes, and compared to give a stream of changes.
+//! A [`CloudPool`] shares sessions and inventories between all who use the same credential.
+
+mod call;
+pub mod compute;
+pub mod config;
+mod error;
+mod flight;
+pub mod identity;
+pub mod image;
+pub mod inventory;
+mod lenient;
+pub mod loadbalancer;
+mod metrics;
+pub mod network;
+mod pool;
+mod service;
+mod session;
+#[cfg(test)]
+mod testing;
+pub mod transport;
+pub mod volume;
+
+pub use call::Timeouts;
+pub use config::{CloudConfig, cloud_names, find_clouds_yaml};
+pub use error::{Error, ErrorKind, Result};
+pub use inventory::{Change, Inventory, Kind, View, What};
+pub use metrics::{Hook, Metrics, RequestLabels};
+pub use pool::{Cloud, CloudPool, PoolOptions};
+pub use service::Service;
+pub use session::{CatalogEntry, Endpoint, Session, SessionOptions, Token, VersionRange};
+pub use transport::{InProcess, Transport};

@@ -1,0 +1,196 @@
+//! Nova: servers, flavors, key pairs, availability zones, server groups.
+
+mod catalog;
+mod server;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+use crate::session::Session;
+
+pub use catalog::{AvailabilityZone, ComputeLimits, Flavor, Keypair, ServerGroup};
+pub use server::{
+    Address, AttachedVolume, BlockDevice, Fault, Server, ServerCreate, ServerFlavor, ServerNetwork,
+    UserData,
+};
+
+/// Queens (2018): tags at creation (2.52), flavor details in servers (2.47), tag filters (2.26)
+/// and booting from multi-attach volumes (2.60).
+const SERVERS: &str = "2.60";
+/// The type of a volume that Nova makes itself.
+const VOLUME_TYPE: &str = "2.67";
+/// `soft-affinity` policies are listed from 2.15 on; 2.64 would rename `policies`.
+const SERVER_GROUPS: &str = "2.15";
+
+/// Which servers to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerQuery {
+    /// Exact name.
+    pub name: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+}
+
+/// Calls to Nova.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    session: Session,
+}
+
+impl Compute {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session }
+    }
+
+    /// The project's servers in full.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn servers(&self, query: &ServerQuery) -> Result<Vec<Server>> {
+        let mut call = Call::list(Service::Compute, "/servers/detail", &[]).microversion(SERVERS);
+        if let Some(name) = &query.name {
+            // Nova takes a regular expression.
+            call = call.query("name", format!("^{}$", escaped(name)));
+        }
+        if !query.tags.is_empty() {
+            call = call.query("tags", query.tags.join(","));
+        }
+        self.session.list(call, "servers").await
+    }
+
+    /// One server.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn server(&self, id: &str) -> Result<Server> {
+        let call = Call::get(Service::Compute, "/servers/{id}", &[id]).microversion(SERVERS);
+        self.session.one(call, "server").await
+    }
+
+    /// Creates a server. Nova answers with little more than the id; the rest of the result is
+    /// what was asked for, in status `BUILD`.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_server(&self, server: &ServerCreate) -> Result<Server> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Created {
+            id: String,
+        }
+        let mut body = Map::new();
+        body.insert("server".to_owned(), server.body());
+        if !server.scheduler_hints.is_empty() {
+            let hints = Value::Object(server.scheduler_hints.clone());
+            body.insert("os:scheduler_hints".to_owned(), hints);
+        }
+        let names_type = server
+            .block_devices
+            .iter()
+            .any(|disk| disk.volume_type.is_some());
+        let call = Call::post(Service::Compute, "/servers", &[])
+            .microversion(if names_type { VOLUME_TYPE } else { SERVERS })
+            .whole_body(&body);
+        let created: Created = self.session.one(call, "server").await?;
+        Ok(server.as_building(created.id))
+    }
+
+    /// Deletes a server. It stays in lists until Nova has let go of its ports and volumes.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_server(&self, id: &str) -> Result<()> {
+        let call = Call::delete(Service::Compute, "/servers/{id}", &[id]).microversion(SERVERS);
+        self.session.done(call).await
+    }
+
+    /// The last lines of a server's console.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn console_output(&self, id: &str, lines: Option<u32>) -> Result<String> {
+        let call = Call::post(Service::Compute, "/servers/{id}/action", &[id])
+            .microversion(SERVERS)
+            .body(
+                "os-getConsoleOutput",
+                &lines.map_or(json!({}), |lines| json!({"length": lines})),
+            );
+        self.session.one(call, "output").await
+    }
+
+    /// All flavors the project can use.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn flavors(&self) -> Result<Vec<Flavor>> {
+        let call = Call::list(Service::Compute, "/flavors/detail", &[]).microversion(SERVERS);
+        self.session.list(call, "flavors").await
+    }
+
+    /// One flavor.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn flavor(&self, id: &str) -> Result<Flavor> {
+        let call = Call::get(Service::Compute, "/flavors/{id}", &[id]).microversion(SERVERS);
+        self.session.one(call, "flavor").await
+    }
+
+    /// A key pair of the user.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn keypair(&self, name: &str) -> Result<Keypair> {
+        let call =
+            Call::get(Service::Compute, "/os-keypairs/{name}", &[name]).microversion(SERVERS);
+        self.session.one(call, "keypair").await
+    }
+
+    /// The availability zones.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn availability_zones(&self) -> Result<Vec<AvailabilityZone>> {
+        let call = Call::get(Service::Compute, "/os-availability-zone", &[]).microversion(SERVERS);
+        self.session.one(call, "availabilityZoneInfo").await
+    }
+
+    /// The project's server groups.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn server_groups(&self) -> Result<Vec<ServerGroup>> {
+        let call =
+            Call::list(Service::Compute, "/os-server-groups", &[]).microversion(SERVER_GROUPS);
+        self.session.list(call, "server_groups").await
+    }
+
+    /// What the project may use and uses.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn limits(&self) -> Result<ComputeLimits> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Limits {
+            absolute: ComputeLimits,
+        }
+        let call = Call::get(Service::Compute, "/limits", &[]).microversion(SERVERS);
+        Ok(self.session.one::<Limits>(call, "limits").await?.absolute)
+    }
+}
+
+/// A name as a regular expression that matches only it.
+fn escaped(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}

@@ -1,0 +1,290 @@
+//! A server, as Nova shows it and as it is asked for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Server {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// `BUILD`, `ACTIVE`, `ERROR`, `SHUTOFF`, `DELETED`, ...
+    pub status: String,
+    /// What Nova is doing with it at the moment, for example `deleting`.
+    #[serde(rename = "OS-EXT-STS:task_state")]
+    pub task_state: Option<String>,
+    /// Project that owns it.
+    pub tenant_id: String,
+    /// Zone it runs in.
+    #[serde(rename = "OS-EXT-AZ:availability_zone")]
+    pub availability_zone: String,
+    /// Addresses by network name.
+    pub addresses: BTreeMap<String, Vec<Address>>,
+    /// Free key-value pairs.
+    pub metadata: BTreeMap<String, String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Why it is in `ERROR`.
+    pub fault: Option<Fault>,
+    /// Its size.
+    pub flavor: ServerFlavor,
+    /// The image it was made from; an empty text when it boots from a volume.
+    pub image: Value,
+    /// Its volumes.
+    #[serde(rename = "os-extended-volumes:volumes_attached")]
+    pub volumes: Vec<AttachedVolume>,
+    /// Name of its key pair.
+    pub key_name: String,
+    /// Time of creation, RFC 3339.
+    pub created: String,
+    /// Time of the last change, RFC 3339.
+    pub updated: String,
+}
+
+impl Server {
+    /// Id of the image, unless the server boots from a volume.
+    pub fn image_id(&self) -> Option<&str> {
+        self.image.get("id")?.as_str()
+    }
+
+    /// Whether Nova is taking it down.
+    pub fn is_deleting(&self) -> bool {
+        self.task_state.as_deref() == Some("deleting")
+            || matches!(self.status.as_str(), "DELETED" | "SOFT_DELETED")
+    }
+}
+
+/// An address of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Address {
+    /// The address.
+    pub addr: String,
+    /// 4 or 6.
+    pub version: u8,
+    /// `fixed` or `floating`.
+    #[serde(rename = "OS-EXT-IPS:type")]
+    pub kind: String,
+    /// MAC address of the port.
+    #[serde(rename = "OS-EXT-IPS-MAC:mac_addr")]
+    pub mac: String,
+}
+
+/// Why a server failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fault {
+    /// Status-like code.
+    pub code: i64,
+    /// For the user.
+    pub message: String,
+    /// For the operator; often absent.
+    pub details: String,
+}
+
+/// The size of a server (microversion 2.47: by value, without an id).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerFlavor {
+    /// Id, only for a server that we created ourselves and have not read since.
+    pub id: String,
+    /// Name of the flavor at creation.
+    pub original_name: String,
+    /// Processors.
+    pub vcpus: i64,
+    /// Memory in MiB.
+    pub ram: i64,
+    /// Root disk in GiB.
+    pub disk: i64,
+}
+
+/// A volume of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AttachedVolume {
+    /// Id of the volume.
+    pub id: String,
+    /// Whether it goes with the server.
+    pub delete_on_termination: bool,
+}
+
+/// A new server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ServerCreate {
+    /// Name.
+    pub name: String,
+    /// Flavor id.
+    #[serde(rename = "flavorRef")]
+    pub flavor_id: String,
+    /// Image id; none when booting from a volume.
+    #[serde(rename = "imageRef", skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
+    /// Zone to run in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability_zone: Option<String>,
+    /// Ports and networks in the order of the interfaces; without any, no network at all.
+    #[serde(skip)]
+    pub networks: Vec<ServerNetwork>,
+    /// What cloud-init reads; encoded on the way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_data: Option<UserData>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Free key-value pairs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// Whether user data and metadata come on a disk, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_drive: Option<bool>,
+    /// Key pair by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+    /// Disks.
+    #[serde(
+        rename = "block_device_mapping_v2",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub block_devices: Vec<BlockDevice>,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Hints such as `group`; sent beside the server.
+    #[serde(skip)]
+    pub scheduler_hints: Map<String, Value>,
+}
+
+impl ServerCreate {
+    /// The `server` member of the request. Microversion 2.37 made `networks` mandatory.
+    pub(super) fn body(&self) -> Value {
+        let mut body = serde_json::to_value(self).unwrap_or_default();
+        let networks = if self.networks.is_empty() {
+            Ok(Value::from("none"))
+        } else {
+            serde_json::to_value(&self.networks)
+        };
+        if let (Value::Object(map), Ok(networks)) = (&mut body, networks) {
+            map.insert("networks".to_owned(), networks);
+        }
+        body
+    }
+
+    /// How the server looks before it was read for the first time.
+    pub(super) fn as_building(&self, id: String) -> Server {
+        let image = match &self.image_id {
+            Some(image) => serde_json::json!({"id": image}),
+            None => Value::from(""),
+        };
+        Server {
+            id,
+            name: self.name.clone(),
+            status: "BUILD".to_owned(),
+            task_state: Some("scheduling".to_owned()),
+            availability_zone: self.availability_zone.clone().unwrap_or_default(),
+            metadata: self.metadata.clone(),
+            tags: self.tags.clone(),
+            flavor: ServerFlavor {
+                id: self.flavor_id.clone(),
+                ..ServerFlavor::default()
+            },
+            image,
+            key_name: self.key_name.clone().unwrap_or_default(),
+            ..Server::default()
+        }
+    }
+}
+
+/// An interface of a new server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerNetwork {
+    /// An existing port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// Or a network on which Nova makes a port.
+    #[serde(rename = "uuid", skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// Device role tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+}
+
+impl ServerNetwork {
+    /// An interface on an existing port.
+    pub fn port(id: impl Into<String>) -> Self {
+        Self {
+            port: Some(id.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// A disk of a new server (`block_device_mapping_v2`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BlockDevice {
+    /// `image`, `volume`, `snapshot` or `blank`.
+    pub source_type: String,
+    /// `local` or `volume`.
+    pub destination_type: String,
+    /// Id of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// 0 for the root disk, -1 for a disk that is never booted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_index: Option<i32>,
+    /// Whether it goes with the server.
+    pub delete_on_termination: bool,
+    /// Size in GiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_size: Option<i64>,
+    /// Type of the volume that Nova makes (microversion 2.67).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_type: Option<String>,
+    /// Format of a blank local disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest_format: Option<String>,
+    /// Device role tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+}
+
+/// User data. It carries keys and join tokens, so it is never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UserData(Bytes);
+
+impl UserData {
+    /// User data as the guest will read it.
+    pub fn new(data: impl Into<Bytes>) -> Self {
+        Self(data.into())
+    }
+
+    /// Length in bytes before encoding. Nova takes 65535 bytes of base64.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for UserData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UserData({} bytes)", self.0.len())
+    }
+}
+
+impl Serialize for UserData {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}

@@ -1,0 +1,287 @@
+//! A clouds.yaml as written: every scalar as text, nothing checked yet.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use zeroize::Zeroizing;
+
+use super::{
+    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Interface, Scope, UserRef,
+    invalid,
+};
+use crate::error::Result;
+
+const OVERRIDE: &str = "_endpoint_override";
+
+/// All clouds of a file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct File {
+    #[serde(deserialize_with = "null_is_empty")]
+    pub(super) clouds: BTreeMap<String, Entry>,
+}
+
+/// One cloud. Keys are kept as written, so that a message can name them.
+#[derive(Default)]
+pub(super) struct Entry {
+    auth: BTreeMap<String, Zeroizing<String>>,
+    fields: BTreeMap<String, String>,
+}
+
+impl File {
+    /// Parses a file; the error names the place but never quotes the text, which holds secrets.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
+        let options = serde_saphyr::options! { with_snippet: false };
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let place = error.location().map_or_else(String::new, |place| {
+                format!(" at line {}, column {}", place.line(), place.column())
+            });
+            invalid(format!(
+                "{name} is not a file of the form `clouds: {{name: {{auth: {{...}}}}}}`{place}"
+            ))
+        })
+    }
+
+    /// Lays `other` over this file, field by field.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (name, over) in other.clouds {
+            let entry = self.clouds.entry(name).or_default();
+            entry.auth.extend(over.auth);
+            entry.fields.extend(over.fields);
+        }
+    }
+}
+
+impl Entry {
+    /// Checks the entry of this name.
+    pub(super) fn check(self, cloud: &str) -> Result<CloudConfig> {
+        let auth_url = self.need(cloud, "auth_url")?.to_owned();
+        if !["http://", "https://"]
+            .iter()
+            .any(|scheme| auth_url.starts_with(scheme))
+        {
+            return Err(invalid(format!(
+                "cloud `{cloud}`: auth.auth_url must begin with http:// or https://"
+            )));
+        }
+        Ok(CloudConfig {
+            name: cloud.to_owned(),
+            credential: self.credential(cloud)?,
+            region: self.field("region_name").map(str::to_owned),
+            interface: self.interface(cloud)?,
+            verify: self.verify(cloud)?,
+            cacert: self.field("cacert").map(str::to_owned),
+            ca_pem: None,
+            endpoint_overrides: self
+                .fields
+                .iter()
+                .filter(|(_, value)| !value.is_empty())
+                .filter_map(|(key, value)| {
+                    Some((key.strip_suffix(OVERRIDE)?.to_owned(), value.clone()))
+                })
+                .collect(),
+            auth_url,
+        })
+    }
+
+    fn credential(&self, cloud: &str) -> Result<Credential> {
+        let has_application_credential = self.auth("application_credential_id").is_some()
+            || self.auth("application_credential_name").is_some();
+        match self.field("auth_type") {
+            Some("v3applicationcredential") => self.application_credential(cloud),
+            Some("password" | "v3password") => self.password(cloud),
+            None if has_application_credential => self.application_credential(cloud),
+            None => self.password(cloud),
+            Some(other) => Err(invalid(format!(
+                "cloud `{cloud}`: auth_type `{other}` is not supported; \
+                 use password, v3password or v3applicationcredential"
+            ))),
+        }
+    }
+
+    fn password(&self, cloud: &str) -> Result<Credential> {
+        let password = SecretString::from(self.need(cloud, "password")?.to_owned());
+        Ok(Credential::Password {
+            user: self.user(cloud)?,
+            password,
+            scope: self.scope(),
+        })
+    }
+
+    fn application_credential(&self, cloud: &str) -> Result<Credential> {
+        let secret = SecretString::from(
+            self.need(cloud, "application_credential_secret")?
+                .to_owned(),
+        );
+        let which = match self.auth("application_credential_id") {
+            Some(id) => ApplicationCredentialRef::Id(id.to_owned()),
+            None => {
+                let name = self.need(cloud, "application_credential_name")?.to_owned();
+                ApplicationCredentialRef::Named(name, self.user(cloud)?)
+            }
+        };
+        Ok(Credential::ApplicationCredential { which, secret })
+    }
+
+    fn user(&self, cloud: &str) -> Result<UserRef> {
+        if let Some(id) = self.auth("user_id") {
+            return Ok(UserRef::Id(id.to_owned()));
+        }
+        let Some(name) = self.auth("username") else {
+            return Err(invalid(format!(
+                "cloud `{cloud}`: auth.username or auth.user_id is missing"
+            )));
+        };
+        Ok(UserRef::Named(name.to_owned(), self.domain("user_domain")))
+    }
+
+    /// A project wins over a domain, as in keystoneauth.
+    fn scope(&self) -> Scope {
+        let project = |key| {
+            self.auth(key)
+                .or_else(|| self.auth(&key.replace("project", "tenant")))
+        };
+        if let Some(id) = project("project_id") {
+            return Scope::ProjectId(id.to_owned());
+        }
+        if let Some(name) = project("project_name") {
+            return Scope::Project(name.to_owned(), self.domain("project_domain"));
+        }
+        match (self.auth("domain_id"), self.auth("domain_name")) {
+            (Some(id), _) => Scope::Domain(DomainRef::Id(id.to_owned())),
+            (None, Some(name)) => Scope::Domain(DomainRef::Name(name.to_owned())),
+            (None, None) => Scope::Default,
+        }
+    }
+
+    /// `<prefix>_id`, `<prefix>_name`, then the plain and the default domain; the domain whose id
+    /// is `default` when nothing is said, as os-client-config does.
+    fn domain(&self, prefix: &str) -> DomainRef {
+        for prefix in [prefix, "domain", "default_domain"] {
+            if let Some(id) = self.auth(&format!("{prefix}_id")) {
+                return DomainRef::Id(id.to_owned());
+            }
+            if let Some(name) = self.auth(&format!("{prefix}_name")) {
+                return DomainRef::Name(name.to_owned());
+            }
+        }
+        DomainRef::Id(self.auth("default_domain").unwrap_or("default").to_owned())
+    }
+
+    fn interface(&self, cloud: &str) -> Result<Interface> {
+        let Some(text) = self
+            .field("interface")
+            .or_else(|| self.field("endpoint_type"))
+        else {
+            return Ok(Interface::default());
+        };
+        match text.trim_end_matches("URL") {
+            "public" => Ok(Interface::Public),
+            "internal" => Ok(Interface::Internal),
+            "admin" => Ok(Interface::Admin),
+            _ => Err(invalid(format!(
+                "cloud `{cloud}`: interface `{text}` is not one of public, internal, admin"
+            ))),
+        }
+    }
+
+    fn verify(&self, cloud: &str) -> Result<bool> {
+        let truth = |key| match self.field(key).map(str::to_ascii_lowercase).as_deref() {
+            None => Ok(None),
+            Some("true" | "yes" | "on" | "1") => Ok(Some(true)),
+            Some("false" | "no" | "off" | "0") => Ok(Some(false)),
+            Some(_) => Err(invalid(format!(
+                "cloud `{cloud}`: {key} must be true or false"
+            ))),
+        };
+        Ok(match (truth("verify")?, truth("insecure")?) {
+            (Some(verify), _) => verify,
+            (None, Some(insecure)) => !insecure,
+            (None, None) => true,
+        })
+    }
+
+    fn auth(&self, key: &str) -> Option<&str> {
+        self.auth
+            .get(key)
+            .map(|value| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    fn field(&self, key: &str) -> Option<&str> {
+        self.fields
+            .get(key)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    fn need(&self, cloud: &str, key: &str) -> Result<&str> {
+        self.auth(key)
+            .ok_or_else(|| invalid(format!("cloud `{cloud}`: auth.{key} is missing")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+/// Reads the keys that we use as text (so that a password `0123` stays what it is) and skips all
+/// others, whatever their shape.
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the settings of a cloud")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+        let mut entry = Entry::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "auth" => {
+                    let auth: Option<BTreeMap<String, Option<String>>> = map.next_value()?;
+                    entry.auth = auth
+                        .unwrap_or_default()
+                        .into_iter()
+                        .filter_map(|(key, value)| Some((key, Zeroizing::new(value?))))
+                        .collect();
+                }
+                "auth_type" | "region_name" | "interface" | "endpoint_type" | "verify"
+                | "insecure" | "cacert" => {
+                    if let Some(value) = map.next_value::<Option<String>>()? {
+                        entry.fields.insert(key, value);
+                    }
+                }
+                _ if key.ends_with(OVERRIDE) => {
+                    if let Some(value) = map.next_value::<Option<String>>()? {
+                        entry.fields.insert(key, value);
+                    }
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(entry)
+    }
+
+    fn visit_unit<E>(self) -> Result<Entry, E> {
+        Ok(Entry::default())
+    }
+}
+
+fn null_is_empty<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Entry>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,123 @@
+//! A checked cloud back into text, for a Secret that a cluster refers to.
+
+use secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
+
+use super::{ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Scope, UserRef};
+
+/// A clouds.yaml with one entry. Written by hand rather than by a serialiser, because every value
+/// is a string and must be read back as one (a JSON string is a YAML string).
+pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
+    let mut auth: Vec<(&str, &str)> = vec![("auth_url", &config.auth_url)];
+    let auth_type = match &config.credential {
+        Credential::Password {
+            user,
+            password,
+            scope,
+        } => {
+            add_user(&mut auth, user);
+            auth.push(("password", password.expose_secret()));
+            add_scope(&mut auth, scope);
+            "v3password"
+        }
+        Credential::ApplicationCredential { which, secret } => {
+            match which {
+                ApplicationCredentialRef::Id(id) => auth.push(("application_credential_id", id)),
+                ApplicationCredentialRef::Named(name, user) => {
+                    auth.push(("application_credential_name", name));
+                    add_user(&mut auth, user);
+                }
+            }
+            auth.push(("application_credential_secret", secret.expose_secret()));
+            "v3applicationcredential"
+        }
+    };
+    let mut text = Zeroizing::new(String::from("clouds:\n"));
+    let mut line = |indent: usize, key: &str, value: Option<&str>| {
+        text.push_str(&" ".repeat(indent));
+        text.push_str(&quoted(key));
+        text.push(':');
+        if let Some(value) = value {
+            text.push(' ');
+            text.push_str(&quoted(value));
+        }
+        text.push('\n');
+    };
+    line(2, &config.name, None);
+    line(4, "auth", None);
+    for (key, value) in auth {
+        line(6, key, Some(value));
+    }
+    line(4, "auth_type", Some(auth_type));
+    line(4, "interface", Some(config.interface.name()));
+    if let Some(region) = &config.region {
+        line(4, "region_name", Some(region));
+    }
+    if let Some(path) = &config.cacert {
+        line(4, "cacert", Some(path));
+    }
+    for (service, url) in &config.endpoint_overrides {
+        line(4, &format!("{service}_endpoint_override"), Some(url));
+    }
+    // A real boolean: other clients take the string "false" for true.
+    if !config.verify {
+        text.push_str("    verify: false\n");
+    }
+    SecretString::from(text.as_str())
+}
+
+fn add_user<'a>(auth: &mut Vec<(&'static str, &'a str)>, user: &'a UserRef) {
+    match user {
+        UserRef::Id(id) => auth.push(("user_id", id)),
+        UserRef::Named(name, domain) => {
+            auth.push(("username", name));
+            add_domain(auth, domain, "user_domain_id", "user_domain_name");
+        }
+    }
+}
+
+fn add_scope<'a>(auth: &mut Vec<(&'static str, &'a str)>, scope: &'a Scope) {
+    match scope {
+        Scope::ProjectId(id) => auth.push(("project_id", id)),
+        Scope::Project(name, domain) => {
+            auth.push(("project_name", name));
+            add_domain(auth, domain, "project_domain_id", "project_domain_name");
+        }
+        Scope::Domain(domain) => add_domain(auth, domain, "domain_id", "domain_name"),
+        Scope::Default => {}
+    }
+}
+
+fn add_domain<'a>(
+    auth: &mut Vec<(&'static str, &'a str)>,
+    domain: &'a DomainRef,
+    id_key: &'static str,
+    name_key: &'static str,
+) {
+    match domain {
+        DomainRef::Id(id) => auth.push((id_key, id)),
+        DomainRef::Name(name) => auth.push((name_key, name)),
+    }
+}
+
+/// A JSON string, which YAML 1.2 reads as the same string. Control characters that JSON leaves
+/// alone but YAML refuses are escaped too.
+fn quoted(text: &str) -> Zeroizing<String> {
+    let mut quoted = Zeroizing::new(String::with_capacity(text.len() + 2));
+    quoted.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            ' '..='~' => quoted.push(letter),
+            '\u{a0}'..='\u{d7ff}' => quoted.push(letter),
+            other if (other as u32) < 0x1_0000 => {
+                quoted.push_str(&format!("\\u{:04x}", other as u32));
+            }
+            other => quoted.push_str(&format!("\\U{:08x}", other as u32)),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,43 @@
+//! Keystone: what the token says, and application credentials.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+use crate::session::Session;
+
+/// A project the user can work in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Project {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Domain it belongs to.
+    pub domain_id: String,
+    /// Whether it can be used.
+    pub enabled: bool,
+}
+
+/// Calls to Keystone. The token's own facts are on [`Session::token`].
+#[derive(Clone, Debug)]
+pub struct Identity {
+    session: Session,
+}
+
+impl Identity {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session }
+    }
+
+    /// The projects that the user has a role in.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn projects(&self) -> Result<Vec<Project>> {
+        let call = Call::list(Service::Identity, "/auth/projects", &[]);
+        self.session.list(call, "projects").await
+    }
+}

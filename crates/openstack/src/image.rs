@@ -1,0 +1,96 @@
+//! Glance: images by name, tags and properties.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+use crate::session::Session;
+
+/// An image.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Image {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// `queued`, `saving`, `active`, `deactivated`, `deleted`, ...
+    pub status: String,
+    /// `public`, `private`, `shared` or `community`.
+    pub visibility: String,
+    /// Smallest disk, in GiB.
+    pub min_disk: i64,
+    /// Least memory, in MiB.
+    pub min_ram: i64,
+    /// Size of the file, in bytes.
+    pub size: i64,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Project that owns it.
+    pub owner: String,
+    /// Time of creation, RFC 3339.
+    pub created_at: String,
+    /// `qcow2`, `raw`, ...
+    pub disk_format: String,
+    /// All other properties, such as `os_type`.
+    #[serde(flatten)]
+    pub properties: BTreeMap<String, Value>,
+}
+
+impl Image {
+    /// A property that is text.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.properties.get(name)?.as_str()
+    }
+}
+
+/// Which images to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageQuery {
+    /// Exact name.
+    pub name: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+    /// Status, for example `active`.
+    pub status: Option<String>,
+}
+
+/// Calls to Glance.
+#[derive(Clone, Debug)]
+pub struct Images {
+    session: Session,
+}
+
+impl Images {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session }
+    }
+
+    /// The images that the project can use.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn list(&self, query: &ImageQuery) -> Result<Vec<Image>> {
+        let mut call = Call::list(Service::Image, "/images", &[])
+            .query_if("name", query.name.as_deref())
+            .query_if("status", query.status.as_deref());
+        for tag in &query.tags {
+            call = call.query("tag", tag);
+        }
+        self.session.list(call, "images").await
+    }
+
+    /// One image.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn get(&self, id: &str) -> Result<Image> {
+        self.session
+            .one(Call::get(Service::Image, "/images/{id}", &[id]), "")
+            .await
+    }
+}

@@ -1,0 +1,156 @@
+//! How each kind is read in bulk.
+
+use std::future::Future;
+
+use super::Inner;
+use super::members;
+use super::resource::{Quota, Resource};
+use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
+use crate::error::{Error, Result};
+use crate::image::{Image, ImageQuery};
+use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
+use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::service::Service;
+use crate::volume::{Volume, VolumeType};
+
+/// A kind that can be read in bulk.
+#[doc(hidden)]
+pub trait Fetch: Resource {
+    #[doc(hidden)]
+    fn fetch(inner: &Inner) -> impl Future<Output = Result<Vec<Self>>> + Send;
+}
+
+macro_rules! fetch {
+    ($($type:ty: |$inner:ident| $body:expr;)*) => {
+        $(impl Fetch for $type {
+            async fn fetch($inner: &Inner) -> Result<Vec<Self>> {
+                $body
+            }
+        })*
+    };
+}
+
+/// Lists in Neutron that an operator would otherwise get for all projects.
+macro_rules! own {
+    ($inner:ident, $list:ident) => {{
+        let project = $inner.polling.project_id().await?;
+        $inner
+            .polling
+            .network()
+            .$list(&[("project_id", &project)])
+            .await
+    }};
+}
+
+/// Lists in Octavia, which are always of one project.
+macro_rules! balanced {
+    ($inner:ident, $list:ident) => {{
+        let project = $inner.polling.project_id().await?;
+        $inner.polling.load_balancer().$list(&project).await
+    }};
+}
+
+fetch! {
+    Server: |inner| inner.polling.compute().servers(&ServerQuery::default()).await;
+    ServerGroup: |inner| inner.polling.compute().server_groups().await;
+    Flavor: |inner| inner.polling.compute().flavors().await;
+    AvailabilityZone: |inner| inner.polling.compute().availability_zones().await;
+    Port: |inner| own!(inner, ports);
+    Router: |inner| own!(inner, routers);
+    SecurityGroup: |inner| own!(inner, security_groups);
+    FloatingIp: |inner| own!(inner, floating_ips);
+    Trunk: |inner| own!(inner, trunks);
+    // Shared and external ones of other projects, too.
+    Network: |inner| inner.polling.network().networks(&[]).await;
+    Subnet: |inner| inner.polling.network().subnets(&[]).await;
+    Extension: |inner| inner.polling.network().extensions().await;
+    LoadBalancer: |inner| balanced!(inner, load_balancers);
+    Listener: |inner| balanced!(inner, listeners);
+    Pool: |inner| balanced!(inner, pools);
+    Monitor: |inner| balanced!(inner, monitors);
+    Member: |inner| members::fetch(inner).await;
+    Provider: |inner| inner.polling.load_balancer().providers().await;
+    LbFlavor: |inner| inner.polling.load_balancer().flavors().await;
+    Volume: |inner| inner.polling.volume().list().await;
+    VolumeType: |inner| inner.polling.volume().types().await;
+    Image: |inner| inner.polling.image().list(&ImageQuery::default()).await;
+    Quota: |inner| quotas(inner).await;
+}
+
+/// The quotas of all services that the cloud has and that let us see them.
+async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
+    let project = inner.polling.project_id().await?;
+    let session = &inner.polling;
+    let (compute, network, volume, balancer) = futures::future::join4(
+        async { session.compute().limits().await },
+        async { session.network().quotas(&project).await },
+        async { session.volume().limits().await },
+        async { session.load_balancer().quota(&project).await },
+    )
+    .await;
+    let mut quotas = Vec::new();
+    let mut add = |service: Service, resource: &str, limit: i64, used: Option<i64>| {
+        quotas.push(Quota {
+            id: format!("{}/{resource}", service.name()),
+            limit,
+            used,
+        });
+    };
+    if let Some(limits) = seen(compute)? {
+        let service = Service::Compute;
+        add(
+            service,
+            "instances",
+            limits.max_total_instances,
+            Some(limits.total_instances_used),
+        );
+        add(
+            service,
+            "cores",
+            limits.max_total_cores,
+            Some(limits.total_cores_used),
+        );
+        add(
+            service,
+            "ram",
+            limits.max_total_ram_size,
+            Some(limits.total_ram_used),
+        );
+    }
+    for (resource, quota) in seen(network)?.unwrap_or_default() {
+        let used = quota.used.saturating_add(quota.reserved);
+        add(Service::Network, &resource, quota.limit, Some(used));
+    }
+    if let Some(limits) = seen(volume)? {
+        let service = Service::Volume;
+        add(
+            service,
+            "volumes",
+            limits.max_total_volumes,
+            Some(limits.total_volumes_used),
+        );
+        let (most, used) = (
+            limits.max_total_volume_gigabytes,
+            limits.total_gigabytes_used,
+        );
+        add(service, "gigabytes", most, Some(used));
+    }
+    if let Some(quota) = seen(balancer)? {
+        let service = Service::LoadBalancer;
+        add(service, "loadbalancer", quota.loadbalancer, None);
+        add(service, "listener", quota.listener, None);
+        add(service, "pool", quota.pool, None);
+        add(service, "member", quota.member, None);
+        add(service, "healthmonitor", quota.healthmonitor, None);
+    }
+    Ok(quotas)
+}
+
+/// A quota that the cloud does not show us is not an error; that it cannot be reached is.
+fn seen<T>(result: Result<T>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_temporary() => Err(error),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,170 @@
+//! The kinds of objects, and everything that exists once per kind.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::cell::Cell;
+use super::pace::Pace;
+use super::resource::Quota;
+use super::table::Table;
+use super::{Inner, Stored};
+use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
+use crate::error::Result;
+use crate::image::Image;
+use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
+use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::volume::{Volume, VolumeType};
+
+/// How often a kind changes by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tempo {
+    /// Has a life of its own: servers fail, members go offline.
+    Lively,
+    /// Changes when someone changes it.
+    Calm,
+    /// What the cloud offers. Read when asked for, never in the background.
+    Slow,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $field:ident $type:ty, $tempo:ident;)*) => {
+        /// A kind of objects of a project.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// Name, for example `floating_ips`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => stringify!($field),)*
+                }
+            }
+
+            pub(super) const fn tempo(self) -> Tempo {
+                match self {
+                    $(Self::$kind => Tempo::$tempo,)*
+                }
+            }
+        }
+
+        /// What is known of a project at one moment.
+        #[derive(Clone, Debug, Default)]
+        pub struct View {
+            $($(#[$doc])* pub $field: Arc<Table<$type>>,)*
+        }
+
+        #[derive(Default)]
+        #[doc(hidden)]
+        pub struct Cells {
+            $($field: Cell<$type>,)*
+        }
+
+        $(impl Stored for $type {
+            fn cell(cells: &Cells) -> &Cell<Self> {
+                &cells.$field
+            }
+        })*
+
+        impl Inner {
+            pub(super) async fn refresh(&self, kind: Kind, since: Option<Instant>) -> Result<()> {
+                match kind {
+                    $(Kind::$kind => self.refresh_as::<$type>(since).await,)*
+                }
+            }
+
+            pub(super) fn pace(&self, kind: Kind) -> &Pace {
+                match kind {
+                    $(Kind::$kind => &self.cells.$field.pace,)*
+                }
+            }
+
+            pub(super) fn has_pending(&self, kind: Kind) -> bool {
+                match kind {
+                    $(Kind::$kind => self.cells.$field.has_pending(),)*
+                }
+            }
+
+            pub(super) fn snapshot(&self) -> View {
+                View { $($field: self.cells.$field.snapshot(),)* }
+            }
+        }
+
+        #[cfg(test)]
+        pub(super) fn kinds_agree() -> bool {
+            true $(&& matches!(<$type as super::Resource>::KIND, Kind::$kind))*
+        }
+    };
+}
+
+kinds! {
+    /// Servers.
+    Servers servers Server, Lively;
+    /// Server groups.
+    ServerGroups server_groups ServerGroup, Slow;
+    /// Ports.
+    Ports ports Port, Lively;
+    /// Networks: the project's own, shared and external ones.
+    Networks networks Network, Calm;
+    /// Subnets of those networks.
+    Subnets subnets Subnet, Calm;
+    /// Routers.
+    Routers routers Router, Calm;
+    /// Security groups with their rules.
+    SecurityGroups security_groups SecurityGroup, Calm;
+    /// Floating IPs.
+    FloatingIps floating_ips FloatingIp, Lively;
+    /// Trunks.
+    Trunks trunks Trunk, Calm;
+    /// Load balancers.
+    LoadBalancers load_balancers LoadBalancer, Lively;
+    /// Listeners of load balancers.
+    Listeners listeners Listener, Calm;
+    /// Pools of load balancers.
+    Pools pools Pool, Calm;
+    /// Members of pools.
+    Members members Member, Calm;
+    /// Health monitors of pools.
+    Monitors monitors Monitor, Calm;
+    /// Volumes.
+    Volumes volumes Volume, Lively;
+    /// Types of volumes.
+    VolumeTypes volume_types VolumeType, Slow;
+    /// Flavors of servers.
+    Flavors flavors Flavor, Slow;
+    /// Images.
+    Images images Image, Slow;
+    /// Availability zones of servers.
+    Zones zones AvailabilityZone, Slow;
+    /// Neutron's extensions; the id is the alias.
+    Extensions extensions Extension, Slow;
+    /// Drivers of load balancers; the id is the name.
+    Providers providers Provider, Slow;
+    /// Flavors of load balancers.
+    LbFlavors lb_flavors LbFlavor, Slow;
+    /// Quotas; the id is `service/resource`, for example `network/port`.
+    Quotas quotas Quota, Slow;
+}
+
+impl Kind {
+    /// Whether objects of this kind are offered by the cloud and change seldom.
+    pub const fn is_slow(self) -> bool {
+        matches!(self.tempo(), Tempo::Slow)
+    }
+}
+
+impl View {
+    /// The networks that lead out of the cloud.
+    pub fn external_networks(&self) -> impl Iterator<Item = &Arc<Network>> {
+        self.networks.iter().filter(|network| network.external)
+    }
+
+    /// Whether Neutron has an extension.
+    pub fn has_extension(&self, alias: &str) -> bool {
+        self.extensions.get(alias).is_some()
+    }
+}

@@ -1,0 +1,59 @@
+//! Members of pools. Octavia lists them pool by pool only, so a pool is asked again only if its
+//! own row in the list of pools has changed.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures::future::try_join_all;
+use parking_lot::Mutex;
+
+use super::{Inner, Resource, Stored};
+use crate::error::Result;
+use crate::loadbalancer::{Member, Pool};
+
+/// Members' operating status does not always show in their pool's row.
+const OLDEST: Duration = Duration::from_secs(300);
+
+/// The row of each pool when its members were last read, and when that was.
+pub(super) type PoolMarks = Mutex<HashMap<String, (Pool, Instant)>>;
+
+/// The members of all pools.
+pub(super) async fn fetch(inner: &Inner) -> Result<Vec<Member>> {
+    let now = Instant::now();
+    inner.refresh_as::<Pool>(Some(now)).await?;
+    let pools = Pool::cell(&inner.cells).snapshot();
+    let known = Member::cell(&inner.cells).snapshot();
+    let marks = inner.pool_marks.lock().clone();
+    let lists = pools.iter().map(|pool| {
+        let known = known.of_parent(&pool.id);
+        let current = marks
+            .get(&pool.id)
+            .is_some_and(|(mark, read)| mark == &**pool && now.duration_since(*read) < OLDEST);
+        let settled = !pool.is_pending() && known.iter().all(|member| !member.is_pending());
+        let complete = known.len() == pool.members.len();
+        async move {
+            if pool.members.is_empty() && settled {
+                return Ok(Vec::new());
+            }
+            if current && settled && complete {
+                return Ok(known.iter().map(|member| Member::clone(member)).collect());
+            }
+            match inner.polling.load_balancer().members(&pool.id).await {
+                Err(error) if error.is_absent() => Ok(Vec::new()),
+                result => result,
+            }
+        }
+    });
+    let members = try_join_all(lists).await?.concat();
+    let mut marks = inner.pool_marks.lock();
+    marks.retain(|id, _| pools.get(id).is_some());
+    for pool in pools.iter() {
+        match marks.get(&pool.id) {
+            Some((mark, read)) if mark == &**pool && now.duration_since(*read) < OLDEST => {}
+            _ => {
+                marks.insert(pool.id.clone(), (Pool::clone(pool), now));
+            }
+        }
+    }
+    Ok(members)
+}

@@ -1,0 +1,189 @@
+//! When a kind was read, and when it has to be read again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::kind::Tempo;
+use crate::error::Error;
+
+/// How often lists are read in the background.
+#[derive(Clone, Copy, Debug)]
+pub struct Intervals {
+    /// First interval while something is pending, on a cloud that answers at once.
+    pub pending_least: Duration,
+    /// First interval while something is pending, on any slower cloud. Between the two it is ten
+    /// times what a list takes.
+    pub pending_first: Duration,
+    /// Interval that it rises to while nothing changes.
+    pub pending_most: Duration,
+    /// Interval when nothing is pending. Kinds that only change when someone changes them are
+    /// read a fifth as often.
+    pub idle: Duration,
+    /// What age of flavors, images and the like is always good enough.
+    pub slow: Duration,
+    /// A kind that nobody asked for during this time is no longer read in the background.
+    pub forget: Duration,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self {
+            pending_least: Duration::from_millis(50),
+            pending_first: Duration::from_millis(500),
+            pending_most: Duration::from_secs(5),
+            idle: Duration::from_secs(60),
+            slow: Duration::from_secs(600),
+            forget: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// How much the interval grows with each list that brought nothing new.
+const GROWTH: f64 = 1.5;
+/// What is pending for longer is stuck: from here on the interval grows to the idle one.
+const STUCK: u32 = 60;
+/// A list time more than this is weighed as this.
+const LATENCY_FACTOR: u32 = 10;
+/// How long someone's waiting is believed without a change.
+const WATCH: Duration = Duration::from_secs(600);
+
+/// The clock of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Pace(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    asked: Option<Instant>,
+    /// Start of the last list that succeeded.
+    read: Option<Instant>,
+    was_read: bool,
+    /// Start of the last list, whatever became of it.
+    begun: Option<Instant>,
+    /// What the last list took.
+    took: Duration,
+    /// Lists since something last changed.
+    unchanged: u32,
+    failures: u32,
+    retry_after: Option<Duration>,
+    watched: HashMap<String, Instant>,
+}
+
+impl Pace {
+    /// Notes that someone asked; gives whether that is news to the background reader.
+    pub(super) fn asked(&self, now: Instant) -> bool {
+        self.0.lock().asked.replace(now).is_none()
+    }
+
+    /// Whether a list that began at `since` or later succeeded.
+    pub(super) fn is_read_since(&self, since: Option<Instant>) -> bool {
+        self.0
+            .lock()
+            .read
+            .is_some_and(|read| since.is_none_or(|since| read >= since))
+    }
+
+    /// Whether any list ever succeeded.
+    pub(super) fn was_read(&self) -> bool {
+        self.0.lock().was_read
+    }
+
+    pub(super) fn begin(&self, now: Instant) {
+        self.0.lock().begun = Some(now);
+    }
+
+    pub(super) fn done(&self, started: Instant, changed: bool) {
+        let mut state = self.0.lock();
+        state.read = Some(started);
+        state.was_read = true;
+        state.took = started.elapsed();
+        state.failures = 0;
+        state.retry_after = None;
+        state.unchanged = if changed {
+            0
+        } else {
+            state.unchanged.saturating_add(1)
+        };
+    }
+
+    pub(super) fn failed(&self, error: &Error) {
+        let mut state = self.0.lock();
+        state.failures = state.failures.saturating_add(1);
+        state.retry_after = error.retry_after();
+    }
+
+    /// Makes whatever was read too old.
+    pub(super) fn stale(&self) {
+        let mut state = self.0.lock();
+        state.read = None;
+        state.unchanged = 0;
+    }
+
+    /// Begins anew with short intervals.
+    pub(super) fn hurry(&self) {
+        self.0.lock().unchanged = 0;
+    }
+
+    pub(super) fn watch(&self, id: &str, now: Instant) {
+        let mut state = self.0.lock();
+        state.unchanged = 0;
+        state.watched.insert(id.to_owned(), now + WATCH);
+    }
+
+    pub(super) fn unwatch(&self, id: &str) {
+        self.0.lock().watched.remove(id);
+    }
+
+    /// When the background reader has to read the kind; never, if nobody wants to know.
+    pub(super) fn due(
+        &self,
+        now: Instant,
+        tempo: Tempo,
+        pending: bool,
+        intervals: &Intervals,
+    ) -> Option<Instant> {
+        let mut state = self.0.lock();
+        state.watched.retain(|_, until| *until > now);
+        let pending = pending || !state.watched.is_empty();
+        let wanted = state
+            .asked
+            .is_some_and(|asked| now < asked + intervals.forget);
+        if tempo == Tempo::Slow || !(wanted || pending) {
+            return None;
+        }
+        let Some(begun) = state.begun else {
+            return Some(now);
+        };
+        let idle = match tempo {
+            Tempo::Lively => intervals.idle,
+            Tempo::Calm | Tempo::Slow => intervals.idle * 5,
+        };
+        let mut interval = if pending {
+            state.pending_interval(intervals).min(idle)
+        } else {
+            idle
+        };
+        if state.failures > 0 {
+            let doubled = intervals.pending_first * 2_u32.pow(state.failures.min(16));
+            interval = interval.max(doubled.min(intervals.idle));
+            interval = interval.max(state.retry_after.unwrap_or_default());
+        }
+        Some(begun + interval)
+    }
+}
+
+impl State {
+    fn pending_interval(&self, intervals: &Intervals) -> Duration {
+        let least = intervals.pending_least.min(intervals.pending_first);
+        let first = (self.took * LATENCY_FACTOR).clamp(least, intervals.pending_first);
+        let power = i32::try_from(self.unchanged.min(100)).unwrap_or(100);
+        let grown = first.as_secs_f64() * GROWTH.powi(power);
+        let most = if self.unchanged < STUCK {
+            intervals.pending_most
+        } else {
+            intervals.idle
+        };
+        Duration::from_secs_f64(grown.min(most.as_secs_f64())).max(first.min(most))
+    }
+}

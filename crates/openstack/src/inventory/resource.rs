@@ -1,0 +1,263 @@
+//! What all observed objects have in common.
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
+use crate::image::Image;
+use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
+use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::volume::{Volume, VolumeType};
+
+/// An object that can be found by id, name, tag, description and what it belongs to.
+pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
+    /// Its kind.
+    const KIND: Kind;
+    /// Its id, unique within its kind.
+    fn id(&self) -> &str;
+    /// Its name; for a floating IP its address.
+    fn name(&self) -> &str;
+    /// Its tags.
+    fn tags(&self) -> &[String] {
+        &[]
+    }
+    /// Its description.
+    fn description(&self) -> &str {
+        ""
+    }
+    /// Id of what it belongs to: a port's device, a subnet's network, a floating IP's or trunk's
+    /// port, a volume's server, a listener's, pool's or monitor's owner, a member's pool.
+    fn parent(&self) -> Option<&str> {
+        None
+    }
+    /// Whether the cloud is working on it.
+    fn is_pending(&self) -> bool {
+        false
+    }
+}
+
+/// What a project may have of one resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// `service/resource`, for example `network/port` or `compute/cores`.
+    pub id: String,
+    /// Most there may be; negative for no limit.
+    pub limit: i64,
+    /// How many there are or are being made, if the service says so.
+    pub used: Option<i64>,
+}
+
+impl Quota {
+    /// How many more there may be; `None` for no limit or an unknown use.
+    pub fn left(&self) -> Option<i64> {
+        (self.limit >= 0).then_some(())?;
+        Some((self.limit - self.used?).max(0))
+    }
+}
+
+macro_rules! resource {
+    ($type:ty, $kind:ident $(, $method:ident = |$item:ident| -> $result:ty $body:block)* $(,)?) => {
+        impl Resource for $type {
+            const KIND: Kind = Kind::$kind;
+            fn id(&self) -> &str {
+                &self.id
+            }
+            fn name(&self) -> &str {
+                &self.name
+            }
+            $(fn $method(&self) -> $result {
+                let $item = self;
+                $body
+            })*
+        }
+    };
+}
+
+fn filled(id: &str) -> Option<&str> {
+    Some(id).filter(|id| !id.is_empty())
+}
+
+fn is_pending(provisioning_status: &str) -> bool {
+    provisioning_status.starts_with("PENDING_")
+}
+
+resource!(
+    Server,
+    Servers,
+    tags = |item| -> &[String] { &item.tags },
+    is_pending = |item| -> bool {
+        item.task_state.is_some()
+            || matches!(
+                item.status.as_str(),
+                "BUILD" | "REBUILD" | "REBOOT" | "HARD_REBOOT" | "RESIZE" | "MIGRATING"
+            )
+    },
+);
+resource!(ServerGroup, ServerGroups);
+resource!(
+    Port,
+    Ports,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.device_id) },
+    is_pending = |item| -> bool { item.status == "BUILD" },
+);
+resource!(
+    Network,
+    Networks,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    is_pending = |item| -> bool { item.status == "BUILD" },
+);
+resource!(
+    Subnet,
+    Subnets,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.network_id) },
+);
+resource!(
+    Router,
+    Routers,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    is_pending = |item| -> bool { item.status == "ALLOCATING" },
+);
+resource!(
+    SecurityGroup,
+    SecurityGroups,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+);
+resource!(
+    Trunk,
+    Trunks,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.port_id) },
+    is_pending = |item| -> bool { item.status == "BUILD" },
+);
+resource!(
+    LoadBalancer,
+    LoadBalancers,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    is_pending = |item| -> bool { item.is_pending() },
+);
+resource!(
+    Listener,
+    Listeners,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { item.loadbalancers.first().and_then(|lb| filled(&lb.id)) },
+    is_pending = |item| -> bool { is_pending(&item.provisioning_status) },
+);
+resource!(
+    Pool,
+    Pools,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { item.loadbalancers.first().and_then(|lb| filled(&lb.id)) },
+    is_pending = |item| -> bool { is_pending(&item.provisioning_status) },
+);
+resource!(
+    Member,
+    Members,
+    tags = |item| -> &[String] { &item.tags },
+    parent = |item| -> Option<&str> { filled(&item.pool_id) },
+    is_pending = |item| -> bool { is_pending(&item.provisioning_status) },
+);
+resource!(
+    Monitor,
+    Monitors,
+    parent = |item| -> Option<&str> { item.pools.first().and_then(|pool| filled(&pool.id)) },
+    is_pending = |item| -> bool { is_pending(&item.provisioning_status) },
+);
+resource!(
+    Volume,
+    Volumes,
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> {
+        item.attachments
+            .first()
+            .and_then(|attachment| filled(&attachment.server_id))
+    },
+    is_pending = |item| -> bool {
+        matches!(
+            item.status.as_str(),
+            "creating"
+                | "deleting"
+                | "attaching"
+                | "detaching"
+                | "extending"
+                | "downloading"
+                | "reserved"
+        )
+    },
+);
+resource!(VolumeType, VolumeTypes);
+resource!(Flavor, Flavors);
+resource!(Image, Images, tags = |item| -> &[String] { &item.tags });
+resource!(LbFlavor, LbFlavors);
+
+impl Resource for FloatingIp {
+    const KIND: Kind = Kind::FloatingIps;
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn name(&self) -> &str {
+        &self.floating_ip_address
+    }
+    fn tags(&self) -> &[String] {
+        &self.tags
+    }
+    fn description(&self) -> &str {
+        &self.description
+    }
+    fn parent(&self) -> Option<&str> {
+        self.port_id.as_deref()
+    }
+}
+
+impl Resource for AvailabilityZone {
+    const KIND: Kind = Kind::Zones;
+    fn id(&self) -> &str {
+        &self.name
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Resource for Extension {
+    const KIND: Kind = Kind::Extensions;
+    fn id(&self) -> &str {
+        &self.alias
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Resource for Provider {
+    const KIND: Kind = Kind::Providers;
+    fn id(&self) -> &str {
+        &self.name
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn description(&self) -> &str {
+        &self.description
+    }
+}
+
+impl Resource for Quota {
+    const KIND: Kind = Kind::Quotas;
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn name(&self) -> &str {
+        &self.id
+    }
+}

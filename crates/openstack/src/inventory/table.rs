@@ -1,0 +1,120 @@
+//! An immutable table of objects with lookups.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use super::Resource;
+
+/// The objects of one kind at one moment, in the order of their ids.
+#[derive(Clone, Debug)]
+pub struct Table<T> {
+    items: BTreeMap<String, Arc<T>>,
+    is_read: bool,
+    by_name: OnceLock<Index<T>>,
+    by_tag: OnceLock<Index<T>>,
+    by_parent: OnceLock<Index<T>>,
+}
+
+type Index<T> = HashMap<String, Vec<Arc<T>>>;
+
+impl<T> Default for Table<T> {
+    /// An empty table that counts as read.
+    fn default() -> Self {
+        Self::with(BTreeMap::new(), true)
+    }
+}
+
+impl<T> Table<T> {
+    pub(super) fn with(items: BTreeMap<String, Arc<T>>, is_read: bool) -> Self {
+        Self {
+            items,
+            is_read,
+            by_name: OnceLock::new(),
+            by_tag: OnceLock::new(),
+            by_parent: OnceLock::new(),
+        }
+    }
+
+    /// Whether the kind was ever listed. If not, the table holds at most our own writes, and that
+    /// something is not in it means nothing.
+    pub fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// All objects.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.items.values()
+    }
+}
+
+impl<T: Resource> Table<T> {
+    /// A table of these objects, for tests of what is computed from views.
+    pub fn of(items: impl IntoIterator<Item = T>) -> Self {
+        let items = items
+            .into_iter()
+            .map(|item| (item.id().to_owned(), Arc::new(item)))
+            .collect();
+        Self::with(items, true)
+    }
+
+    /// The object with this id.
+    pub fn get(&self, id: &str) -> Option<&Arc<T>> {
+        self.items.get(id)
+    }
+
+    /// The objects with this name.
+    pub fn named(&self, name: &str) -> &[Arc<T>] {
+        let index = || self.index(|item| vec![item.name()]);
+        self.by_name
+            .get_or_init(index)
+            .get(name)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects with this tag.
+    pub fn tagged(&self, tag: &str) -> &[Arc<T>] {
+        let index = || self.index(|item| item.tags().iter().map(String::as_str).collect());
+        self.by_tag
+            .get_or_init(index)
+            .get(tag)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects that belong to another: see [`Resource::parent`].
+    pub fn of_parent(&self, id: &str) -> &[Arc<T>] {
+        let index = || self.index(|item| item.parent().into_iter().collect());
+        self.by_parent
+            .get_or_init(index)
+            .get(id)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects whose description contains `marker`.
+    pub fn described<'a>(&'a self, marker: &'a str) -> impl Iterator<Item = &'a Arc<T>> {
+        self.iter()
+            .filter(move |item| item.description().contains(marker))
+    }
+
+    fn index<'a>(&'a self, keys: impl Fn(&'a T) -> Vec<&'a str>) -> Index<T> {
+        let mut index = Index::new();
+        for item in self.items.values() {
+            for key in keys(item) {
+                index
+                    .entry(key.to_owned())
+                    .or_default()
+                    .push(Arc::clone(item));
+            }
+        }
+        index
+    }
+}

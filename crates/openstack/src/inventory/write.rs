@@ -1,0 +1,615 @@
+//! Writes: the request, then its effect on what is known. Deleting what is already gone succeeds.
+
+use std::sync::Arc;
+
+use super::{Inventory, Kind, Observed, Resource};
+use crate::compute::{Server, ServerCreate};
+use crate::error::{Error, Result};
+use crate::loadbalancer::{
+    Listener, ListenerCreate, ListenerUpdate, LoadBalancer, LoadBalancerCreate, Member,
+    MemberCreate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate,
+};
+use crate::network::{
+    FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port, PortCreate,
+    PortUpdate, Router, RouterCreate, RouterUpdate, RuleCreate, SecurityGroup, SecurityGroupCreate,
+    SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate, Trunk, TrunkCreate,
+};
+use crate::volume::{Volume, VolumeCreate};
+
+/// A resource of Neutron that can carry tags.
+pub trait Taggable: Observed {
+    /// Plural in the URL.
+    const COLLECTION: &str;
+    #[doc(hidden)]
+    fn put_tags(&mut self, tags: Vec<String>);
+}
+
+macro_rules! taggable {
+    ($($type:ty: $collection:literal;)*) => {
+        $(impl Taggable for $type {
+            const COLLECTION: &str = $collection;
+            fn put_tags(&mut self, tags: Vec<String>) {
+                self.tags = tags;
+            }
+        })*
+    };
+}
+
+taggable! {
+    Network: "networks";
+    Subnet: "subnets";
+    Port: "ports";
+    Router: "routers";
+    SecurityGroup: "security-groups";
+    FloatingIp: "floatingips";
+    Trunk: "trunks";
+}
+
+/// Compute and volumes.
+impl Inventory {
+    /// Creates a server; it is `BUILD` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_server(&self, server: &ServerCreate) -> Result<Arc<Server>> {
+        let server = self.session().compute().create_server(server).await?;
+        Ok(self.fold(server))
+    }
+
+    /// Deletes a server; it stays known as being deleted until a list no longer has it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_server(&self, id: &str) -> Result<()> {
+        self.deleting::<Server>(
+            id,
+            self.session().compute().delete_server(id).await,
+            |server| {
+                server.task_state = Some("deleting".to_owned());
+            },
+        )
+    }
+
+    /// Creates a volume; it is `creating` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_volume(&self, volume: &VolumeCreate) -> Result<Arc<Volume>> {
+        Ok(self.fold(self.session().volume().create(volume).await?))
+    }
+
+    /// Deletes a volume; it stays known as being deleted until a list no longer has it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_volume(&self, id: &str) -> Result<()> {
+        self.deleting::<Volume>(id, self.session().volume().delete(id).await, |volume| {
+            volume.status = "deleting".to_owned();
+        })
+    }
+}
+
+/// Networking.
+impl Inventory {
+    /// Creates a network.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_network(&self, network: &NetworkCreate) -> Result<Arc<Network>> {
+        Ok(self.fold(self.session().network().create_network(network).await?))
+    }
+
+    /// Deletes a network and its subnets.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_network(&self, id: &str) -> Result<()> {
+        self.deleted::<Network>(id, self.session().network().delete_network(id).await)?;
+        for subnet in self.known().subnets.of_parent(id) {
+            self.fold_gone::<Subnet>(&subnet.id);
+        }
+        Ok(())
+    }
+
+    /// Creates a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Arc<Subnet>> {
+        Ok(self.fold(self.session().network().create_subnet(subnet).await?))
+    }
+
+    /// Changes a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_subnet(&self, id: &str, change: &SubnetUpdate) -> Result<Arc<Subnet>> {
+        Ok(self.fold(self.session().network().update_subnet(id, change).await?))
+    }
+
+    /// Deletes a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_subnet(&self, id: &str) -> Result<()> {
+        self.deleted::<Subnet>(id, self.session().network().delete_subnet(id).await)
+    }
+
+    /// Creates ports in one request: all of them or none.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_ports(&self, ports: &[PortCreate]) -> Result<Vec<Arc<Port>>> {
+        let ports = self.session().network().create_ports(ports).await?;
+        Ok(ports.into_iter().map(|port| self.fold(port)).collect())
+    }
+
+    /// Creates a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_port(&self, port: &PortCreate) -> Result<Arc<Port>> {
+        Ok(self.fold(self.session().network().create_port(port).await?))
+    }
+
+    /// Changes a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_port(&self, id: &str, change: &PortUpdate) -> Result<Arc<Port>> {
+        Ok(self.fold(self.session().network().update_port(id, change).await?))
+    }
+
+    /// Deletes a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_port(&self, id: &str) -> Result<()> {
+        self.deleted::<Port>(id, self.session().network().delete_port(id).await)
+    }
+
+    /// Creates a router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_router(&self, router: &RouterCreate) -> Result<Arc<Router>> {
+        Ok(self.fold(self.session().network().create_router(router).await?))
+    }
+
+    /// Changes a router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Arc<Router>> {
+        Ok(self.fold(self.session().network().update_router(id, change).await?))
+    }
+
+    /// Deletes a router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_router(&self, id: &str) -> Result<()> {
+        self.deleted::<Router>(id, self.session().network().delete_router(id).await)
+    }
+
+    /// Connects a router to a subnet; gives the id of the interface's port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn add_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
+        let port = self
+            .session()
+            .network()
+            .add_router_interface(router, subnet)
+            .await?;
+        self.stale(Kind::Ports);
+        Ok(port)
+    }
+
+    /// Disconnects a router from a subnet. That it was not connected is fine.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn remove_router_interface(&self, router: &str, subnet: &str) -> Result<()> {
+        let result = self
+            .session()
+            .network()
+            .remove_router_interface(router, subnet)
+            .await;
+        match result {
+            Ok(port) => self.fold_gone::<Port>(&port),
+            Err(error) if error.is_absent() => self.stale(Kind::Ports),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Creates a security group. It has two rules already: all egress over IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_security_group(
+        &self,
+        security_group: &SecurityGroupCreate,
+    ) -> Result<Arc<SecurityGroup>> {
+        Ok(self.fold(
+            self.session()
+                .network()
+                .create_security_group(security_group)
+                .await?,
+        ))
+    }
+
+    /// Changes a security group.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_security_group(
+        &self,
+        id: &str,
+        change: &SecurityGroupUpdate,
+    ) -> Result<Arc<SecurityGroup>> {
+        Ok(self.fold(
+            self.session()
+                .network()
+                .update_security_group(id, change)
+                .await?,
+        ))
+    }
+
+    /// Deletes a security group.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_security_group(&self, id: &str) -> Result<()> {
+        self.deleted::<SecurityGroup>(id, self.session().network().delete_security_group(id).await)
+    }
+
+    /// Creates rules, of any groups, in one request: all of them or none.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<()> {
+        for rule in self.session().network().create_rules(rules).await? {
+            let group = rule.security_group_id.clone();
+            self.fold_with::<SecurityGroup>(&group, |group| group.rules.push(rule));
+        }
+        Ok(())
+    }
+
+    /// Deletes a rule of a group.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_rule(&self, group: &str, rule: &str) -> Result<()> {
+        absent_is_fine(self.session().network().delete_rule(rule).await)?;
+        self.fold_with::<SecurityGroup>(group, |group| group.rules.retain(|old| old.id != rule));
+        Ok(())
+    }
+
+    /// Creates a floating IP, on a port at once if the request names one.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_floating_ip(
+        &self,
+        floating_ip: &FloatingIpCreate,
+    ) -> Result<Arc<FloatingIp>> {
+        Ok(self.fold(
+            self.session()
+                .network()
+                .create_floating_ip(floating_ip)
+                .await?,
+        ))
+    }
+
+    /// Changes the port of a floating IP.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_floating_ip(
+        &self,
+        id: &str,
+        change: &FloatingIpUpdate,
+    ) -> Result<Arc<FloatingIp>> {
+        Ok(self.fold(
+            self.session()
+                .network()
+                .update_floating_ip(id, change)
+                .await?,
+        ))
+    }
+
+    /// Deletes a floating IP.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_floating_ip(&self, id: &str) -> Result<()> {
+        self.deleted::<FloatingIp>(id, self.session().network().delete_floating_ip(id).await)
+    }
+
+    /// Creates a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_trunk(&self, trunk: &TrunkCreate) -> Result<Arc<Trunk>> {
+        Ok(self.fold(self.session().network().create_trunk(trunk).await?))
+    }
+
+    /// Deletes a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_trunk(&self, id: &str) -> Result<()> {
+        self.deleted::<Trunk>(id, self.session().network().delete_trunk(id).await)
+    }
+
+    /// Sets the tags of a network resource, replacing all, for example
+    /// `inventory.set_tags::<Port>(id, &tags)`.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn set_tags<T: Taggable>(&self, id: &str, tags: &[String]) -> Result<()> {
+        let tags = self
+            .session()
+            .network()
+            .set_tags(T::COLLECTION, id, tags)
+            .await?;
+        self.fold_with::<T>(id, |item| item.put_tags(tags));
+        Ok(())
+    }
+}
+
+/// Load balancing. Every change makes the load balancer immutable for a while.
+impl Inventory {
+    /// Creates a load balancer with all within it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_load_balancer(
+        &self,
+        tree: &LoadBalancerCreate,
+    ) -> Result<Arc<LoadBalancer>> {
+        let balancer = self
+            .session()
+            .load_balancer()
+            .create_load_balancer(tree)
+            .await?;
+        for kind in [
+            Kind::Listeners,
+            Kind::Pools,
+            Kind::Members,
+            Kind::Monitors,
+            Kind::Ports,
+        ] {
+            self.stale(kind);
+        }
+        Ok(self.fold(balancer))
+    }
+
+    /// Deletes a load balancer with all within it; it stays known as being deleted until a list no
+    /// longer has it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_load_balancer(&self, id: &str) -> Result<()> {
+        let result = self
+            .session()
+            .load_balancer()
+            .delete_load_balancer(id)
+            .await;
+        self.deleting::<LoadBalancer>(id, result, |balancer| {
+            balancer.provisioning_status = "PENDING_DELETE".to_owned();
+        })
+    }
+
+    /// Creates a listener.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_listener(
+        &self,
+        balancer: &str,
+        listener: &ListenerCreate,
+    ) -> Result<Arc<Listener>> {
+        let listener = self
+            .session()
+            .load_balancer()
+            .create_listener(listener)
+            .await?;
+        self.updating(balancer);
+        Ok(self.fold(listener))
+    }
+
+    /// Changes a listener.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_listener(
+        &self,
+        balancer: &str,
+        id: &str,
+        change: &ListenerUpdate,
+    ) -> Result<Arc<Listener>> {
+        let listener = self
+            .session()
+            .load_balancer()
+            .update_listener(id, change)
+            .await?;
+        self.updating(balancer);
+        Ok(self.fold(listener))
+    }
+
+    /// Deletes a listener.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_listener(&self, balancer: &str, id: &str) -> Result<()> {
+        let result = self.session().load_balancer().delete_listener(id).await;
+        self.updating(balancer);
+        self.deleting::<Listener>(id, result, |listener| {
+            listener.provisioning_status = "PENDING_DELETE".to_owned();
+        })
+    }
+
+    /// Creates a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_pool(&self, balancer: &str, pool: &PoolCreate) -> Result<Arc<Pool>> {
+        let pool = self.session().load_balancer().create_pool(pool).await?;
+        self.updating(balancer);
+        Ok(self.fold(pool))
+    }
+
+    /// Deletes a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_pool(&self, balancer: &str, id: &str) -> Result<()> {
+        let result = self.session().load_balancer().delete_pool(id).await;
+        self.updating(balancer);
+        self.deleting::<Pool>(id, result, |pool| {
+            pool.provisioning_status = "PENDING_DELETE".to_owned();
+        })
+    }
+
+    /// Creates a health monitor.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_monitor(
+        &self,
+        balancer: &str,
+        monitor: &MonitorCreate,
+    ) -> Result<Arc<Monitor>> {
+        let monitor = self
+            .session()
+            .load_balancer()
+            .create_monitor(monitor)
+            .await?;
+        self.updating(balancer);
+        Ok(self.fold(monitor))
+    }
+
+    /// Changes a health monitor.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_monitor(
+        &self,
+        balancer: &str,
+        id: &str,
+        change: &MonitorUpdate,
+    ) -> Result<Arc<Monitor>> {
+        let monitor = self
+            .session()
+            .load_balancer()
+            .update_monitor(id, change)
+            .await?;
+        self.updating(balancer);
+        Ok(self.fold(monitor))
+    }
+
+    /// Deletes a health monitor.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_monitor(&self, balancer: &str, id: &str) -> Result<()> {
+        let result = self.session().load_balancer().delete_monitor(id).await;
+        self.updating(balancer);
+        self.deleting::<Monitor>(id, result, |monitor| {
+            monitor.provisioning_status = "PENDING_DELETE".to_owned();
+        })
+    }
+
+    /// Adds a member to a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_member(&self, pool: &str, member: &MemberCreate) -> Result<Arc<Member>> {
+        let member = self
+            .session()
+            .load_balancer()
+            .create_member(pool, member)
+            .await?;
+        self.updating_pool(pool);
+        Ok(self.fold(member))
+    }
+
+    /// Makes these the members of a pool in one request: adds, changes and removes.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn set_members(&self, pool: &str, members: &[MemberCreate]) -> Result<()> {
+        self.session()
+            .load_balancer()
+            .set_members(pool, members)
+            .await?;
+        self.updating_pool(pool);
+        self.inner.pool_marks.lock().remove(pool);
+        self.stale(Kind::Members);
+        Ok(())
+    }
+
+    /// Removes a member from a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_member(&self, pool: &str, member: &str) -> Result<()> {
+        let result = self
+            .session()
+            .load_balancer()
+            .delete_member(pool, member)
+            .await;
+        self.updating_pool(pool);
+        self.deleting::<Member>(member, result, |member| {
+            member.provisioning_status = "PENDING_DELETE".to_owned();
+        })
+    }
+}
+
+impl Inventory {
+    /// The effect of a deletion that is complete when its answer arrives.
+    fn deleted<T: Observed>(&self, id: &str, result: Result<()>) -> Result<()> {
+        absent_is_fine(result)?;
+        self.fold_gone::<T>(id);
+        Ok(())
+    }
+
+    /// The effect of a deletion that the cloud goes on with.
+    fn deleting<T: Observed>(
+        &self,
+        id: &str,
+        result: Result<()>,
+        mark: impl FnOnce(&mut T),
+    ) -> Result<()> {
+        match result {
+            Ok(()) => self.fold_with::<T>(id, mark),
+            Err(error) if error.is_absent() => self.fold_gone::<T>(id),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// A load balancer whose parts were changed is immutable until it is ready again.
+    fn updating(&self, balancer: &str) {
+        self.fold_with::<LoadBalancer>(balancer, |balancer| {
+            balancer.provisioning_status = "PENDING_UPDATE".to_owned();
+        });
+    }
+
+    fn updating_pool(&self, pool: &str) {
+        let view = self.known();
+        if let Some(balancer) = view.pools.get(pool).and_then(|pool| pool.parent()) {
+            self.updating(balancer);
+        }
+    }
+}
+
+fn absent_is_fine(result: Result<()>) -> Result<(), Error> {
+    match result {
+        Err(error) if error.is_absent() => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,173 @@
+//! What is asked of Octavia. A load balancer can be created as one whole tree.
+
+use serde::Serialize;
+
+/// A new load balancer, with all within it if wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LoadBalancerCreate {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Wanted virtual address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_address: Option<String>,
+    /// Subnet of the virtual address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_subnet_id: Option<String>,
+    /// Network of the virtual address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_network_id: Option<String>,
+    /// Driver; the cloud's default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Flavor by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flavor_id: Option<String>,
+    /// Availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub availability_zone: Option<String>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Listeners, each with its pool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listeners: Vec<ListenerCreate>,
+}
+
+/// A new listener, within a tree or on an existing load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ListenerCreate {
+    /// Name.
+    pub name: String,
+    /// `TCP`, `UDP`, `HTTP`, ...
+    pub protocol: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The load balancer; absent within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loadbalancer_id: Option<String>,
+    /// An existing pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool_id: Option<String>,
+    /// A new pool with its members and monitor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool: Option<PoolCreate>,
+    /// Who may connect; everyone if absent (API 2.12; not with the `ovn` driver).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_cidrs: Option<Vec<String>>,
+    /// Milliseconds of client silence until a connection is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_client_data: Option<i64>,
+    /// Milliseconds of member silence until a connection is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_data: Option<i64>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A change of a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ListenerUpdate {
+    /// Who may connect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_cidrs: Option<Vec<String>>,
+    /// The pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pool_id: Option<String>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
+/// A new pool, within a tree or on an existing listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PoolCreate {
+    /// Name.
+    pub name: String,
+    /// `TCP`, `UDP`, `HTTP`, ...
+    pub protocol: String,
+    /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
+    pub lb_algorithm: String,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The listener; absent within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listener_id: Option<String>,
+    /// The load balancer, for a pool without a listener.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loadbalancer_id: Option<String>,
+    /// Members; only within a tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberCreate>,
+    /// Health monitor; only within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub healthmonitor: Option<MonitorCreate>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A new member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemberCreate {
+    /// Name.
+    pub name: String,
+    /// Address.
+    pub address: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Subnet through which the address is reached; that of the load balancer if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<String>,
+    /// Share of the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<i64>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A new health monitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MonitorCreate {
+    /// Name.
+    pub name: String,
+    /// `TCP`, `HTTP`, `PING`, ...
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Seconds between checks.
+    pub delay: i64,
+    /// Seconds until a check fails.
+    pub timeout: i64,
+    /// Good checks until a member is up.
+    pub max_retries: i64,
+    /// Bad checks until a member is down.
+    pub max_retries_down: i64,
+    /// The pool; absent within a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_id: Option<String>,
+}
+
+/// A change of a health monitor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MonitorUpdate {
+    /// Seconds between checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<i64>,
+    /// Seconds until a check fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+    /// Good checks until a member is up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<i64>,
+    /// Bad checks until a member is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries_down: Option<i64>,
+}

@@ -1,0 +1,270 @@
+//! Octavia's resources as it shows them. Each list of fields below is what lists are limited to.
+
+use serde::{Deserialize, Serialize};
+
+/// A reference to another object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    /// Its id.
+    pub id: String,
+}
+
+/// A load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadBalancer {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `ACTIVE`, `PENDING_CREATE`, `PENDING_UPDATE`, `PENDING_DELETE`, `ERROR` or `DELETED`.
+    pub provisioning_status: String,
+    /// `ONLINE`, `OFFLINE`, `DEGRADED`, `ERROR` or `NO_MONITOR`.
+    pub operating_status: String,
+    /// Its virtual address.
+    pub vip_address: String,
+    /// Port of that address.
+    pub vip_port_id: String,
+    /// Subnet of that address.
+    pub vip_subnet_id: String,
+    /// Network of that address.
+    pub vip_network_id: String,
+    /// Driver, for example `amphora` or `ovn`.
+    pub provider: String,
+    /// Flavor.
+    pub flavor_id: Option<String>,
+    /// Availability zone.
+    pub availability_zone: Option<String>,
+    /// Its listeners.
+    pub listeners: Vec<Reference>,
+    /// Its pools.
+    pub pools: Vec<Reference>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Project that owns it.
+    pub project_id: String,
+}
+
+impl LoadBalancer {
+    pub(super) const FIELDS: &[&str] = &[
+        "id",
+        "name",
+        "description",
+        "provisioning_status",
+        "operating_status",
+        "vip_address",
+        "vip_port_id",
+        "vip_subnet_id",
+        "vip_network_id",
+        "provider",
+        "flavor_id",
+        "availability_zone",
+        "listeners",
+        "pools",
+        "tags",
+        "project_id",
+    ];
+
+    /// Whether Octavia is working on it, so that it and all within are immutable.
+    pub fn is_pending(&self) -> bool {
+        self.provisioning_status.starts_with("PENDING_")
+    }
+}
+
+/// A listener: one open port of a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listener {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `TCP`, `UDP`, `HTTP`, ...
+    pub protocol: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Pool that takes the traffic.
+    pub default_pool_id: Option<String>,
+    /// Who may connect; everyone if empty.
+    pub allowed_cidrs: Vec<String>,
+    /// The load balancer, as a list of one.
+    pub loadbalancers: Vec<Reference>,
+    /// As for load balancers.
+    pub provisioning_status: String,
+    /// As for load balancers.
+    pub operating_status: String,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+impl Listener {
+    pub(super) const FIELDS: &[&str] = &[
+        "id",
+        "name",
+        "description",
+        "protocol",
+        "protocol_port",
+        "default_pool_id",
+        "allowed_cidrs",
+        "loadbalancers",
+        "provisioning_status",
+        "operating_status",
+        "tags",
+    ];
+}
+
+/// A pool: the servers behind a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pool {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `TCP`, `UDP`, `HTTP`, ...
+    pub protocol: String,
+    /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
+    pub lb_algorithm: String,
+    /// Its health monitor.
+    pub healthmonitor_id: Option<String>,
+    /// Its members.
+    pub members: Vec<Reference>,
+    /// The listeners it serves.
+    pub listeners: Vec<Reference>,
+    /// The load balancer, as a list of one.
+    pub loadbalancers: Vec<Reference>,
+    /// As for load balancers.
+    pub provisioning_status: String,
+    /// As for load balancers.
+    pub operating_status: String,
+    /// Time of the last change.
+    pub updated_at: String,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+impl Pool {
+    pub(super) const FIELDS: &[&str] = &[
+        "id",
+        "name",
+        "description",
+        "protocol",
+        "lb_algorithm",
+        "healthmonitor_id",
+        "members",
+        "listeners",
+        "loadbalancers",
+        "provisioning_status",
+        "operating_status",
+        "updated_at",
+        "tags",
+    ];
+}
+
+/// A member: one server of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Member {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Address.
+    pub address: String,
+    /// Port.
+    pub protocol_port: u16,
+    /// Subnet through which the address is reached.
+    pub subnet_id: Option<String>,
+    /// Share of the traffic.
+    pub weight: i64,
+    /// As for load balancers.
+    pub provisioning_status: String,
+    /// As for load balancers.
+    pub operating_status: String,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Pool it belongs to. Octavia does not say; we fill it in.
+    pub pool_id: String,
+}
+
+/// A health monitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Monitor {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// `TCP`, `HTTP`, `PING`, ...
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Seconds between checks.
+    pub delay: i64,
+    /// Seconds until a check fails.
+    pub timeout: i64,
+    /// Good checks until a member is up.
+    pub max_retries: i64,
+    /// Bad checks until a member is down.
+    pub max_retries_down: i64,
+    /// The pool, as a list of one.
+    pub pools: Vec<Reference>,
+    /// As for load balancers.
+    pub provisioning_status: String,
+}
+
+/// A driver of load balancers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provider {
+    /// Name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+}
+
+/// A flavor of load balancers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LbFlavor {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether it can be used.
+    pub enabled: bool,
+}
+
+/// Octavia's quota; a negative limit is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadBalancerQuota {
+    /// Most load balancers.
+    pub loadbalancer: i64,
+    /// Most listeners.
+    pub listener: i64,
+    /// Most pools.
+    pub pool: i64,
+    /// Most members.
+    pub member: i64,
+    /// Most health monitors.
+    pub healthmonitor: i64,
+}
+
+impl Default for LoadBalancerQuota {
+    fn default() -> Self {
+        Self {
+            loadbalancer: -1,
+            listener: -1,
+            pool: -1,
+            member: -1,
+            healthmonitor: -1,
+        }
+    }
+}

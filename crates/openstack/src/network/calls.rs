@@ -1,0 +1,554 @@
+//! The requests to Neutron.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::create::{
+    FloatingIpCreate, FloatingIpUpdate, NetworkCreate, PortCreate, PortUpdate, RouterCreate,
+    RouterUpdate, RuleCreate, SecurityGroupCreate, SecurityGroupUpdate, SubnetCreate, SubnetUpdate,
+    TrunkCreate,
+};
+use super::resource::{
+    Extension, FloatingIp, Network, NetworkQuotas, Port, Router, SecurityGroup, SecurityGroupRule,
+    SubPort, Subnet, Trunk,
+};
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+use crate::session::Session;
+
+/// Calls to Neutron. Every method's errors are those of its request.
+#[derive(Clone, Debug)]
+pub struct Networking {
+    session: Session,
+}
+
+/// Narrows a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
+pub type Filter<'a> = &'a [(&'a str, &'a str)];
+
+impl Networking {
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session }
+    }
+
+    /// Networks: the project's own, shared and external ones.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn networks(&self, filter: Filter<'_>) -> Result<Vec<Network>> {
+        self.list("/networks", "networks", filter, Network::FIELDS)
+            .await
+    }
+
+    /// One network.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn network(&self, id: &str) -> Result<Network> {
+        self.session
+            .one(
+                Call::get(Service::Network, "/networks/{id}", &[id]),
+                "network",
+            )
+            .await
+    }
+
+    /// Creates a network.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_network(&self, network: &NetworkCreate) -> Result<Network> {
+        self.create("/networks", "network", network).await
+    }
+
+    /// Deletes a network, which must have no ports but those of its own DHCP.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_network(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/networks/{id}", &[id]))
+            .await
+    }
+
+    /// Subnets of all networks that the project sees.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn subnets(&self, filter: Filter<'_>) -> Result<Vec<Subnet>> {
+        self.list("/subnets", "subnets", filter, Subnet::FIELDS)
+            .await
+    }
+
+    /// One subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn subnet(&self, id: &str) -> Result<Subnet> {
+        self.session
+            .one(
+                Call::get(Service::Network, "/subnets/{id}", &[id]),
+                "subnet",
+            )
+            .await
+    }
+
+    /// Creates a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Subnet> {
+        self.create("/subnets", "subnet", subnet).await
+    }
+
+    /// Changes a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_subnet(&self, id: &str, change: &SubnetUpdate) -> Result<Subnet> {
+        self.update("/subnets/{id}", id, "subnet", change).await
+    }
+
+    /// Deletes a subnet.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_subnet(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/subnets/{id}", &[id]))
+            .await
+    }
+
+    /// Ports.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn ports(&self, filter: Filter<'_>) -> Result<Vec<Port>> {
+        self.list("/ports", "ports", filter, Port::FIELDS).await
+    }
+
+    /// One port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn port(&self, id: &str) -> Result<Port> {
+        self.session
+            .one(Call::get(Service::Network, "/ports/{id}", &[id]), "port")
+            .await
+    }
+
+    /// Creates a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_port(&self, port: &PortCreate) -> Result<Port> {
+        self.create("/ports", "port", port).await
+    }
+
+    /// Creates ports in one request: all of them or none.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_ports(&self, ports: &[PortCreate]) -> Result<Vec<Port>> {
+        self.create_all("/ports", "ports", ports).await
+    }
+
+    /// Changes a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_port(&self, id: &str, change: &PortUpdate) -> Result<Port> {
+        self.update("/ports/{id}", id, "port", change).await
+    }
+
+    /// Deletes a port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_port(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/ports/{id}", &[id]))
+            .await
+    }
+
+    /// Routers.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn routers(&self, filter: Filter<'_>) -> Result<Vec<Router>> {
+        self.list("/routers", "routers", filter, Router::FIELDS)
+            .await
+    }
+
+    /// One router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn router(&self, id: &str) -> Result<Router> {
+        self.session
+            .one(
+                Call::get(Service::Network, "/routers/{id}", &[id]),
+                "router",
+            )
+            .await
+    }
+
+    /// Creates a router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_router(&self, router: &RouterCreate) -> Result<Router> {
+        self.create("/routers", "router", router).await
+    }
+
+    /// Changes a router.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Router> {
+        self.update("/routers/{id}", id, "router", change).await
+    }
+
+    /// Deletes a router, which must have no interfaces.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_router(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/routers/{id}", &[id]))
+            .await
+    }
+
+    /// Connects a router to a subnet; gives the id of the interface's port.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn add_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
+        self.router_interface("/routers/{id}/add_router_interface", router, subnet)
+            .await
+    }
+
+    /// Disconnects a router from a subnet; gives the id of the port that is gone.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn remove_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
+        self.router_interface("/routers/{id}/remove_router_interface", router, subnet)
+            .await
+    }
+
+    /// Security groups with their rules.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn security_groups(&self, filter: Filter<'_>) -> Result<Vec<SecurityGroup>> {
+        self.list(
+            "/security-groups",
+            "security_groups",
+            filter,
+            SecurityGroup::FIELDS,
+        )
+        .await
+    }
+
+    /// One security group.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn security_group(&self, id: &str) -> Result<SecurityGroup> {
+        self.session
+            .one(
+                Call::get(Service::Network, "/security-groups/{id}", &[id]),
+                "security_group",
+            )
+            .await
+    }
+
+    /// Creates a security group. It has two rules already: all egress over IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_security_group(
+        &self,
+        security_group: &SecurityGroupCreate,
+    ) -> Result<SecurityGroup> {
+        self.create("/security-groups", "security_group", security_group)
+            .await
+    }
+
+    /// Changes a security group.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_security_group(
+        &self,
+        id: &str,
+        change: &SecurityGroupUpdate,
+    ) -> Result<SecurityGroup> {
+        self.update("/security-groups/{id}", id, "security_group", change)
+            .await
+    }
+
+    /// Deletes a security group, which must not be in use.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_security_group(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(
+                Service::Network,
+                "/security-groups/{id}",
+                &[id],
+            ))
+            .await
+    }
+
+    /// Creates rules in one request: all of them or none.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<Vec<SecurityGroupRule>> {
+        self.create_all("/security-group-rules", "security_group_rules", rules)
+            .await
+    }
+
+    /// Deletes a rule.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_rule(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(
+                Service::Network,
+                "/security-group-rules/{id}",
+                &[id],
+            ))
+            .await
+    }
+
+    /// Floating IPs.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn floating_ips(&self, filter: Filter<'_>) -> Result<Vec<FloatingIp>> {
+        self.list("/floatingips", "floatingips", filter, FloatingIp::FIELDS)
+            .await
+    }
+
+    /// One floating IP.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn floating_ip(&self, id: &str) -> Result<FloatingIp> {
+        self.session
+            .one(
+                Call::get(Service::Network, "/floatingips/{id}", &[id]),
+                "floatingip",
+            )
+            .await
+    }
+
+    /// Creates a floating IP, on a port at once if the request names one.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_floating_ip(&self, floating_ip: &FloatingIpCreate) -> Result<FloatingIp> {
+        self.create("/floatingips", "floatingip", floating_ip).await
+    }
+
+    /// Puts a floating IP on a port, or takes it off.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_floating_ip(
+        &self,
+        id: &str,
+        change: &FloatingIpUpdate,
+    ) -> Result<FloatingIp> {
+        self.update("/floatingips/{id}", id, "floatingip", change)
+            .await
+    }
+
+    /// Deletes a floating IP.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_floating_ip(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/floatingips/{id}", &[id]))
+            .await
+    }
+
+    /// Trunks.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn trunks(&self, filter: Filter<'_>) -> Result<Vec<Trunk>> {
+        self.list("/trunks", "trunks", filter, &[]).await
+    }
+
+    /// Creates a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_trunk(&self, trunk: &TrunkCreate) -> Result<Trunk> {
+        self.create("/trunks", "trunk", trunk).await
+    }
+
+    /// Takes ports out of a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn remove_subports(&self, trunk: &str, ports: &[&str]) -> Result<Trunk> {
+        let ports: Vec<_> = ports.iter().map(|port| json!({"port_id": port})).collect();
+        self.subports("/trunks/{id}/remove_subports", trunk, &ports)
+            .await
+    }
+
+    /// Puts ports into a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn add_subports(&self, trunk: &str, ports: &[SubPort]) -> Result<Trunk> {
+        self.subports("/trunks/{id}/add_subports", trunk, ports)
+            .await
+    }
+
+    /// Deletes a trunk, which must carry no ports.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_trunk(&self, id: &str) -> Result<()> {
+        self.session
+            .done(Call::delete(Service::Network, "/trunks/{id}", &[id]))
+            .await
+    }
+
+    /// Sets the tags of a resource, replacing all (extension `standard-attr-tag`). `collection` is
+    /// the plural of the resource's URL: `networks`, `ports`, `security-groups`, `floatingips`, ...
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn set_tags(
+        &self,
+        collection: &str,
+        id: &str,
+        tags: &[String],
+    ) -> Result<Vec<String>> {
+        let call = Call::put(
+            Service::Network,
+            "/{collection}/{id}/tags",
+            &[collection, id],
+        )
+        .body("tags", &tags);
+        self.session.one(call, "tags").await
+    }
+
+    /// The extensions of the cloud's Neutron.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn extensions(&self) -> Result<Vec<Extension>> {
+        let call = Call::get(Service::Network, "/extensions", &[]);
+        self.session.one(call, "extensions").await
+    }
+
+    /// Limit, use and reservations of a project by resource.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn quotas(&self, project: &str) -> Result<NetworkQuotas> {
+        let call = Call::get(
+            Service::Network,
+            "/quotas/{project}/details.json",
+            &[project],
+        );
+        self.session.one(call, "quota").await
+    }
+
+    async fn list<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        key: &str,
+        filter: Filter<'_>,
+        fields: &[&str],
+    ) -> Result<Vec<T>> {
+        let mut call = Call::list(Service::Network, route, &[]).fields(fields);
+        for (name, value) in filter {
+            call = call.query(name, *value);
+        }
+        self.session.list(call, key).await
+    }
+
+    async fn create<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        key: &str,
+        body: &impl Serialize,
+    ) -> Result<T> {
+        self.session
+            .one(
+                Call::post(Service::Network, route, &[]).body(key, body),
+                key,
+            )
+            .await
+    }
+
+    async fn create_all<T: DeserializeOwned, C: Serialize>(
+        &self,
+        route: &'static str,
+        key: &str,
+        body: &[C],
+    ) -> Result<Vec<T>> {
+        if body.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.session
+            .one(
+                Call::post(Service::Network, route, &[]).body(key, &body),
+                key,
+            )
+            .await
+    }
+
+    async fn update<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        id: &str,
+        key: &str,
+        body: &impl Serialize,
+    ) -> Result<T> {
+        self.session
+            .one(
+                Call::put(Service::Network, route, &[id]).body(key, body),
+                key,
+            )
+            .await
+    }
+
+    async fn router_interface(
+        &self,
+        route: &'static str,
+        router: &str,
+        subnet: &str,
+    ) -> Result<String> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Interface {
+            port_id: String,
+        }
+        let call = Call::put(Service::Network, route, &[router]).body("subnet_id", &subnet);
+        Ok(self.session.one::<Interface>(call, "").await?.port_id)
+    }
+
+    async fn subports(
+        &self,
+        route: &'static str,
+        trunk: &str,
+        ports: &[impl Serialize],
+    ) -> Result<Trunk> {
+        let call = Call::put(Service::Network, route, &[trunk]).body("sub_ports", &ports);
+        self.session.one(call, "").await
+    }
+}

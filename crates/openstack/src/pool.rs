@@ -1,0 +1,167 @@
+//! Sessions and inventories, shared by all who use the same credential.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use crate::config::CloudConfig;
+use crate::error::Result;
+use crate::flight::Flight;
+use crate::inventory::{Change, Intervals, Inventory, InventoryOptions};
+use crate::session::{Session, SessionOptions};
+
+/// Changes of all clouds that a receiver may be behind.
+const CHANGES: usize = 16_384;
+
+/// How a pool behaves.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// For all sessions.
+    pub session: SessionOptions,
+    /// For all inventories.
+    pub intervals: Intervals,
+    /// Whether inventories read in the background.
+    pub background: bool,
+    /// A cloud that nobody asked for during this time, and that nobody holds, is dropped.
+    pub idle: Duration,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self {
+            session: SessionOptions::default(),
+            intervals: Intervals::default(),
+            background: true,
+            idle: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// A session and the inventory of its project.
+#[derive(Clone, Debug)]
+pub struct Cloud {
+    /// The login.
+    pub session: Session,
+    /// What the project contains.
+    pub inventory: Inventory,
+    /// Counts who holds the cloud.
+    holders: Arc<()>,
+}
+
+/// All clouds in use. Clones share them.
+///
+/// Two configurations share a session only if they agree in every field, secrets, region and CA
+/// included.
+#[derive(Clone, Debug)]
+pub struct CloudPool {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: PoolOptions,
+    changes: broadcast::Sender<Change>,
+    entries: Mutex<HashMap<CloudConfig, Arc<Entry>>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    flight: Flight,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    cloud: Option<Cloud>,
+    used: Instant,
+}
+
+impl CloudPool {
+    /// An empty pool.
+    pub fn new(options: PoolOptions) -> Self {
+        let changes = broadcast::Sender::new(CHANGES);
+        Self {
+            shared: Arc::new(Shared {
+                options,
+                changes,
+                entries: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The cloud of a configuration, logged in. Many who ask at once cause one login.
+    ///
+    /// # Errors
+    /// Those of [`Session::connect`].
+    pub async fn get(&self, config: &CloudConfig) -> Result<Cloud> {
+        let entry = self.entry(config, Instant::now());
+        let ready = || entry.state.lock().cloud.clone();
+        let work = async || {
+            let shared = &self.shared;
+            let session = Session::connect(config.clone(), &shared.options.session).await?;
+            let options = InventoryOptions {
+                intervals: shared.options.intervals,
+                background: shared.options.background,
+                changes: Some(shared.changes.clone()),
+            };
+            let inventory = Inventory::new(session.clone(), options);
+            let cloud = Cloud {
+                session,
+                inventory,
+                holders: Arc::default(),
+            };
+            entry.state.lock().cloud = Some(cloud.clone());
+            Ok(cloud)
+        };
+        entry.flight.run(ready, work).await
+    }
+
+    /// Changes in all clouds from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.shared.changes.subscribe()
+    }
+
+    /// How many clouds there are.
+    pub fn len(&self) -> usize {
+        self.shared.entries.lock().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn entry(&self, config: &CloudConfig, now: Instant) -> Arc<Entry> {
+        let mut entries = self.shared.entries.lock();
+        let idle = self.shared.options.idle;
+        entries.retain(|other, entry| other == config || !entry.is_idle(now, idle));
+        let new = || {
+            Arc::new(Entry {
+                flight: Flight::default(),
+                state: Mutex::new(State {
+                    cloud: None,
+                    used: now,
+                }),
+            })
+        };
+        let entry = entries.entry(config.clone()).or_insert_with(new);
+        entry.state.lock().used = now;
+        Arc::clone(entry)
+    }
+}
+
+impl Entry {
+    /// Whether nobody holds the cloud nor has asked for it lately.
+    fn is_idle(self: &Arc<Self>, now: Instant, idle: Duration) -> bool {
+        let state = self.state.lock();
+        let held = state
+            .cloud
+            .as_ref()
+            .is_some_and(|cloud| Arc::strong_count(&cloud.holders) > 1)
+            || Arc::strong_count(self) > 1;
+        !held && now.duration_since(state.used) >= idle
+    }
+}

@@ -1,0 +1,90 @@
+//! The services of a cloud and what they are called in a catalog.
+
+use std::fmt;
+
+/// A service that this crate talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Keystone.
+    Identity,
+    /// Nova.
+    Compute,
+    /// Neutron.
+    Network,
+    /// Glance.
+    Image,
+    /// Cinder.
+    Volume,
+    /// Octavia.
+    LoadBalancer,
+    /// Placement.
+    Placement,
+}
+
+impl Service {
+    /// All services.
+    pub const ALL: [Self; 7] = [
+        Self::Identity,
+        Self::Compute,
+        Self::Network,
+        Self::Image,
+        Self::Volume,
+        Self::LoadBalancer,
+        Self::Placement,
+    ];
+
+    /// The official service type (the service-types authority), which is also our metrics label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Compute => "compute",
+            Self::Network => "network",
+            Self::Image => "image",
+            Self::Volume => "block-storage",
+            Self::LoadBalancer => "load-balancer",
+            Self::Placement => "placement",
+        }
+    }
+
+    /// The types under which catalogs list the service, best first (the service-types
+    /// authority's aliases; an old `volume` or `volumev2` entry is a dead API and left out).
+    pub const fn types(self) -> &'static [&'static str] {
+        match self {
+            Self::Identity => &["identity"],
+            Self::Compute => &["compute"],
+            Self::Network => &["network"],
+            Self::Image => &["image"],
+            Self::Volume => &["block-storage", "volumev3", "block-store"],
+            Self::LoadBalancer => &["load-balancer"],
+            Self::Placement => &["placement"],
+        }
+    }
+
+    /// The path that stands for the version we use, appended to catalog URLs without one: saves
+    /// the discovery request that other clients make.
+    pub(crate) const fn version_path(self) -> &'static str {
+        match self {
+            Self::Identity => "/v3",
+            Self::Compute => "/v2.1",
+            Self::Network => "/v2.0",
+            Self::Image => "/v2",
+            Self::Volume => "/v3/{project}",
+            Self::LoadBalancer => "/v2.0",
+            Self::Placement => "",
+        }
+    }
+
+    /// The value of the `OpenStack-API-Version` header's first word.
+    pub(crate) const fn microversion_type(self) -> &'static str {
+        match self {
+            Self::Volume => "volume",
+            other => other.name(),
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,226 @@
+//! An authenticated conversation with one cloud as one user in one scope.
+
+mod auth;
+mod catalog;
+mod page;
+mod send;
+#[cfg(test)]
+mod tests;
+mod token;
+mod versions;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+
+use crate::call::Timeouts;
+use crate::compute::Compute;
+use crate::config::CloudConfig;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flight::Flight;
+use crate::identity::Identity;
+use crate::image::Images;
+use crate::loadbalancer::LoadBalancing;
+use crate::metrics::Metrics;
+use crate::network::Networking;
+use crate::service::Service;
+use crate::transport::{Pools, SharedTransport, Trust};
+use crate::volume::Volumes;
+
+pub use catalog::{CatalogEntry, Endpoint};
+pub use token::Token;
+pub use versions::VersionRange;
+
+/// What sessions share and how they behave.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// Where requests go; HTTP by the cloud's own trust if absent.
+    pub transport: Option<SharedTransport>,
+    /// Where requests are counted.
+    pub metrics: Metrics,
+    /// Time limits.
+    pub timeouts: Timeouts,
+    /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
+    pub user_agent: Option<String>,
+    pub(crate) pools: Arc<Pools>,
+}
+
+/// A session. Clones share token, catalog and connections.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+    /// Requests of this clone are counted as polling.
+    poll: bool,
+}
+
+struct Shared {
+    config: CloudConfig,
+    transport: SharedTransport,
+    metrics: Metrics,
+    timeouts: Timeouts,
+    user_agent: String,
+    token: ArcSwapOption<Token>,
+    login: Flight,
+    versions: Mutex<HashMap<Service, VersionRange>>,
+}
+
+impl Session {
+    /// A session that authenticates with its first request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the CA bundle cannot be read.
+    pub fn new(config: CloudConfig, options: &SessionOptions) -> Result<Self> {
+        let transport = match &options.transport {
+            Some(transport) => Arc::clone(transport),
+            None => {
+                let trust = Trust {
+                    verify: config.verify,
+                    ca_pem: config.ca_pem.clone(),
+                };
+                options.pools.get(&trust)? as SharedTransport
+            }
+        };
+        let user_agent = options
+            .user_agent
+            .clone()
+            .unwrap_or_else(|| concat!("ferrostack/", env!("CARGO_PKG_VERSION")).to_owned());
+        Ok(Self {
+            shared: Arc::new(Shared {
+                config,
+                transport,
+                metrics: options.metrics.clone(),
+                timeouts: options.timeouts,
+                user_agent,
+                token: ArcSwapOption::empty(),
+                login: Flight::default(),
+                versions: Mutex::default(),
+            }),
+            poll: false,
+        })
+    }
+
+    /// A session that has authenticated.
+    ///
+    /// # Errors
+    /// As [`Session::new`] and [`Session::token`].
+    pub async fn connect(config: CloudConfig, options: &SessionOptions) -> Result<Self> {
+        let session = Self::new(config, options)?;
+        session.token().await?;
+        Ok(session)
+    }
+
+    /// The cloud this session talks to.
+    pub fn config(&self) -> &CloudConfig {
+        &self.shared.config
+    }
+
+    /// The valid token, fetched or renewed if needed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unauthenticated`] if Keystone refuses the credential, and any transport error.
+    pub async fn token(&self) -> Result<Arc<Token>> {
+        self.valid_token().await
+    }
+
+    /// Id of the project that the token is for.
+    ///
+    /// # Errors
+    /// As [`Session::token`]; [`ErrorKind::Invalid`] if the credential has no project.
+    pub async fn project_id(&self) -> Result<String> {
+        let token = self.valid_token().await?;
+        token.project_id.clone().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "cloud `{}`: the credential is not for a project; set auth.project_name or \
+                     auth.project_id",
+                    self.shared.config.name
+                ),
+            )
+        })
+    }
+
+    /// The region in use: the configured one, else that of the catalog's compute endpoint.
+    ///
+    /// # Errors
+    /// As [`Session::token`].
+    pub async fn region(&self) -> Result<Option<String>> {
+        if let Some(region) = &self.shared.config.region {
+            return Ok(Some(region.clone()));
+        }
+        let token = self.valid_token().await?;
+        Ok(catalog::region(
+            &token.catalog,
+            self.shared.config.interface,
+        ))
+    }
+
+    /// The base URL of a service, version included, without a trailing slash.
+    ///
+    /// # Errors
+    /// As [`Session::token`]; [`ErrorKind::Invalid`] naming service, interface and region if the
+    /// catalog does not list it.
+    pub async fn endpoint(&self, service: Service) -> Result<String> {
+        let token = self.valid_token().await?;
+        catalog::endpoint(&self.shared.config, &token, service)
+    }
+
+    /// Whether the cloud has this service.
+    ///
+    /// # Errors
+    /// As [`Session::token`].
+    pub async fn has(&self, service: Service) -> Result<bool> {
+        let token = self.valid_token().await?;
+        Ok(catalog::endpoint(&self.shared.config, &token, service).is_ok())
+    }
+
+    /// Nova.
+    pub fn compute(&self) -> Compute {
+        Compute::new(self.clone())
+    }
+
+    /// Neutron.
+    pub fn network(&self) -> Networking {
+        Networking::new(self.clone())
+    }
+
+    /// Glance.
+    pub fn image(&self) -> Images {
+        Images::new(self.clone())
+    }
+
+    /// Cinder.
+    pub fn volume(&self) -> Volumes {
+        Volumes::new(self.clone())
+    }
+
+    /// Octavia.
+    pub fn load_balancer(&self) -> LoadBalancing {
+        LoadBalancing::new(self.clone())
+    }
+
+    /// Keystone.
+    pub fn identity(&self) -> Identity {
+        Identity::new(self.clone())
+    }
+
+    /// The same session, its requests counted as shared polling.
+    #[must_use]
+    pub fn polling(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            poll: true,
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
+    }
+}

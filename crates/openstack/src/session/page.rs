@@ -1,0 +1,97 @@
+//! Lists of any length: follows the marker links of every service.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Session;
+use crate::call::Call;
+use crate::error::{Error, ErrorKind, Result};
+use crate::lenient;
+
+/// Nova's, Cinder's and Glance's own upper limit; Neutron and Octavia accept it.
+const PAGE: &str = "1000";
+/// A list longer than this is a cloud that repeats itself.
+const MOST_PAGES: usize = 1_000;
+
+impl Session {
+    /// All items of a list, whatever the number of pages. If the marker's object is deleted
+    /// meanwhile, the list begins anew, once.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<Vec<T>> {
+        let call = call.query("limit", PAGE);
+        match self.pages(call.clone(), key).await {
+            Err((error, 1..)) if matches!(error.kind(), ErrorKind::Absent | ErrorKind::Invalid) => {
+                self.pages(call, key).await.map_err(|(error, _)| error)
+            }
+            result => result.map_err(|(error, _)| error),
+        }
+    }
+
+    async fn pages<T: DeserializeOwned>(
+        &self,
+        mut call: Call,
+        key: &str,
+    ) -> Result<Vec<T>, (Error, usize)> {
+        let mut all = Vec::new();
+        for page in 0..MOST_PAGES {
+            let protocol = |message: String| {
+                let error = Error::new(ErrorKind::Protocol, message);
+                (error.at(call.service, &call.method, &call.path), page)
+            };
+            let mut value = self
+                .send(call.clone())
+                .await
+                .map_err(|error| (error, page))?;
+            let Some(Value::Array(items)) = value.get_mut(key).map(Value::take) else {
+                return Err(protocol(format!("the answer has no list `{key}`")));
+            };
+            let last = items.is_empty();
+            for item in items {
+                all.push(lenient::from_value(item).map_err(|error| {
+                    protocol(format!("an item of `{key}` is not as expected: {error}"))
+                })?);
+            }
+            match next_query(&value, key).filter(|_| !last) {
+                None => return Ok(all),
+                Some(next) if next == call.query => {
+                    return Err(protocol("the next page is this page".to_owned()));
+                }
+                Some(next) => call.query = next,
+            }
+        }
+        let error = Error::new(ErrorKind::Protocol, "the list does not end");
+        Err((error.at(call.service, &call.method, &call.path), MOST_PAGES))
+    }
+}
+
+/// The query of the next page. Only the query is taken from the link: behind a proxy, its scheme
+/// and host are often wrong.
+fn next_query(value: &Value, key: &str) -> Option<Vec<(String, String)>> {
+    let by_relation = |links: &Value| {
+        links
+            .as_array()?
+            .iter()
+            .find(|link| link.get("rel").and_then(Value::as_str) == Some("next"))?
+            .get("href")?
+            .as_str()
+            .map(str::to_owned)
+    };
+    let link = value
+        .get(format!("{key}_links"))
+        .and_then(by_relation)
+        .or_else(|| value.get("links")?.get("next")?.as_str().map(str::to_owned))
+        .or_else(|| value.get("next")?.as_str().map(str::to_owned))?;
+    let (_, query) = link.split_once('?')?;
+    let query = query.split('#').next().unwrap_or_default();
+    Some(query.split('&').filter_map(pair).collect())
+}
+
+fn pair(text: &str) -> Option<(String, String)> {
+    let decode = |text: &str| {
+        percent_encoding::percent_decode_str(&text.replace('+', " "))
+            .decode_utf8()
+            .ok()
+            .map(|text| text.into_owned())
+    };
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    (!key.is_empty()).then_some((decode(key)?, decode(value)?))
+}

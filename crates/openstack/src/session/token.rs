@@ -1,0 +1,49 @@
+//! A Keystone token and when it has to be replaced.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
+
+use super::catalog::CatalogEntry;
+
+/// Renew this long before expiry, or at a tenth of the lifetime if that is shorter.
+const MARGIN: Duration = Duration::from_secs(300);
+
+/// What Keystone gave for the credential.
+pub struct Token {
+    /// Value of `X-Auth-Token`.
+    pub(crate) secret: SecretString,
+    /// Project the token is scoped to.
+    pub project_id: Option<String>,
+    /// Name of that project.
+    pub project_name: Option<String>,
+    /// User the token is for.
+    pub user_id: String,
+    /// Names of the user's roles in the scope.
+    pub roles: Vec<String>,
+    /// The services of the cloud.
+    pub catalog: Vec<CatalogEntry>,
+    /// End of validity by our own monotonic clock, from the lifetime that Keystone stated: the
+    /// clocks of the two machines may differ.
+    pub(crate) expires: Instant,
+    pub(crate) lifetime: Duration,
+}
+
+impl Token {
+    /// Whether the token should be used at `now`.
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        let margin = MARGIN.min(self.lifetime / 10);
+        now + margin < self.expires
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token")
+            .field("project_id", &self.project_id)
+            .field("user_id", &self.user_id)
+            .field("roles", &self.roles)
+            .finish_non_exhaustive()
+    }
+}

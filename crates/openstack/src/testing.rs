@@ -1,0 +1,1 @@
+//! A cloud for tests.

@@ -1,0 +1,71 @@
+//! How requests leave the process: over HTTP, or straight into a tower service.
+
+mod http_client;
+mod in_process;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+pub use http_client::{HttpTransport, Trust};
+pub use in_process::InProcess;
+
+pub(crate) use http_client::Pools;
+
+/// Sends one request and reads the whole response.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends `request` and gives up after `timeout`.
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>>;
+}
+
+/// A transport that sessions share.
+pub type SharedTransport = Arc<dyn Transport>;
+
+/// No response.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct TransportError {
+    /// What went wrong, down to its root ("connection refused", "unknown issuer").
+    pub message: String,
+    /// Whether the request certainly never reached the server, so that repeating it is safe.
+    pub never_sent: bool,
+    /// Whether time ran out.
+    pub timed_out: bool,
+}
+
+impl TransportError {
+    pub(crate) fn timed_out(after: Duration) -> Self {
+        Self {
+            message: format!("no answer within {} s", after.as_secs_f32()),
+            never_sent: false,
+            timed_out: true,
+        }
+    }
+
+    /// The whole chain of causes, because the outermost ("error sending request") says nothing.
+    pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+        let mut words = vec![error.to_string()];
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if words.last() != Some(&text) {
+                words.push(text);
+            }
+            cause = error.source();
+        }
+        words.join(": ")
+    }
+}
+
+impl fmt::Debug for dyn Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Transport")
+    }
+}

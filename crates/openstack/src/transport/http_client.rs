@@ -1,0 +1,144 @@
+//! HTTP over reqwest: one connection pool per trust.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::{Transport, TransportError};
+use crate::error::{Error, ErrorKind, Result};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// Below the 60 s and more of common load balancers, so that we close idle connections first.
+const IDLE: Duration = Duration::from_secs(45);
+/// A hung cloud must not pile up connections.
+const IDLE_PER_HOST: usize = 16;
+
+/// Which servers a connection pool trusts. Sessions of equal trust share a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Trust {
+    /// Whether certificates are checked at all.
+    pub verify: bool,
+    /// PEM of the only CAs to trust; the system's if absent.
+    pub ca_pem: Option<Vec<u8>>,
+}
+
+/// The default transport.
+#[derive(Clone, Debug)]
+pub struct HttpTransport {
+    client: reqwest::Client,
+}
+
+impl HttpTransport {
+    /// A new pool with this trust. TLS 1.2 is the least; certificates are checked unless the
+    /// trust says otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a PEM without certificates, or if the process has not
+    /// installed a TLS provider.
+    pub fn new(trust: &Trust) -> Result<Self> {
+        // reqwest panics without a provider.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the process has not installed a TLS provider",
+            ));
+        }
+        let builder = || {
+            reqwest::Client::builder()
+                .tls_version_min(reqwest::tls::Version::TLS_1_2)
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(CONNECT)
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(IDLE_PER_HOST)
+                .tcp_keepalive(Duration::from_secs(30))
+        };
+        let failed = |error: reqwest::Error| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("no HTTP client: {}", TransportError::chain(&error)),
+            )
+        };
+        let client = match (&trust.ca_pem, trust.verify) {
+            (_, false) => builder().tls_danger_accept_invalid_certs(true).build(),
+            (Some(pem), true) => builder().tls_certs_only(certificates(pem)?).build(),
+            // A machine without any system CA can still use plain http.
+            (None, true) => builder()
+                .build()
+                .or_else(|_| builder().tls_certs_only(Vec::new()).build()),
+        };
+        Ok(Self {
+            client: client.map_err(failed)?,
+        })
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
+        let client = self.client.clone();
+        async move {
+            let failed = |error: reqwest::Error| {
+                if error.is_timeout() && !error.is_connect() {
+                    return TransportError::timed_out(timeout);
+                }
+                TransportError {
+                    never_sent: error.is_connect(),
+                    timed_out: error.is_timeout(),
+                    message: TransportError::chain(&error.without_url()),
+                }
+            };
+            let mut request = reqwest::Request::try_from(request).map_err(failed)?;
+            *request.timeout_mut() = Some(timeout);
+            let mut response = client.execute(request).await.map_err(failed)?;
+            let mut answer = http::Response::builder().status(response.status());
+            if let Some(headers) = answer.headers_mut() {
+                *headers = std::mem::take(response.headers_mut());
+            }
+            let body = response.bytes().await.map_err(failed)?;
+            answer.body(body).map_err(|error| TransportError {
+                message: error.to_string(),
+                never_sent: false,
+                timed_out: false,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// Connection pools by trust, so that sessions of one cloud share connections.
+#[derive(Debug, Default)]
+pub(crate) struct Pools(Mutex<HashMap<Trust, Weak<HttpTransport>>>);
+
+impl Pools {
+    /// The pool of this trust, alive as long as someone uses it.
+    pub(crate) fn get(&self, trust: &Trust) -> Result<Arc<HttpTransport>> {
+        let mut pools = self.0.lock();
+        if let Some(pool) = pools.get(trust).and_then(Weak::upgrade) {
+            return Ok(pool);
+        }
+        pools.retain(|_, pool| pool.strong_count() > 0);
+        let pool = Arc::new(HttpTransport::new(trust)?);
+        pools.insert(trust.clone(), Arc::downgrade(&pool));
+        Ok(pool)
+    }
+}
+
+/// The certificates of a bundle. A bundle without any is an error, since falling back to the
+/// system's CAs would trust what the user did not ask for.
+fn certificates(pem: &[u8]) -> Result<Vec<reqwest::Certificate>> {
+    let bad = |why: String| Error::new(ErrorKind::Invalid, format!("the CA bundle (cacert) {why}"));
+    let certificates = reqwest::Certificate::from_pem_bundle(pem)
+        .map_err(|error| bad(format!("is not PEM: {}", TransportError::chain(&error))))?;
+    if certificates.is_empty() {
+        return Err(bad("holds no certificate".to_owned()));
+    }
+    Ok(certificates)
+}
