@@ -13,10 +13,27 @@
 //! ```
 
 mod body;
+mod crd;
+mod discovery;
+mod error;
 mod hooks;
+mod http;
+mod kinds;
+mod metrics;
+mod namespaces;
 mod options;
+mod rest;
 mod server;
+mod special;
+mod store;
+mod table;
+mod table_path;
 mod user;
+
+pub mod openapi;
+pub mod patch;
+pub mod schema;
+pub mod selector;
 
 pub use body::Body;
 pub use hooks::{FieldError, Hooks, NoHooks};

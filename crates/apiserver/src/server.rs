@@ -13,8 +13,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{self, Body};
+use crate::body::Body;
+use crate::kinds::{CRD_COLLECTION, Resource};
+use crate::namespaces;
 use crate::options::Options;
+use crate::store::Store;
+use crate::user::UserInfo;
 
 /// Why an API server could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -81,11 +85,44 @@ pub struct Stats {
 /// An API server. Cheap to clone; it ends when the last clone and the last in-process client are gone.
 #[derive(Clone)]
 pub struct ApiServer {
-    inner: Arc<Inner>,
+    core: Arc<Core>,
 }
 
-struct Inner {
-    _options: Options,
+/// What all requests share.
+pub(crate) struct Core {
+    pub(crate) options: Options,
+    pub(crate) store: Store,
+    /// Ends watches.
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Core {
+    pub(crate) fn stats(&self) -> Stats {
+        let database_bytes = self.store.database_bytes();
+        let state = self.store.read();
+        Stats {
+            objects: state.objects,
+            object_bytes: state.object_bytes,
+            revision: state.revision,
+            watches: state.watches(),
+            database_bytes,
+        }
+    }
+
+    /// Returns when a custom resource is no longer served.
+    pub(crate) async fn unserved(&self, resource: &Resource) {
+        let name: Arc<str> = CRD_COLLECTION.into();
+        let mut definitions = self.store.subscribe().subscribe(&name);
+        loop {
+            definitions.borrow_and_update();
+            if self.store.registry().find(&resource.group, &resource.plural).is_none() {
+                return;
+            }
+            if definitions.changed().await.is_err() {
+                return;
+            }
+        }
+    }
 }
 
 impl ApiServer {
@@ -95,16 +132,17 @@ impl ApiServer {
     /// # Errors
     /// When the database or an option cannot be used.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        Ok(Self {
-            inner: Arc::new(Inner { _options: options }),
-        })
+        let store = Store::open(&options.store, options.history).await?;
+        let core = Arc::new(Core { options, store, shutdown: CancellationToken::new() });
+        namespaces::bootstrap(&core).await?;
+        Ok(Self { core })
     }
 
     /// The service that in-process clients call, acting as a member of `system:masters`:
     /// `kube::Client::new(server.in_process(), "default")`.
     pub fn in_process(&self) -> InProcess {
         InProcess {
-            inner: Arc::clone(&self.inner),
+            core: Arc::clone(&self.core),
         }
     }
 
@@ -135,23 +173,30 @@ impl ApiServer {
 
     /// How much the server holds.
     pub fn stats(&self) -> Stats {
-        Stats::default()
+        self.core.stats()
     }
 
     /// Ends all watches, waits until what was acknowledged is on disk, and closes the store.
-    pub async fn close(self) {}
+    pub async fn close(self) {
+        self.core.shutdown.cancel();
+        self.core.store.close().await;
+    }
 }
 
 /// A server as a tower service inside the process, acting as a member of `system:masters`.
 #[derive(Clone)]
 pub struct InProcess {
-    inner: Arc<Inner>,
+    core: Arc<Core>,
 }
 
 impl<B> tower::Service<Request<B>> for InProcess
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: std::fmt::Display,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>
+        + std::fmt::Display
+        + Send
+        + Sync
+        + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
@@ -161,8 +206,8 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _request: Request<B>) -> Self::Future {
-        let _ = &self.inner;
-        Box::pin(async { Ok(Response::new(body::full("{}"))) })
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let core = Arc::clone(&self.core);
+        Box::pin(async move { Ok(crate::http::handle(core, UserInfo::admin(), request).await) })
     }
 }

@@ -1,0 +1,236 @@
+//! CustomResourceDefinitions: what they make the server serve, and their own defaults and status.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns};
+use crate::schema::{FieldError, Schema};
+
+/// The finalizer that holds a definition until its objects are gone.
+pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Makes a resource of a definition.
+///
+/// # Errors
+/// Everything that is wrong with the definition, with the paths of its fields.
+pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
+    let spec = &crd["spec"];
+    let names = &spec["names"];
+    let mut errors = Vec::new();
+    let group = required(spec, "spec", "group", &mut errors);
+    let plural = required(names, "spec.names", "plural", &mut errors);
+    let kind = required(names, "spec.names", "kind", &mut errors);
+    let scope = required(spec, "spec", "scope", &mut errors);
+    if !matches!(scope.as_str(), "" | "Namespaced" | "Cluster") {
+        let known = ["Cluster".to_owned(), "Namespaced".to_owned()];
+        errors.push(FieldError::not_supported("spec.scope", &spec["scope"], &known));
+    }
+    let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+    if errors.is_empty() && name != format!("{plural}.{group}") {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        errors.push(FieldError::invalid("metadata.name", &crd["metadata"]["name"], detail));
+    }
+    let mut versions = Vec::new();
+    for (index, version) in items(&spec["versions"]).iter().enumerate() {
+        versions.push(compile_version(&group, version, index, &mut errors));
+    }
+    let stored: Vec<&Value> =
+        items(&spec["versions"]).iter().filter(|version| version["storage"] == true).collect();
+    if stored.len() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid("spec.versions", &spec["versions"], detail));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    versions.sort_by(|a, b| priority(&b.name).cmp(&priority(&a.name)));
+    let or = |field: &str, default: String| text(names, field).map_or(default, str::to_owned);
+    Ok(Resource {
+        singular: or("singular", kind.to_lowercase()),
+        list_kind: or("listKind", format!("{kind}List")),
+        short_names: strings(&names["shortNames"]),
+        categories: strings(&names["categories"]),
+        namespaced: scope == "Namespaced",
+        versions,
+        stored: format!("{group}/{}", text(stored[0], "name").unwrap_or_default()),
+        collection: format!("{group}/{plural}").into(),
+        origin: Origin::Custom { converts: spec["conversion"]["strategy"] == "Webhook" },
+        group,
+        plural,
+        kind,
+    })
+}
+
+/// Fills in defaults and status before a definition is stored. `old` is the stored one on an update.
+pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
+    default_spec(crd);
+    let names = crd["spec"]["names"].clone();
+    let storage = items(&crd["spec"]["versions"])
+        .iter()
+        .find(|version| version["storage"] == true)
+        .and_then(|version| text(version, "name"))
+        .unwrap_or_default()
+        .to_owned();
+    let mut stored = old.map_or_else(Vec::new, |old| strings(&old["status"]["storedVersions"]));
+    if !stored.contains(&storage) {
+        stored.push(storage);
+    }
+    let since = |kind: &str| {
+        let old = items(&old?["status"]["conditions"]).iter().find(|c| c["type"] == kind)?;
+        old["lastTransitionTime"].as_str().map(str::to_owned)
+    };
+    let condition = |kind: &str, reason: &str, message: &str| {
+        let time = since(kind).unwrap_or_else(|| seconds(now));
+        json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time})
+    };
+    let mut conditions = vec![
+        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    ];
+    if !crd["metadata"]["deletionTimestamp"].is_null() {
+        let message = "CustomResource deletion is in progress";
+        conditions.push(condition("Terminating", "InstanceDeletionInProgress", message));
+    }
+    crd["status"] = json!({"acceptedNames": names, "conditions": conditions, "storedVersions": stored});
+}
+
+/// Where a version stands in the order of discovery: `v2` before `v1` before `v1beta1`, anything else last.
+/// Higher is earlier (KEP: kube-aware version order).
+pub(crate) fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
+    let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
+    let Some(rest) = version.strip_prefix('v') else { return other() };
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let Ok(major) = rest[..digits].parse() else { return other() };
+    let none = std::cmp::Reverse(String::new());
+    match &rest[digits..] {
+        "" => (3, major, 0, none),
+        beta if beta.starts_with("beta") => match beta[4..].parse() {
+            Ok(minor) => (2, major, minor, none),
+            Err(_) => other(),
+        },
+        alpha if alpha.starts_with("alpha") => match alpha[5..].parse() {
+            Ok(minor) => (1, major, minor, none),
+            Err(_) => other(),
+        },
+        _ => other(),
+    }
+}
+
+/// A time as Kubernetes writes it: RFC 3339 in whole seconds.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn compile_version(
+    group: &str,
+    version: &Value,
+    index: usize,
+    errors: &mut Vec<FieldError>,
+) -> Version {
+    let path = format!("spec.versions[{index}]");
+    let name = required(version, &path, "name", errors);
+    let open_api = &version["schema"]["openAPIV3Schema"];
+    let mut schema = None;
+    if open_api.is_null() {
+        let path = format!("{path}.schema.openAPIV3Schema");
+        errors.push(FieldError::required(path, "schemas are required"));
+    } else {
+        match Schema::compile(open_api) {
+            Ok(compiled) => schema = Some(compiled),
+            Err(problems) => errors.extend(problems.into_iter().map(|mut problem| {
+                let dot = if problem.path.is_empty() || problem.path.starts_with('[') { "" } else { "." };
+                problem.path = format!("{path}.schema.openAPIV3Schema{dot}{}", problem.path);
+                problem
+            })),
+        }
+    }
+    let api_version = format!("{group}/{name}");
+    Version {
+        served: version["served"] == true,
+        status: version["subresources"]["status"].is_object(),
+        scale: scale(&version["subresources"]["scale"]),
+        subresources: Vec::new(),
+        columns: printer_columns(&version["additionalPrinterColumns"]),
+        schema,
+        open_api: Some(open_api.clone()),
+        selectable: items(&version["selectableFields"])
+            .iter()
+            .filter_map(|field| text(field, "jsonPath"))
+            .map(|path| path.trim_start_matches('.').to_owned())
+            .collect(),
+        warning: (version["deprecated"] == true).then(|| {
+            text(version, "deprecationWarning")
+                .map_or_else(|| format!("{api_version} is deprecated"), str::to_owned)
+        }),
+        name,
+        api_version,
+    }
+}
+
+fn scale(scale: &Value) -> Option<Scale> {
+    Some(Scale {
+        spec: text(scale, "specReplicasPath")?.to_owned(),
+        status: text(scale, "statusReplicasPath")?.to_owned(),
+        selector: text(scale, "labelSelectorPath").map(str::to_owned),
+    })
+}
+
+fn printer_columns(given: &Value) -> Vec<Column> {
+    let mut all = vec![columns::name()];
+    let given = items(given);
+    if given.is_empty() {
+        all.push(columns::age());
+    }
+    all.extend(given.iter().map(|column| {
+        let field = |name: &str| text(column, name).unwrap_or_default().to_owned();
+        Column {
+            name: field("name"),
+            kind: field("type"),
+            format: field("format"),
+            description: text(column, "description").map_or_else(
+                || "Custom resource definition column (in JSONPath format): ".to_owned() + &field("jsonPath"),
+                str::to_owned,
+            ),
+            priority: column["priority"].as_i64().unwrap_or(0),
+            cell: Cell::Path(field("jsonPath")),
+        }
+    }));
+    all
+}
+
+fn default_spec(crd: &mut Value) {
+    let spec = &mut crd["spec"];
+    let kind = text(&spec["names"], "kind").unwrap_or_default().to_owned();
+    if let Some(names) = spec["names"].as_object_mut() {
+        names.entry("singular").or_insert_with(|| Value::from(kind.to_lowercase()));
+        names.entry("listKind").or_insert_with(|| Value::from(format!("{kind}List")));
+    }
+    if let Some(spec) = spec.as_object_mut() {
+        let conversion = spec.entry("conversion").or_insert_with(|| json!({}));
+        if conversion["strategy"].is_null() && conversion.is_object() {
+            conversion["strategy"] = Value::from("None");
+        }
+    }
+}
+
+fn required(object: &Value, path: &str, field: &str, errors: &mut Vec<FieldError>) -> String {
+    match text(object, field) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => {
+            errors.push(FieldError::required(format!("{path}.{field}"), ""));
+            String::new()
+        }
+    }
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
+    object.get(field).and_then(Value::as_str)
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    items(list).iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,267 @@
+//! `/version`, and which groups, versions and resources there are: `/api`, `/apis` in their legacy and
+//! aggregated forms, and the OpenAPI documents.
+
+use http::{HeaderMap, HeaderValue, Response, header};
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::crd;
+use crate::error::ApiError;
+use crate::http::accept;
+use crate::http::json_document;
+use crate::http::path::Route;
+use crate::kinds::{Origin, Registry, Resource, Version};
+use crate::openapi::{self, Model};
+use crate::server::Core;
+
+const VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// `/version` for a version as `v1.34.1`.
+pub(crate) fn version(version: &str) -> Value {
+    let mut parts = version.trim_start_matches('v').split('.');
+    json!({
+        "major": parts.next().unwrap_or("1"), "minor": parts.next().unwrap_or("0"),
+        "gitVersion": version, "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, arch()),
+    })
+}
+
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// Answers a request for a discovery or OpenAPI document.
+pub(crate) fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+    let registry = core.store.registry();
+    let wanted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let aggregated = accept::aggregated_discovery(wanted);
+    let document = match route {
+        Route::Api if aggregated => return Ok(aggregate(&registry, true)),
+        Route::Apis if aggregated => return Ok(aggregate(&registry, false)),
+        Route::Api => json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}),
+        Route::Apis => {
+            let groups: Vec<Value> =
+                groups(&registry).into_iter().filter(|g| !g.is_empty()).map(|g| group(&registry, g)).collect();
+            json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        }
+        Route::Group(name) if registry.has_group(name) => {
+            let mut group = group(&registry, name);
+            group["kind"] = Value::from("APIGroup");
+            group["apiVersion"] = Value::from("v1");
+            group
+        }
+        Route::Resources { group, version } => match resources(&registry, group, version) {
+            Some(list) => list,
+            None => return Err(ApiError::unknown_resource()),
+        },
+        Route::OpenApiV2 => return Ok(open_api(&registry, OpenApi::V2)),
+        Route::OpenApiV3 => return Ok(open_api(&registry, OpenApi::Index)),
+        Route::OpenApiV3Group { group, version } => {
+            return Ok(open_api(&registry, OpenApi::V3 { group, version }));
+        }
+        _ => return Err(ApiError::unknown_resource()),
+    };
+    Ok(json_document(document))
+}
+
+/// All groups: the built-in ones in the order of the table, then those of custom resources by name.
+fn groups(registry: &Registry) -> Vec<&str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for resource in registry.all() {
+        if !groups.contains(&resource.group.as_str()) {
+            groups.push(&resource.group);
+        }
+    }
+    groups
+}
+
+/// The served versions of a group, the preferred one first.
+fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> {
+    let mut versions: Vec<&str> = Vec::new();
+    for resource in registry.all().filter(|resource| resource.group == group) {
+        for version in resource.versions.iter().filter(|version| version.served) {
+            if !versions.contains(&version.name.as_str()) {
+                versions.push(&version.name);
+            }
+        }
+    }
+    versions.sort_by_key(|version| std::cmp::Reverse(crd::priority(version)));
+    versions
+}
+
+fn group(registry: &Registry, name: &str) -> Value {
+    let versions: Vec<Value> = versions(registry, name)
+        .into_iter()
+        .map(|version| json!({"groupVersion": format!("{name}/{version}"), "version": version}))
+        .collect();
+    json!({"name": name, "preferredVersion": versions.first(), "versions": versions})
+}
+
+fn served<'a>(
+    registry: &'a Registry,
+    group: &'a str,
+    version: &'a str,
+) -> impl Iterator<Item = (&'a Resource, &'a Version)> {
+    registry.all().filter(move |resource| resource.group == group).filter_map(move |resource| {
+        Some((&**resource, resource.version(version).filter(|version| version.served)?))
+    })
+}
+
+fn verbs(resource: &Resource) -> &'static [&'static str] {
+    match resource.origin {
+        Origin::BuiltIn(traits) if traits.virtual_ => &["create"],
+        _ => VERBS,
+    }
+}
+
+/// The subresources of a version: name, kind with its group and version, verbs.
+fn subresources<'a>(
+    resource: &'a Resource,
+    version: &'a Version,
+) -> Vec<(&'static str, (&'a str, &'a str, &'a str), &'static [&'static str])> {
+    let own = (resource.group.as_str(), version.name.as_str(), resource.kind.as_str());
+    let mut all: Vec<_> = version
+        .subresources
+        .iter()
+        .map(|name| match *name {
+            "eviction" => ("eviction", ("policy", "v1", "Eviction"), &["create"][..]),
+            "binding" => ("binding", ("", "v1", "Binding"), &["create"][..]),
+            "token" => ("token", ("authentication.k8s.io", "v1", "TokenRequest"), &["create"][..]),
+            "finalize" => ("finalize", own, &["update"][..]),
+            name => (name, own, &["get", "patch", "update"][..]),
+        })
+        .collect();
+    if version.scale.is_some() {
+        all.push(("scale", ("autoscaling", "v1", "Scale"), &["get", "patch", "update"][..]));
+    }
+    if version.status {
+        all.push(("status", own, &["get", "patch", "update"][..]));
+    }
+    all
+}
+
+/// `APIResourceList` of a group and version; none when it is not served.
+fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let mut list = Vec::new();
+    for (resource, served) in served(registry, group, version) {
+        let mut entry = json!({
+            "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
+            "kind": resource.kind, "verbs": verbs(resource),
+        });
+        if !resource.short_names.is_empty() {
+            entry["shortNames"] = json!(resource.short_names);
+        }
+        if !resource.categories.is_empty() {
+            entry["categories"] = json!(resource.categories);
+        }
+        list.push(entry);
+        for (name, kind, verbs) in subresources(resource, served) {
+            let mut entry = json!({
+                "name": format!("{}/{name}", resource.plural), "singularName": "",
+                "namespaced": resource.namespaced, "kind": kind.2, "verbs": verbs,
+            });
+            if (kind.0, kind.1) != (group, version) {
+                entry["group"] = Value::from(kind.0);
+                entry["version"] = Value::from(kind.1);
+            }
+            list.push(entry);
+        }
+    }
+    let group_version =
+        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    (!list.is_empty()).then(|| {
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list})
+    })
+}
+
+/// `APIGroupDiscoveryList` of the core group, or of all others.
+fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
+    let items: Vec<Value> = groups(registry)
+        .into_iter()
+        .filter(|group| group.is_empty() == core)
+        .map(|group| {
+            let versions: Vec<Value> =
+                versions(registry, group).into_iter().map(|v| aggregate_version(registry, group, v)).collect();
+            let metadata = if core { json!({"creationTimestamp": null}) } else { json!({"name": group, "creationTimestamp": null}) };
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    let list = json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    });
+    let mut response = json_document(list);
+    let media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+fn aggregate_version(registry: &Registry, group: &str, version: &str) -> Value {
+    let gvk = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let resources: Vec<Value> = served(registry, group, version)
+        .map(|(resource, served)| {
+            let scope = if resource.namespaced { "Namespaced" } else { "Cluster" };
+            let mut entry = json!({
+                "resource": resource.plural, "responseKind": gvk(group, version, &resource.kind),
+                "scope": scope, "singularResource": resource.singular, "verbs": verbs(resource),
+            });
+            if !resource.short_names.is_empty() {
+                entry["shortNames"] = json!(resource.short_names);
+            }
+            if !resource.categories.is_empty() {
+                entry["categories"] = json!(resource.categories);
+            }
+            let subresources: Vec<Value> = subresources(resource, served)
+                .into_iter()
+                .map(|(name, kind, verbs)| {
+                    json!({"subresource": name, "responseKind": gvk(kind.0, kind.1, kind.2), "verbs": verbs})
+                })
+                .collect();
+            if !subresources.is_empty() {
+                entry["subresources"] = Value::Array(subresources);
+            }
+            entry
+        })
+        .collect();
+    json!({"version": version, "freshness": "Current", "resources": resources})
+}
+
+enum OpenApi<'a> {
+    V2,
+    Index,
+    V3 { group: &'a str, version: &'a str },
+}
+
+fn open_api(registry: &Registry, wanted: OpenApi<'_>) -> Response<Body> {
+    let mut names: Vec<Vec<&str>> = Vec::new();
+    let mut all: Vec<(&Resource, &Version)> = Vec::new();
+    for resource in registry.all() {
+        for version in resource.versions.iter().filter(|version| version.served) {
+            names.push(subresources(resource, version).into_iter().map(|(name, ..)| name).collect());
+            all.push((resource, version));
+        }
+    }
+    let models: Vec<Model<'_>> = all
+        .iter()
+        .zip(&names)
+        .map(|((resource, version), subresources)| Model {
+            group: &resource.group,
+            version: &version.name,
+            kind: &resource.kind,
+            plural: &resource.plural,
+            namespaced: resource.namespaced,
+            verbs: verbs(resource),
+            subresources,
+            schema: version.open_api.as_ref(),
+        })
+        .collect();
+    json_document(match wanted {
+        OpenApi::V2 => openapi::v2(&models),
+        OpenApi::Index => openapi::v3_index(&models),
+        OpenApi::V3 { group, version } => openapi::v3(&models, group, version),
+    })
+}

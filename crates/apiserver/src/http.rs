@@ -1,0 +1,155 @@
+//! Requests: their path, query, accepted forms and body, and what answers them.
+
+pub(crate) mod accept;
+pub(crate) mod decode;
+pub(crate) mod path;
+pub(crate) mod query;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use serde_json::json;
+
+use crate::body::{self, Body};
+use crate::discovery;
+use crate::error::ApiError;
+use crate::kinds::Origin;
+use crate::rest::{self, Call};
+use crate::server::Core;
+use crate::user::UserInfo;
+
+use accept::Form;
+use path::{Path, Route};
+use query::Query;
+
+/// Answers a request of an authenticated user.
+pub(crate) async fn handle<B>(core: Arc<Core>, user: UserInfo, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+{
+    let (parts, body) = request.into_parts();
+    let route = path::route(parts.uri.path());
+    let query = Query::parse(parts.uri.query());
+    let answer = match route {
+        Route::Object(path) => objects(core, user, path, query, &parts.method, parts.headers, body).await,
+        route if parts.method == Method::GET || parts.method == Method::HEAD => {
+            document(&core, &route, &parts.headers)
+        }
+        _ => Err(ApiError::method_not_allowed()),
+    };
+    answer.unwrap_or_else(|error| failure(&error))
+}
+
+/// The answer to a request that failed.
+pub(crate) fn failure(error: &ApiError) -> Response<Body> {
+    let mut response = rest::respond(error.code, error.status().to_string().into(), false);
+    if error.code == 429 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+    }
+    if error.code == 401 {
+        let realm = HeaderValue::from_static("Bearer realm=\"kubernetes\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
+    }
+    response
+}
+
+async fn objects<B>(
+    core: Arc<Core>,
+    user: UserInfo,
+    path: Path,
+    query: Query,
+    method: &Method,
+    headers: HeaderMap,
+    body: B,
+) -> Result<Response<Body>, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+{
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let registry = Arc::clone(&core.store.registry());
+    let Some(resource) = registry.find(&path.group, &path.plural) else {
+        return Ok(missing(registry.has_group(&path.group)));
+    };
+    let Some(version) = resource.version(&path.version).filter(|version| version.served) else {
+        return Ok(missing(registry.has_group(&path.group)));
+    };
+    let misplaced = path.namespace.is_some() && !resource.namespaced
+        || path.namespace.is_none() && resource.namespaced && path.name.is_some();
+    if misplaced {
+        return Err(ApiError::unknown_resource());
+    }
+    if let Some(subresource) = path.subresource.as_deref() {
+        let known = match subresource {
+            "status" => version.status,
+            "scale" => version.scale.is_some(),
+            other => version.subresources.contains(&other),
+        };
+        if !known {
+            return Err(ApiError::unknown_resource());
+        }
+    }
+    if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_) && method != Method::POST {
+        return Err(ApiError::method_not_allowed());
+    }
+    let wanted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let Some(mut accept) = accept::negotiate(wanted) else {
+        return Err(ApiError::not_acceptable(accept::ACCEPTED));
+    };
+    if !matches!(*method, Method::GET) && accept.form == Form::Metadata && path.subresource.is_some() {
+        accept.form = Form::Whole;
+    }
+    let body = decode::collect(body).await?;
+    let version = path.version;
+    let call = Call {
+        core,
+        user,
+        resource,
+        version,
+        namespace: path.namespace.unwrap_or_default(),
+        name: path.name,
+        subresource: path.subresource,
+        query,
+        accept,
+        headers,
+        body,
+    };
+    rest::answer(call, method).await
+}
+
+/// 404 as kube-apiserver gives it: text when nothing is known of the group, a `Status` otherwise.
+fn missing(group_known: bool) -> Response<Body> {
+    if group_known {
+        return failure(&ApiError::unknown_resource());
+    }
+    text(404, "404 page not found\n")
+}
+
+fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+    match route {
+        Route::Version => Ok(json_document(discovery::version(&core.options.kubernetes_version))),
+        Route::Health => Ok(text(200, "ok")),
+        Route::Metrics => Ok(text(200, &crate::metrics::text(core))),
+        Route::Root => Ok(json_document(json!({"paths": [
+            "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
+            "/readyz", "/version",
+        ]}))),
+        Route::Unknown => Ok(text(404, "404 page not found\n")),
+        route => discovery::document(core, route, headers),
+    }
+}
+
+/// JSON of a document that is no object.
+pub(crate) fn json_document(value: serde_json::Value) -> Response<Body> {
+    rest::respond(200, value.to_string().into(), false)
+}
+
+fn text(code: u16, text: &str) -> Response<Body> {
+    let mut response = Response::new(body::full(text.to_owned()));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}

@@ -1,0 +1,153 @@
+//! Request bodies: JSON or YAML, of bounded size and depth, with duplicate fields noticed.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::error::ApiError;
+
+/// As kube-apiserver limits request bodies.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// A body as a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoded {
+    pub(crate) value: Value,
+    /// The paths of fields that the body has more than once.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// Reads a whole body.
+pub(crate) async fn collect<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: fmt::Display + Send + Sync + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::too_large()),
+        Err(error) => Err(ApiError::bad_request(format!("the request body cannot be read: {error}"))),
+    }
+}
+
+/// Decodes an object. `content_type` is that of the header; none counts as JSON.
+pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded, ApiError> {
+    let media = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
+    match media {
+        "application/json" | "*/*" | "" => json(bytes),
+        "application/yaml" => yaml(bytes),
+        _ => Err(ApiError::unsupported_media_type("application/json, application/yaml")),
+    }
+}
+
+/// Decodes JSON.
+pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
+    let mut duplicates = Vec::new();
+    let mut from = serde_json::Deserializer::from_slice(bytes);
+    let seed = Seed { path: String::new(), duplicates: &mut duplicates };
+    let value = seed
+        .deserialize(&mut from)
+        .and_then(|value| from.end().map(|()| value))
+        .map_err(|error| ApiError::bad_request(format!("invalid JSON: {error}")))?;
+    Ok(Decoded { value, duplicates })
+}
+
+/// Decodes YAML of one document, of which JSON is a part.
+pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
+    // Most "YAML" that clients send is JSON, for which the parser beneath is faster and says more.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+        && let Ok(decoded) = json(bytes)
+    {
+        return Ok(decoded);
+    }
+    let failed = |error: &dyn fmt::Display| {
+        ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}"))
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| failed(&error))?;
+    let value = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;
+    Ok(Decoded { value, duplicates: Vec::new() })
+}
+
+/// Builds a value and notes fields that come twice; the last one wins, as in Go.
+struct Seed<'a> {
+    path: String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        loop {
+            let path = format!("{}[{}]", self.path, list.len());
+            let seed = Seed { path, duplicates: &mut *self.duplicates };
+            match items.next_element_seed(seed)? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let path =
+                if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
+            if map.contains_key(&name) && !self.duplicates.contains(&path) {
+                self.duplicates.push(path.clone());
+            }
+            let value = fields.next_value_seed(Seed { path, duplicates: &mut *self.duplicates })?;
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
+    }
+}

@@ -1,0 +1,57 @@
+//! The query string.
+
+use crate::error::ApiError;
+
+/// The parameters of a query string, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Self(pairs.into_owned().collect())
+    }
+
+    /// The first value of a parameter that is not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let mut found = self.0.iter().filter(|(key, _)| key == name);
+        found.find(|(_, value)| !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// As Go's conversion does it: there and not `false` or `0` is true.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.all(name).next().is_some_and(|value| !matches!(value.to_lowercase().as_str(), "false" | "0"))
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            ApiError::bad_request(format!(
+                "strconv.ParseInt: parsing {text:?}: invalid syntax"
+            ))
+        })
+    }
+
+    /// `dryRun`: only `All` is known.
+    pub(crate) fn dry_run(&self, kind: &str) -> Result<bool, ApiError> {
+        let mut dry = false;
+        for value in self.all("dryRun") {
+            match value {
+                "All" => dry = true,
+                other => {
+                    let error = crate::schema::FieldError::not_supported(
+                        "dryRun",
+                        &serde_json::json!([other]),
+                        &["All".to_owned()],
+                    );
+                    return Err(ApiError::invalid("meta.k8s.io", kind, "", &[error]));
+                }
+            }
+        }
+        Ok(dry)
+    }
+}

@@ -1,0 +1,194 @@
+//! What is served: built-in kinds from a table that all servers share, custom kinds from
+//! CustomResourceDefinitions.
+
+mod built_in;
+pub(crate) mod columns;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+use crate::crd;
+use crate::schema::Schema;
+use crate::store::State;
+
+pub(crate) use built_in::CRD_COLLECTION;
+
+/// A kind of object and the URL under which it is served.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    /// All versions, the one that discovery prefers first.
+    pub(crate) versions: Vec<Version>,
+    /// The `apiVersion` in which objects are stored.
+    pub(crate) stored: String,
+    /// The name of the collection in the store.
+    pub(crate) collection: Arc<str>,
+    pub(crate) origin: Origin,
+}
+
+/// Where a kind comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    BuiltIn(Traits),
+    Custom {
+        /// `spec.conversion.strategy` is `Webhook`: objects are converted by hook.
+        converts: bool,
+    },
+}
+
+/// What is special about a built-in kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// Whether `metadata.generation` counts changes of the specification.
+    pub(crate) generation: bool,
+    /// Answered at once and never stored (reviews).
+    pub(crate) virtual_: bool,
+}
+
+/// One version of a resource.
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    /// `group/version`.
+    pub(crate) api_version: String,
+    pub(crate) served: bool,
+    pub(crate) status: bool,
+    pub(crate) scale: Option<Scale>,
+    /// Further subresources: `eviction`, `token`, `finalize`.
+    pub(crate) subresources: Vec<&'static str>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) schema: Option<Schema>,
+    /// `openAPIV3Schema` as it was given.
+    pub(crate) open_api: Option<Value>,
+    /// Field paths beyond the metadata that field selectors may name.
+    pub(crate) selectable: Vec<String>,
+    /// What clients are warned with when they use this version.
+    pub(crate) warning: Option<String>,
+}
+
+/// Where a kind keeps what its scale subresource shows. Paths as `.spec.replicas`.
+#[derive(Clone, Debug)]
+pub(crate) struct Scale {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    pub(crate) selector: Option<String>,
+}
+
+/// A column of `kubectl get`.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// `string`, `integer`, `number`, `boolean`, `date`.
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
+    pub(crate) priority: i64,
+    pub(crate) cell: Cell,
+}
+
+/// How the text of a cell is found.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    /// A JSONPath as a CustomResourceDefinition gives it: `.status.phase`.
+    Path(String),
+    /// A function of a built-in kind.
+    Made(fn(&Value) -> Value),
+}
+
+impl Resource {
+    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The version in which objects are stored.
+    pub(crate) fn stored_version(&self) -> &Version {
+        self.versions.iter().find(|v| v.api_version == self.stored).unwrap_or(&self.versions[0])
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.origin, Origin::Custom { .. })
+    }
+
+    pub(crate) fn is_crd(&self) -> bool {
+        *self.collection == *CRD_COLLECTION
+    }
+
+    /// The key of an object in the collection.
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> Arc<str> {
+        if self.namespaced { format!("{namespace}/{name}").into() } else { name.into() }
+    }
+}
+
+/// All resources of one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Registry {
+    custom: BTreeMap<(String, String), Arc<Resource>>,
+}
+
+static BUILT_IN: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(built_in::all);
+static BUILT_IN_BY_NAME: LazyLock<HashMap<(&'static str, &'static str), Arc<Resource>>> =
+    LazyLock::new(|| {
+        BUILT_IN.iter().map(|r| ((r.group.as_str(), r.plural.as_str()), Arc::clone(r))).collect()
+    });
+
+impl Registry {
+    /// Nothing but the built-in kinds.
+    pub(crate) fn built_in() -> Arc<Self> {
+        Arc::new(Self { custom: BTreeMap::new() })
+    }
+
+    /// The built-in kinds and those of the stored CustomResourceDefinitions.
+    pub(crate) fn stored(state: &State) -> Arc<Self> {
+        let mut registry = Self { custom: BTreeMap::new() };
+        for object in state.range(CRD_COLLECTION, "", None) {
+            match crd::compile(&object.value()) {
+                Ok(resource) => registry = registry.with(Arc::new(resource)),
+                Err(errors) => {
+                    tracing::error!(crd = object.name(), ?errors, "a stored definition cannot be served");
+                }
+            }
+        }
+        Arc::new(registry)
+    }
+
+    pub(crate) fn with(&self, resource: Arc<Resource>) -> Self {
+        let mut custom = self.custom.clone();
+        custom.insert((resource.group.clone(), resource.plural.clone()), resource);
+        Self { custom }
+    }
+
+    pub(crate) fn without(&self, group: &str, plural: &str) -> Self {
+        let mut custom = self.custom.clone();
+        custom.remove(&(group.to_owned(), plural.to_owned()));
+        Self { custom }
+    }
+
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<Arc<Resource>> {
+        if let Some(found) = BUILT_IN_BY_NAME.get(&(group, plural)) {
+            return Some(Arc::clone(found));
+        }
+        self.custom.get(&(group.to_owned(), plural.to_owned())).cloned()
+    }
+
+    /// The resource of a kind in a group.
+    pub(crate) fn find_kind(&self, group: &str, kind: &str) -> Option<Arc<Resource>> {
+        self.all().find(|resource| resource.group == group && resource.kind == kind).cloned()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        BUILT_IN.iter().chain(self.custom.values())
+    }
+
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.all().any(|resource| resource.group == group)
+    }
+}

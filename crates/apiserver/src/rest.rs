@@ -1,0 +1,179 @@
+//! The verbs on objects.
+
+pub(crate) mod admit;
+mod delete;
+mod meta;
+mod patch;
+mod read;
+mod scale;
+pub(crate) mod strategy;
+pub(crate) mod view;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use serde_json::Value;
+
+use crate::body::{self, Body};
+use crate::error::ApiError;
+use crate::http::accept::{Accept, Form};
+use crate::http::decode::{self, Decoded};
+use crate::http::query::Query;
+use crate::kinds::{Resource, Version};
+use crate::server::Core;
+use crate::user::UserInfo;
+
+pub(crate) use delete::{DeleteOptions, Propagation, delete_object};
+pub(crate) use write::edit;
+
+/// A request for objects, its path understood and its resource found.
+pub(crate) struct Call {
+    pub(crate) core: Arc<Core>,
+    pub(crate) user: UserInfo,
+    pub(crate) resource: Arc<Resource>,
+    /// The version in the URL.
+    pub(crate) version: String,
+    /// Empty for cluster-scoped resources and over all namespaces.
+    pub(crate) namespace: String,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    pub(crate) query: Query,
+    pub(crate) accept: Accept,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// What a verb answers.
+pub(crate) enum Answer {
+    /// An object or a list in the form that the client wants.
+    Bytes(u16, Bytes),
+    /// The same as a value.
+    Value(u16, Value),
+    /// A watch.
+    Stream(Body),
+}
+
+/// What a client is told besides the answer.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(pub(crate) Vec<String>);
+
+impl Call {
+    pub(crate) fn group(&self) -> &str {
+        &self.resource.group
+    }
+
+    /// The version in the URL; routing made sure that it is there.
+    pub(crate) fn version(&self) -> &Version {
+        self.resource.version(&self.version).unwrap_or_else(|| self.resource.stored_version())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(self.group(), &self.resource.plural, self.name())
+    }
+
+    pub(crate) fn dry_run(&self, kind: &str) -> Result<bool, ApiError> {
+        self.query.dry_run(kind)
+    }
+
+    /// `fieldManager`, or the program that sends the request.
+    pub(crate) fn manager(&self) -> String {
+        let agent = self.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let default = crate::patch::managed::default_manager(agent.unwrap_or("unknown"));
+        self.query.get("fieldManager").unwrap_or(default).to_owned()
+    }
+
+    fn content_type(&self) -> Option<&str> {
+        self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok())
+    }
+
+    fn decode(&self) -> Result<Decoded, ApiError> {
+        decode::decode(&self.body, self.content_type())
+    }
+}
+
+/// Answers a request for objects.
+pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>, ApiError> {
+    let mut warnings = Warnings::default();
+    if let Some(warning) = &call.version().warning {
+        warnings.0.push(warning.clone());
+    }
+    let answer = verb(&call, method, &mut warnings).await?;
+    let mut response = match answer {
+        Answer::Bytes(code, bytes) => respond(code, bytes, call.accept.yaml),
+        Answer::Value(code, value) => {
+            let bytes = serde_json::to_vec(&value).map_err(ApiError::internal)?;
+            respond(code, bytes.into(), call.accept.yaml)
+        }
+        Answer::Stream(stream) => {
+            let mut response = Response::new(stream);
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        }
+    };
+    for warning in warnings.0 {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    Ok(response)
+}
+
+async fn verb(
+    call: &Call,
+    method: &Method,
+    warnings: &mut Warnings,
+) -> Result<Answer, ApiError> {
+    if call.accept.form == Form::Table && call.subresource.is_some() {
+        return Err(ApiError::not_acceptable(crate::http::accept::ACCEPTED));
+    }
+    match (&call.name, call.subresource.as_deref()) {
+        (None, _) => match *method {
+            Method::GET if call.query.flag("watch") => watch::watch(call),
+            Method::GET => read::list(call),
+            Method::POST => write::create(call, warnings).await,
+            Method::DELETE => delete::delete_collection(call).await,
+            _ => Err(ApiError::method_not_allowed()),
+        },
+        (Some(_), None | Some("status" | "finalize" | "approval")) => match *method {
+            Method::GET if call.query.flag("watch") => watch::watch(call),
+            Method::GET => read::get(call),
+            Method::PUT => write::update(call, warnings).await,
+            Method::PATCH => patch::patch(call, warnings).await,
+            Method::DELETE if call.subresource.is_none() => delete::delete(call).await,
+            _ => Err(ApiError::method_not_allowed()),
+        },
+        (Some(_), Some("scale")) => match *method {
+            Method::GET => scale::get(call),
+            Method::PUT | Method::PATCH => scale::update(call, method == Method::PATCH).await,
+            _ => Err(ApiError::method_not_allowed()),
+        },
+        (Some(_), Some(subresource)) => match *method {
+            Method::POST => crate::special::subresource(call, subresource).await,
+            _ => Err(ApiError::method_not_allowed()),
+        },
+    }
+}
+
+/// A whole answer in JSON, or in YAML for those who ask.
+pub(crate) fn respond(code: u16, json: Bytes, yaml: bool) -> Response<Body> {
+    let as_yaml = || {
+        let value: Value = serde_json::from_slice(&json).ok()?;
+        serde_saphyr::to_string(&value).ok()
+    };
+    let (bytes, media) = match yaml.then(as_yaml).flatten() {
+        Some(text) => (Bytes::from(text), "application/yaml"),
+        None => (json, "application/json"),
+    };
+    let mut response = Response::new(body::full(bytes));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}

@@ -1,0 +1,266 @@
+//! From what a client sent to what is stored: field validation, defaults, strategy, hooks, schema,
+//! managed fields, generation; in the order in which kube-apiserver does it.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::view::Kind;
+use super::{Call, Warnings, meta, strategy};
+use crate::crd::seconds;
+use crate::error::ApiError;
+use crate::kinds::{Origin, Resource};
+use crate::patch::managed::{self, Writer};
+use crate::schema::{FieldError, Reason};
+
+/// What to do with unknown and duplicate fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl FieldValidation {
+    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
+        match call.query.get("fieldValidation") {
+            Some("Ignore") => Ok(Self::Ignore),
+            None | Some("Warn") => Ok(Self::Warn),
+            Some("Strict") => Ok(Self::Strict),
+            Some(other) => {
+                let known = ["Ignore", "Strict", "Warn"].map(str::to_owned);
+                let error = FieldError::not_supported("fieldValidation", &Value::from(other), &known);
+                Err(ApiError::invalid("meta.k8s.io", options_kind(call), "", &[error]))
+            }
+        }
+    }
+}
+
+fn options_kind(call: &Call) -> &'static str {
+    if call.name.is_none() { "CreateOptions" } else { "UpdateOptions" }
+}
+
+/// A write on its way to the store.
+pub(crate) struct Incoming<'a> {
+    /// The object as it shall be, in the version of the request.
+    pub(crate) object: Value,
+    /// The object as it is, in the version of the request; none on a create.
+    pub(crate) live: Option<&'a Value>,
+    /// The object as it is, in the stored version.
+    pub(crate) stored: Option<&'a Value>,
+    /// Duplicate fields that decoding found.
+    pub(crate) duplicates: Vec<String>,
+    pub(crate) dry_run: bool,
+    /// Server-side apply has brought the managed fields up to date.
+    pub(crate) applied: bool,
+    /// The text of a patch's result, when this is a patch: strict validation names it.
+    pub(crate) patch: bool,
+    pub(crate) now: Timestamp,
+}
+
+/// The object to store, in the stored version.
+pub(crate) fn admit(
+    call: &Call,
+    incoming: Incoming<'_>,
+    warnings: &mut Warnings,
+) -> Result<Value, ApiError> {
+    let resource = &*call.resource;
+    let kind = Kind { core: &call.core, resource };
+    let version = call.version();
+    let subresource = call.subresource.as_deref().filter(|_| call.name.is_some()).unwrap_or("");
+    let Incoming { object: mut new, live, stored, now, .. } = incoming;
+
+    let as_sent = new.clone();
+    let mut unknown = meta::prune(&mut new);
+    if let Some(schema) = &version.schema {
+        unknown.extend(schema.prune(&mut new));
+    }
+    check_fields(call, &as_sent, &unknown, &incoming.duplicates, incoming.patch, warnings)?;
+
+    match live {
+        None => meta::created(&mut new, &call.namespace, counts_generation(resource), now),
+        Some(live) => {
+            meta::carried(&mut new, live);
+            partition(resource, version.status, subresource, &mut new, live);
+        }
+    }
+    if live.is_none() && resource.is_custom() && version.status && let Some(new) = new.as_object_mut() {
+        new.remove("status");
+    }
+    if let Some(schema) = &version.schema {
+        schema.default(&mut new);
+    }
+    if !resource.is_custom() {
+        strategy::prepare(call, &mut new, live, subresource, now)?;
+    }
+
+    let mut ready = kind.convert(new, &resource.stored)?;
+    let hooked = resource.is_custom() && subresource.is_empty();
+    if hooked {
+        call.core.options.hooks.default(&mut ready, stored);
+        if let Some(schema) = &resource.stored_version().schema {
+            schema.prune(&mut ready);
+        }
+    }
+    let same = version.api_version == resource.stored;
+    let mut shown = if same { ready.clone() } else { kind.convert(ready.clone(), &version.api_version)? };
+
+    let mut errors = meta::validate(resource, &shown, live);
+    match &version.schema {
+        Some(schema) => errors.extend(schema.validate(&shown, live)),
+        None => errors.extend(strategy::validate(resource, &shown, live)),
+    }
+    if hooked && errors.is_empty() {
+        if !same && let Some(schema) = &resource.stored_version().schema {
+            errors.extend(schema.validate(&ready, stored));
+        }
+        if let Err(found) = call.core.options.hooks.validate(&ready, stored, incoming.dry_run) {
+            errors.extend(found.into_iter().map(|error| FieldError {
+                path: error.path,
+                message: error.message,
+                reason: Reason::Invalid,
+            }));
+        }
+    }
+    if !errors.is_empty() {
+        let name = shown["metadata"]["name"].as_str().unwrap_or_default();
+        return Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors));
+    }
+
+    if !incoming.applied {
+        let manager = call.manager();
+        let time = seconds(now);
+        let writer =
+            Writer { manager: &manager, subresource, api_version: &version.api_version, time: &time };
+        managed::update(live, &mut shown, writer, &kind)?;
+    }
+    copy_managed(&shown, &mut ready);
+    count_generation(resource, &mut ready, stored);
+    Ok(ready)
+}
+
+/// Whether objects of this kind have a generation.
+pub(crate) fn counts_generation(resource: &Resource) -> bool {
+    match resource.origin {
+        Origin::Custom { .. } => true,
+        Origin::BuiltIn(traits) => traits.generation,
+    }
+}
+
+fn check_fields(
+    call: &Call,
+    sent: &Value,
+    unknown: &[String],
+    duplicates: &[String],
+    patch: bool,
+    warnings: &mut Warnings,
+) -> Result<(), ApiError> {
+    let problems: Vec<String> = duplicates
+        .iter()
+        .map(|path| format!("duplicate field {path:?}"))
+        .chain(unknown.iter().map(|path| format!("unknown field {path:?}")))
+        .collect();
+    match FieldValidation::of(call)? {
+        _ if problems.is_empty() => Ok(()),
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            warnings.0.extend(problems);
+            Ok(())
+        }
+        FieldValidation::Strict => {
+            let strict = format!("strict decoding error: {}", problems.join(", "));
+            if patch {
+                let text = Value::from(sent.to_string());
+                let error = FieldError::invalid("patch", &text, strict);
+                return Err(ApiError::invalid("", "", "", &[error]));
+            }
+            let kind = &call.resource.kind;
+            Err(ApiError::bad_request(format!(
+                "{kind} in version \"{}\" cannot be handled as a {kind}: {strict}",
+                call.version
+            )))
+        }
+    }
+}
+
+/// A write to the object leaves its status alone, and a write to its status everything else.
+fn partition(resource: &Resource, has_status: bool, subresource: &str, new: &mut Value, live: &Value) {
+    let Some(fields) = new.as_object_mut() else { return };
+    match subresource {
+        "" if has_status => match live.get("status") {
+            Some(status) => {
+                fields.insert("status".to_owned(), status.clone());
+            }
+            None => {
+                fields.remove("status");
+            }
+        },
+        "status" => {
+            let status = fields.remove("status");
+            let managed = fields.get("metadata").and_then(|m| m.get("managedFields")).cloned();
+            let metadata = fields.remove("metadata");
+            *fields = live.as_object().cloned().unwrap_or_default();
+            match status {
+                Some(status) => fields.insert("status".to_owned(), status),
+                None => fields.remove("status"),
+            };
+            // The kubelet and cloud providers write labels and annotations of nodes and pods along with the status.
+            if !resource.is_custom()
+                && let Some(metadata) = metadata
+            {
+                for field in ["labels", "annotations"] {
+                    if let Some(value) = metadata.get(field) {
+                        meta_of(fields).insert(field.to_owned(), value.clone());
+                    }
+                }
+            }
+            match managed {
+                Some(managed) => meta_of(fields).insert("managedFields".to_owned(), managed),
+                None => meta_of(fields).remove("managedFields"),
+            };
+        }
+        _ => {}
+    }
+}
+
+fn meta_of(fields: &mut serde_json::Map<String, Value>) -> &mut serde_json::Map<String, Value> {
+    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    if !metadata.is_object() {
+        *metadata = Value::Object(serde_json::Map::new());
+    }
+    match metadata {
+        Value::Object(map) => map,
+        // Just made one.
+        _ => unreachable!("metadata is an object"),
+    }
+}
+
+fn copy_managed(from: &Value, to: &mut Value) {
+    match from["metadata"].get("managedFields") {
+        Some(managed) => {
+            meta::of(to).insert("managedFields".to_owned(), managed.clone());
+        }
+        None => {
+            meta::of(to).remove("managedFields");
+        }
+    }
+}
+
+/// Counts a change of anything but metadata and status.
+fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
+    let Some(old) = old.filter(|_| counts_generation(resource)) else { return };
+    let status_apart = resource.stored_version().status;
+    let counted = |object: &Value| -> serde_json::Map<String, Value> {
+        let fields = object.as_object().into_iter().flatten();
+        fields
+            .filter(|(name, _)| {
+                !matches!(name.as_str(), "metadata" | "apiVersion") && !(status_apart && *name == "status")
+            })
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
+    let generation = if counted(new) == counted(old) { before } else { before + 1 };
+    if generation > 0 {
+        meta::of(new).insert("generation".to_owned(), Value::from(generation));
+    }
+}

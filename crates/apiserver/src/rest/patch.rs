@@ -1,0 +1,144 @@
+//! patch in its four types.
+
+use serde_json::{Value, json};
+
+use super::view::Kind;
+use super::write::{Change, change_object, check_type, create_object};
+use super::{Answer, Call, Warnings, meta};
+use crate::crd::seconds;
+use crate::error::ApiError;
+use crate::http::decode;
+use crate::patch::{self, Applier};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// Answers a patch of an object, or of its status.
+pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
+    let dry_run = call.dry_run("PatchOptions")?;
+    let media = call.content_type().unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if media == APPLY {
+        return apply(call, dry_run, warnings).await;
+    }
+    let accepted = match media {
+        JSON | MERGE => true,
+        STRATEGIC => !call.resource.is_custom(),
+        _ => false,
+    };
+    if !accepted {
+        let strategic = if call.resource.is_custom() { "" } else { STRATEGIC };
+        let all = [JSON, MERGE, strategic, APPLY];
+        let all: Vec<&str> = all.into_iter().filter(|media| !media.is_empty()).collect();
+        return Err(ApiError::unsupported_media_type(&all.join(", ")));
+    }
+    let decoded = decode::json(&call.body)?;
+    let body = &decoded.value;
+    let gvk = (call.group(), call.version.as_str(), call.resource.kind.as_str());
+    let change = Change { duplicates: decoded.duplicates.clone(), dry_run, ..Change::default() };
+    change_object(call, change, warnings, |live| {
+        // The patch may name a revision as a precondition; the live one must not pass for that.
+        let mut start = live.clone();
+        let revision = meta::of(&mut start).remove("resourceVersion");
+        let mut patched = match media {
+            JSON => {
+                if let Some(revision) = revision.clone() {
+                    meta::of(&mut start).insert("resourceVersion".to_owned(), revision);
+                }
+                patch::json(&start, body)?
+            }
+            MERGE => {
+                patch::merge(&mut start, body)?;
+                start
+            }
+            _ => patch::strategic(&start, body, gvk)?,
+        };
+        check_type(call, &mut patched)?;
+        if patched["metadata"]["name"] != live["metadata"]["name"] {
+            return Err(renamed(call, &patched));
+        }
+        // A JSON patch that leaves the revision alone does not ask for it.
+        if media == JSON && !tests_revision(body) && patched["metadata"].get("resourceVersion") == revision.as_ref() {
+            meta::of(&mut patched).remove("resourceVersion");
+        }
+        Ok(patched)
+    })
+    .await
+}
+
+fn renamed(call: &Call, patched: &Value) -> ApiError {
+    let name = patched["metadata"]["name"].as_str().unwrap_or_default();
+    ApiError::bad_request(format!(
+        "the name of the object ({name}) does not match the name on the URL ({})",
+        call.name()
+    ))
+}
+
+/// Whether a JSON patch tests or sets the revision.
+fn tests_revision(operations: &Value) -> bool {
+    let operations = operations.as_array().into_iter().flatten();
+    let mut operations = operations.filter_map(|operation| operation["path"].as_str());
+    operations.any(|path| path == "/metadata/resourceVersion")
+}
+
+async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<Answer, ApiError> {
+    let Some(manager) = call.query.get("fieldManager") else {
+        let error = crate::schema::FieldError::required("fieldManager", "is required for apply patch");
+        return Err(ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    };
+    let decoded = decode::yaml(&call.body)?;
+    let mut config = decoded.value;
+    check_type(call, &mut config)?;
+    let given = config["metadata"]["name"].as_str().unwrap_or_default();
+    if given.is_empty() {
+        meta::of(&mut config).insert("name".to_owned(), Value::from(call.name()));
+    } else if given != call.name() {
+        return Err(renamed(call, &config));
+    }
+    let force = call.query.flag("force");
+    let time = seconds(jiff::Timestamp::now());
+    let applier = Applier {
+        manager,
+        force,
+        subresource: call.subresource.as_deref().unwrap_or(""),
+        api_version: &call.version().api_version,
+        time: &time,
+    };
+    let kind = Kind { core: &call.core, resource: &call.resource };
+    let change = Change {
+        duplicates: decoded.duplicates.clone(),
+        dry_run,
+        applied: true,
+        ..Change::default()
+    };
+    // Twice at most: what is created by another meanwhile is then there.
+    for _ in 0..2 {
+        let changed = change_object(call, change.clone(), warnings, |live| {
+            let mut applied = patch::apply(live, &config, applier, &kind)?;
+            let given = config["metadata"].get("resourceVersion").cloned();
+            match given {
+                Some(revision) => meta::of(&mut applied).insert("resourceVersion".to_owned(), revision),
+                None => meta::of(&mut applied).remove("resourceVersion"),
+            };
+            Ok(applied)
+        })
+        .await;
+        match changed {
+            Err(error) if error.code == 404 && call.subresource.is_none() => {}
+            other => return other,
+        }
+        let empty = json!({
+            "apiVersion": config["apiVersion"], "kind": config["kind"],
+            "metadata": {"name": call.name()},
+        });
+        let new = patch::apply(&empty, &config, applier, &kind)?;
+        let duplicates = decoded.duplicates.clone();
+        match create_object(call, new, duplicates, dry_run, true, warnings).await {
+            Err(error) if error.reason == "AlreadyExists" => {}
+            other => return other,
+        }
+    }
+    Err(ApiError::modified(call.group(), &call.resource.plural, call.name()))
+}

@@ -1,0 +1,298 @@
+//! get and list.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::view::{self, Kind};
+use super::{Answer, Call};
+use crate::error::ApiError;
+use crate::http::accept::Form;
+use crate::kinds::Resource;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::store::{Gone, Object};
+use crate::table;
+
+/// Answers a get.
+pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
+    let key = call.resource.key(&call.namespace, call.name());
+    let object = call.core.store.get(&call.resource.collection, &key).ok_or_else(|| call.not_found())?;
+    shown(call, 200, &object)
+}
+
+/// A stored object as the answer to a get or a write.
+pub(crate) fn shown(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
+    let kind = Kind { core: &call.core, resource: &call.resource };
+    let api_version = &call.version().api_version;
+    if call.accept.form == Form::Whole {
+        return Ok(Answer::Bytes(code, kind.bytes(object, api_version)?));
+    }
+    shown_value(call, code, kind.value(object, api_version)?)
+}
+
+/// An object in the version of the request as the answer to a get or a write.
+pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer, ApiError> {
+    Ok(Answer::Value(
+        code,
+        match call.accept.form {
+            Form::Whole => value,
+            Form::Metadata => view::metadata_only(&value),
+            Form::Table => {
+                let revision = value["metadata"]["resourceVersion"].clone();
+                let rows = vec![table::row(call.version(), value, call.query.get("includeObject"))];
+                table::table(call.version(), rows, &json!({"resourceVersion": revision}), true)
+            }
+        },
+    ))
+}
+
+/// Which objects of a collection a request selects.
+pub(crate) struct Selection {
+    /// What the keys of all of them start with.
+    pub(crate) prefix: String,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    /// Whether fields beyond the metadata are asked for, so that objects must be parsed.
+    deep: bool,
+    name: Option<String>,
+}
+
+impl Selection {
+    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
+        let labels = LabelSelector::parse(call.query.get("labelSelector").unwrap_or_default())
+            .map_err(|error| ApiError::bad_request(format!("unable to parse requirement: {error}")))?;
+        let fields = FieldSelector::parse(call.query.get("fieldSelector").unwrap_or_default())
+            .map_err(|error| ApiError::bad_request(error.message))?;
+        let mut deep = false;
+        for field in fields.fields() {
+            match field {
+                "metadata.name" | "metadata.namespace" => {}
+                field if call.version().selectable.iter().any(|known| known == field) => deep = true,
+                field => return Err(unsupported_field(&call.resource, field)),
+            }
+        }
+        let prefix =
+            if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
+        Ok(Self { prefix, labels, fields, deep, name: call.name.clone() })
+    }
+
+    /// Whether everything under the prefix is selected.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
+    }
+
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        if self.name.as_deref().is_some_and(|name| name != object.name()) {
+            return false;
+        }
+        if !self.labels.is_empty() && !self.labels.matches(&object.facts.labels) {
+            return false;
+        }
+        if self.fields.is_empty() {
+            return true;
+        }
+        let value = if self.deep { object.value() } else { Value::Null };
+        self.fields.matches(|field| match field {
+            "metadata.name" => Some(object.name().to_owned()),
+            "metadata.namespace" => Some(object.namespace().to_owned()),
+            field => field_text(&value, field),
+        })
+    }
+}
+
+fn unsupported_field(resource: &Resource, field: &str) -> ApiError {
+    let problem = format!("field label not supported: {field}");
+    let version = resource.versions.first().map_or("", |version| version.api_version.as_str());
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    ApiError::bad_request(format!(
+        "Unable to find {:?} that match label selector \"\", field selector \"{field}\": {problem}",
+        format!("{group}/{version}, Resource={}", resource.plural)
+    ))
+}
+
+/// The text of a field as selectors compare it. Both forms of Event are selected by the names of either.
+fn field_text(value: &Value, path: &str) -> Option<String> {
+    let alias = match path.split_once('.') {
+        Some(("regarding", rest)) => Some(format!("involvedObject.{rest}")),
+        _ => None,
+    };
+    let path = match alias.as_deref().unwrap_or(path) {
+        "reportingController" => "reportingComponent",
+        "source" => "source.component",
+        path => path,
+    };
+    let mut found = value;
+    for part in path.split('.') {
+        found = found.get(part)?;
+    }
+    match found {
+        Value::String(text) => Some(text.clone()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        other => Some(other.to_string()),
+    }
+}
+
+/// One page of a list.
+struct Page {
+    objects: Vec<Arc<Object>>,
+    revision: u64,
+    /// The key to continue after, and how many are left when that is known.
+    more: Option<(Arc<str>, Option<usize>)>,
+}
+
+/// Answers a list.
+pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
+    let selection = Selection::of(call)?;
+    let page = page(call, &selection)?;
+    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if let Some((key, left)) = &page.more {
+        metadata["continue"] = Value::from(token(page.revision, key));
+        if let Some(left) = left {
+            metadata["remainingItemCount"] = Value::from(*left);
+        }
+    }
+    let kind = Kind { core: &call.core, resource: &call.resource };
+    let version = call.version();
+    let api_version = &version.api_version;
+    match call.accept.form {
+        Form::Whole => {
+            let items: Result<Vec<Bytes>, ApiError> =
+                page.objects.iter().map(|object| kind.bytes(object, api_version)).collect();
+            let bytes = assemble(&call.resource.list_kind, api_version, &metadata, &items?);
+            Ok(Answer::Bytes(200, bytes))
+        }
+        Form::Metadata => {
+            let items: Result<Vec<Value>, ApiError> = page
+                .objects
+                .iter()
+                .map(|object| Ok(view::metadata_only(&kind.value(object, api_version)?)))
+                .collect();
+            Ok(Answer::Value(200, json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata, "items": items?,
+            })))
+        }
+        Form::Table => {
+            let include = call.query.get("includeObject");
+            let rows: Result<Vec<Value>, ApiError> = page
+                .objects
+                .iter()
+                .map(|object| Ok(table::row(version, kind.value(object, api_version)?, include)))
+                .collect();
+            Ok(Answer::Value(200, table::table(version, rows?, &metadata, true)))
+        }
+    }
+}
+
+fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
+    let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let from = call.query.get("continue").map(untoken).transpose()?;
+    let exact = exact_revision(call)?;
+    let collection = &*call.resource.collection;
+    let state = call.core.store.read();
+    if let Some(asked) = call.query.number("resourceVersion")?
+        && asked > state.revision
+    {
+        return Err(too_large(asked, state.revision));
+    }
+    let after = from.as_ref().map(|(_, key)| key.as_str());
+    let at = from.as_ref().map(|(revision, _)| *revision).or(exact);
+    let revision = at.unwrap_or(state.revision);
+    let mut objects = match at {
+        Some(at) if at != state.revision => state
+            .range_at(collection, &selection.prefix, after, at)
+            .map_err(|gone| history_gone(from.as_ref(), gone, state.revision))?,
+        _ => state.range(collection, &selection.prefix, after).cloned().collect(),
+    };
+    drop(state);
+    if !selection.is_everything() {
+        objects.retain(|object| selection.matches(object));
+    }
+    let mut more = None;
+    if objects.len() > limit {
+        let left = selection.is_everything().then_some(objects.len() - limit);
+        objects.truncate(limit);
+        more = objects.last().map(|object| (Arc::clone(&object.key), left));
+    }
+    Ok(Page { objects, revision, more })
+}
+
+/// `resourceVersionMatch=Exact`, checked as kube-apiserver checks it.
+fn exact_revision(call: &Call) -> Result<Option<u64>, ApiError> {
+    let revision = call.query.number("resourceVersion")?;
+    match (call.query.get("resourceVersionMatch"), revision) {
+        (None, _) | (Some("NotOlderThan"), Some(_)) => Ok(None),
+        (Some("Exact"), Some(revision)) if revision > 0 => Ok(Some(revision)),
+        (Some("Exact" | "NotOlderThan"), _) => Err(ApiError::bad_request(
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        )),
+        (Some(other), _) => Err(ApiError::bad_request(format!(
+            "resourceVersionMatch: Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
+        ))),
+    }
+}
+
+/// 504 for a revision that has not happened yet.
+pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
+    let message = format!("Too large resource version: {asked}, current: {current}");
+    let mut error = ApiError::new(504, "Timeout", format!("Timeout: {message}"));
+    error.details = Some(Box::new(json!({
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    })));
+    error
+}
+
+/// 410 for a page whose revision is gone: the client starts again, or takes the rest as it is now.
+fn history_gone(from: Option<&(u64, String)>, gone: Gone, current: u64) -> ApiError {
+    let Some((_, key)) = from else {
+        return ApiError::expired(format!(
+            "The resourceVersion for the provided list is too old (oldest: {})",
+            gone.oldest
+        ));
+    };
+    let mut error = ApiError::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+    );
+    error.continue_with = Some(token(current, key));
+    error
+}
+
+fn token(revision: u64, key: &str) -> String {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": key});
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+fn untoken(token: &str) -> Result<(u64, String), ApiError> {
+    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(&error.to_string()))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    match (value["rv"].as_u64(), value["start"].as_str()) {
+        (Some(revision), Some(start)) => Ok((revision, start.to_owned())),
+        _ => Err(invalid("it has no revision and start")),
+    }
+}
+
+/// A list from the JSON of its items, none of which is serialised again.
+fn assemble(kind: &str, api_version: &str, metadata: &Value, items: &[Bytes]) -> Bytes {
+    let size = items.iter().map(|item| item.len() + 1).sum::<usize>();
+    let mut out = Vec::with_capacity(size + 200);
+    let head = format!(
+        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
+        Value::from(kind),
+        Value::from(api_version)
+    );
+    out.extend_from_slice(head.as_bytes());
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(item);
+    }
+    out.extend_from_slice(b"]}");
+    out.into()
+}

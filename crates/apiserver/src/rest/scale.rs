@@ -1,0 +1,113 @@
+//! The scale subresource: `autoscaling/v1 Scale` of whatever has replicas.
+
+use serde_json::{Value, json};
+
+use super::view::Kind;
+use super::write::{Change, change_object};
+use super::{Answer, Call, Warnings, meta};
+use crate::error::ApiError;
+use crate::http::decode;
+use crate::kinds::Scale;
+use crate::patch;
+
+/// Answers a get of the scale.
+pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
+    let scale = of(call)?;
+    let key = call.resource.key(&call.namespace, call.name());
+    let object = call.core.store.get(&call.resource.collection, &key).ok_or_else(|| call.not_found())?;
+    let kind = Kind { core: &call.core, resource: &call.resource };
+    let value = kind.value(&object, &call.version().api_version)?;
+    Ok(Answer::Value(200, shown(scale, &value)))
+}
+
+/// Answers a put or a patch of the scale: of the object only the number of replicas changes.
+pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiError> {
+    let scale = of(call)?.clone();
+    let dry_run = call.dry_run("UpdateOptions")?;
+    let media = call.content_type().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_owned();
+    let body = if is_patch { decode::yaml(&call.body)?.value } else { call.decode()?.value };
+    let change = Change { dry_run, ..Change::default() };
+    let mut warnings = Warnings::default();
+    let answer = change_object(call, change, &mut warnings, |live| {
+        let mut wanted = shown(&scale, live);
+        if !is_patch {
+            wanted = body.clone();
+        } else if media == "application/json-patch+json" {
+            wanted = patch::json(&wanted, &body)?;
+        } else {
+            meta::of(&mut wanted).remove("resourceVersion");
+            patch::merge(&mut wanted, &body)?;
+        }
+        let replicas = &wanted["spec"]["replicas"];
+        let count = if replicas.is_null() { Some(0) } else { replicas.as_i64() };
+        let Some(count) = count.filter(|count| *count >= 0) else {
+            let detail = "must be greater than or equal to 0";
+            let error = crate::schema::FieldError::invalid("spec.replicas", replicas, detail);
+            return Err(ApiError::invalid("autoscaling", "Scale", call.name(), &[error]));
+        };
+        let mut new = live.clone();
+        match wanted["metadata"].get("resourceVersion") {
+            Some(revision) => meta::of(&mut new).insert("resourceVersion".to_owned(), revision.clone()),
+            None => meta::of(&mut new).remove("resourceVersion"),
+        };
+        set(&mut new, &scale.spec, Value::from(count));
+        Ok(new)
+    })
+    .await?;
+    let value = match answer {
+        Answer::Bytes(_, bytes) => serde_json::from_slice(&bytes).map_err(ApiError::internal)?,
+        Answer::Value(_, value) => value,
+        Answer::Stream(_) => Value::Null,
+    };
+    Ok(Answer::Value(200, shown(&scale, &value)))
+}
+
+fn of(call: &Call) -> Result<&Scale, ApiError> {
+    call.version().scale.as_ref().ok_or_else(ApiError::unknown_resource)
+}
+
+fn shown(scale: &Scale, object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    let mut kept = json!({});
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = metadata.get(field) {
+            kept[field] = value.clone();
+        }
+    }
+    let mut spec = json!({});
+    if let Some(replicas) = get_path(object, &scale.spec) {
+        spec["replicas"] = replicas.clone();
+    }
+    let replicas = get_path(object, &scale.status).cloned().unwrap_or_else(|| Value::from(0));
+    let mut status = json!({"replicas": replicas});
+    if let Some(selector) = scale.selector.as_deref().and_then(|path| get_path(object, path)) {
+        status["selector"] = Value::from(selector_text(selector));
+    }
+    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status})
+}
+
+/// A selector as text, whether a custom resource keeps it as such or a built-in kind as an object.
+fn selector_text(selector: &Value) -> String {
+    if let Some(text) = selector.as_str() {
+        return text.to_owned();
+    }
+    let labels = selector["matchLabels"].as_object().or_else(|| selector.as_object());
+    let pairs = labels.into_iter().flatten();
+    let pairs = pairs.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    pairs.collect::<Vec<_>>().join(",")
+}
+
+fn get_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').filter(|part| !part.is_empty()).try_fold(object, |value, part| value.get(part))
+}
+
+fn set(object: &mut Value, path: &str, value: Value) {
+    let mut at = object;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[part];
+    }
+    *at = value;
+}

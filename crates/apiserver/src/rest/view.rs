@@ -1,0 +1,105 @@
+//! Objects as clients see them: in the version of the request, whole, as metadata, or as a table row.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::kinds::{Origin, Resource};
+use crate::patch::{Types, Versions};
+use crate::server::Core;
+use crate::store::Object;
+
+/// The versions of a resource, and the way between them.
+pub(crate) struct Kind<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) resource: &'a Resource,
+}
+
+impl Kind<'_> {
+    /// The object in `api_version`.
+    pub(crate) fn convert(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
+        if value["apiVersion"] == api_version {
+            return Ok(value);
+        }
+        match self.resource.origin {
+            Origin::BuiltIn(_) if self.resource.plural == "events" => {
+                Ok(super::strategy::convert_event(value, api_version))
+            }
+            Origin::Custom { converts: true } => {
+                let metadata = value["metadata"].clone();
+                let name = metadata["name"].clone();
+                let mut converted =
+                    self.core.options.hooks.convert(value, api_version).map_err(|problem| {
+                        ApiError::internal(format!(
+                            "conversion of {} {name} to {api_version} failed: {problem}",
+                            self.resource.kind
+                        ))
+                    })?;
+                keep_identity(&mut converted, metadata);
+                if let Some(version) = self.resource.versions.iter().find(|v| v.api_version == api_version)
+                    && let Some(schema) = &version.schema
+                {
+                    schema.default(&mut converted);
+                }
+                Ok(converted)
+            }
+            _ => {
+                if let Some(fields) = value.as_object_mut() {
+                    fields.insert("apiVersion".to_owned(), Value::from(api_version));
+                }
+                Ok(value)
+            }
+        }
+    }
+
+    /// The stored object as a value in `api_version`.
+    pub(crate) fn value(&self, object: &Object, api_version: &str) -> Result<Value, ApiError> {
+        self.convert(object.value(), api_version)
+    }
+
+    /// The JSON of the stored object in `api_version`; that of the stored version is not made again.
+    pub(crate) fn bytes(&self, object: &Object, api_version: &str) -> Result<Bytes, ApiError> {
+        if &*object.facts.api_version == api_version {
+            return Ok(object.bytes.clone());
+        }
+        let value = self.value(object, api_version)?;
+        serde_json::to_vec(&value).map(Bytes::from).map_err(ApiError::internal)
+    }
+}
+
+impl Versions for Kind<'_> {
+    fn types(&self, api_version: &str) -> Option<Types<'_>> {
+        let version = self.resource.versions.iter().find(|v| v.api_version == api_version)?;
+        Some(match &version.schema {
+            Some(schema) => Types::Schema(schema),
+            None => Types::BuiltIn { group: &self.resource.group, kind: &self.resource.kind },
+        })
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
+        Kind::convert(self, object.clone(), api_version).map_err(|error| error.message)
+    }
+}
+
+/// As kube-apiserver holds conversion webhooks to it: of the metadata only labels and annotations may change.
+fn keep_identity(converted: &mut Value, mut metadata: Value) {
+    let changed = converted["metadata"].take();
+    if let (Some(kept), Value::Object(mut changed)) = (metadata.as_object_mut(), changed) {
+        for field in ["labels", "annotations"] {
+            match changed.remove(field) {
+                Some(value) => kept.insert(field.to_owned(), value),
+                None => kept.remove(field),
+            };
+        }
+    }
+    if let Some(fields) = converted.as_object_mut() {
+        fields.insert("metadata".to_owned(), metadata);
+    }
+}
+
+/// `PartialObjectMetadata` of an object.
+pub(crate) fn metadata_only(value: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
+    })
+}

@@ -1,0 +1,253 @@
+//! watch: what happens to a collection, from a revision on, without gap or repeat.
+//!
+//! A watch remembers the last revision that it has seen and asks the store for what came after; the
+//! store's notification says only that there is something. So nothing is buffered for a slow client,
+//! and one that falls behind the history is told 410 Gone, as by etcd.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rand::Rng as _;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::read::Selection;
+use super::view::{self, Kind};
+use super::{Answer, Call};
+use crate::body;
+use crate::error::ApiError;
+use crate::http::accept::Form;
+use crate::http::query::Query;
+use crate::kinds::Resource;
+use crate::server::Core;
+use crate::store::{Change, Event, Object, frame};
+use crate::table;
+
+/// As kube-apiserver spaces its bookmarks.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// The shortest time a watch is kept when the client names none; twice that at most.
+const TIMEOUT: u64 = 1800;
+/// Events taken from the store at a time.
+const BATCH: usize = 100;
+
+/// Answers a watch.
+pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
+    let selection = Selection::of(call)?;
+    let start = start(&call.query)?;
+    let timeout = call.query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
+    let timeout = timeout.unwrap_or_else(|| TIMEOUT + rand::rng().random_range(0..TIMEOUT));
+    let watcher = Watcher {
+        core: Arc::clone(&call.core),
+        resource: Arc::clone(&call.resource),
+        api_version: call.version().api_version.clone(),
+        version: call.version.clone(),
+        form: call.accept.form,
+        include: call.query.get("includeObject").map(str::to_owned),
+        bookmarks: call.query.flag("allowWatchBookmarks"),
+        selection,
+        headed: false,
+    };
+    Ok(Answer::Stream(body::stream(watcher.run(start, Duration::from_secs(timeout)))))
+}
+
+/// Where a watch starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// With what there is now; `marked` when its end is announced by a bookmark.
+    Current { marked: bool },
+    /// After a revision.
+    After(u64),
+    /// With whatever comes next.
+    Now,
+}
+
+fn start(query: &Query) -> Result<Start, ApiError> {
+    let revision = query.number("resourceVersion")?;
+    let initial = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
+    let matching = query.get("resourceVersionMatch");
+    let forbidden = |detail: &str| {
+        let error = crate::schema::FieldError::forbidden("resourceVersionMatch", detail);
+        Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error]))
+    };
+    match (initial, matching) {
+        (Some(_), None) => forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+        (None, Some(_)) => forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+        (Some(true), Some(_)) => Ok(Start::Current { marked: query.flag("allowWatchBookmarks") }),
+        (Some(false), Some(_)) => Ok(match revision {
+            None | Some(0) => Start::Now,
+            Some(revision) => Start::After(revision),
+        }),
+        (None, None) => Ok(match revision {
+            None | Some(0) => Start::Current { marked: false },
+            Some(revision) => Start::After(revision),
+        }),
+    }
+}
+
+struct Watcher {
+    core: Arc<Core>,
+    resource: Arc<Resource>,
+    api_version: String,
+    version: String,
+    form: Form,
+    include: Option<String>,
+    bookmarks: bool,
+    selection: Selection,
+    /// Whether the columns of a table have been sent.
+    headed: bool,
+}
+
+impl Watcher {
+    fn run(mut self, start: Start, timeout: Duration) -> impl futures::Stream<Item = Bytes> {
+        async_stream::stream! {
+            let deadline = Instant::now() + timeout;
+            let mut changed = self.core.store.subscribe().subscribe(&self.resource.collection);
+            let (mut seen, initial) = self.initial(start);
+            for object in &initial {
+                yield self.object_line(Change::Added, object);
+            }
+            drop(initial);
+            if start == (Start::Current { marked: true }) {
+                yield self.bookmark(seen, true);
+            }
+            let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
+            loop {
+                changed.borrow_and_update();
+                let found = {
+                    let state = self.core.store.read();
+                    // Read together with the events, so that a bookmark never passes one that was not sent.
+                    state.events(&self.resource.collection, seen, BATCH).map(|events| (events, state.revision))
+                };
+                let Ok((events, revision)) = found else {
+                    yield self.gone(seen);
+                    return;
+                };
+                let full = events.len() == BATCH;
+                for event in &events {
+                    if let Some(line) = self.event_line(event) {
+                        yield line;
+                    }
+                }
+                if full {
+                    seen = events.last().map_or(seen, |event| event.object.revision);
+                    continue;
+                }
+                seen = seen.max(revision);
+                tokio::select! {
+                    result = changed.changed() => if result.is_err() { return },
+                    () = tokio::time::sleep_until(next_bookmark.min(deadline)) => {
+                        if Instant::now() >= deadline {
+                            return;
+                        }
+                        next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                        if self.bookmarks {
+                            // Nothing was published since `seen`, or `changed` would have won or will win next.
+                            yield self.bookmark(seen, false);
+                        }
+                    }
+                    () = self.core.shutdown.cancelled() => return,
+                    () = self.unserved() => return,
+                }
+            }
+        }
+    }
+
+    /// The revision to go on from, and the objects to begin with.
+    fn initial(&self, start: Start) -> (u64, Vec<Arc<Object>>) {
+        let state = self.core.store.read();
+        let objects = match start {
+            Start::After(revision) => return (revision, Vec::new()),
+            Start::Now => return (state.revision, Vec::new()),
+            Start::Current { .. } => {
+                let all = state.range(&self.resource.collection, &self.selection.prefix, None);
+                all.filter(|object| self.selection.matches(object)).cloned().collect()
+            }
+        };
+        (state.revision, objects)
+    }
+
+    /// Ends when the definition of a custom resource is gone.
+    async fn unserved(&self) {
+        if !self.resource.is_custom() {
+            return std::future::pending().await;
+        }
+        self.core.unserved(&self.resource).await;
+    }
+
+    /// What an event is for this watcher: an object that begins or ceases to be selected is added or deleted.
+    fn event_line(&mut self, event: &Event) -> Option<Bytes> {
+        if !event.object.key.starts_with(self.selection.prefix.as_str()) {
+            return None;
+        }
+        let now = event.change != Change::Deleted && self.selection.matches(&event.object);
+        let before = event.previous.as_ref().is_some_and(|object| self.selection.matches(object));
+        let change = match (before, now) {
+            (false, false) => return None,
+            (false, true) => Change::Added,
+            (true, true) => Change::Modified,
+            (true, false) => Change::Deleted,
+        };
+        let stored = &*event.object.facts.api_version == self.api_version.as_str();
+        if change == event.change && stored && self.form == Form::Whole {
+            return Some(event.frame());
+        }
+        Some(self.object_line(change, &event.object))
+    }
+
+    fn object_line(&mut self, change: Change, object: &Object) -> Bytes {
+        let kind = Kind { core: &self.core, resource: &self.resource };
+        if self.form == Form::Whole {
+            return match kind.bytes(object, &self.api_version) {
+                Ok(bytes) => frame(change.as_str(), &bytes),
+                Err(error) => frame("ERROR", error.status().to_string().as_bytes()),
+            };
+        }
+        match kind.value(object, &self.api_version) {
+            Ok(value) => {
+                let value = self.formed(value);
+                frame(change.as_str(), value.to_string().as_bytes())
+            }
+            Err(error) => frame("ERROR", error.status().to_string().as_bytes()),
+        }
+    }
+
+    fn formed(&mut self, value: Value) -> Value {
+        match self.form {
+            Form::Whole => value,
+            Form::Metadata => view::metadata_only(&value),
+            Form::Table => {
+                let version = self.resource.version(&self.version);
+                let version = version.unwrap_or_else(|| self.resource.stored_version());
+                let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
+                let rows = vec![table::row(version, value, self.include.as_deref())];
+                table::table(version, rows, &metadata, !std::mem::replace(&mut self.headed, true))
+            }
+        }
+    }
+
+    fn bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
+        let mut metadata = json!({"creationTimestamp": null, "resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let value = match self.form {
+            Form::Whole => {
+                json!({"kind": self.resource.kind, "apiVersion": self.api_version, "metadata": metadata})
+            }
+            Form::Metadata => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+            }
+            Form::Table => {
+                json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": [], "rows": []})
+            }
+        };
+        frame("BOOKMARK", value.to_string().as_bytes())
+    }
+
+    fn gone(&self, seen: u64) -> Bytes {
+        let current = self.core.store.read().revision;
+        let error = ApiError::expired(format!("too old resource version: {seen} ({current})"));
+        frame("ERROR", error.status().to_string().as_bytes())
+    }
+}

@@ -1,0 +1,345 @@
+//! create and update.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::admit::{Incoming, admit};
+use super::read::{shown, shown_value};
+use super::view::Kind;
+use super::{Answer, Call, Warnings, meta};
+use crate::crd;
+use crate::error::ApiError;
+use crate::kinds::Resource;
+use crate::server::Core;
+use crate::store::{Draft, Object, Place, Serve, Write, WriteError};
+
+/// Answers a create.
+pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
+    if call.resource.namespaced && call.namespace.is_empty() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let dry_run = call.dry_run("CreateOptions")?;
+    let decoded = call.decode()?;
+    let mut object = decoded.value;
+    check_type(call, &mut object)?;
+    check_namespace(call, &object)?;
+    if object["metadata"]["resourceVersion"].as_str().is_some_and(|rv| !rv.is_empty() && rv != "0") {
+        return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
+    }
+    let base = object["metadata"]["generateName"].as_str().unwrap_or_default().to_owned();
+    let named = object["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty());
+    // A generated name that is taken is tried again with another.
+    let tries = if named || base.is_empty() { 1 } else { 8 };
+    for last in (0..tries).rev() {
+        let mut object = object.clone();
+        if tries > 1 {
+            meta::of(&mut object).insert("name".to_owned(), Value::from(meta::generated(&base)));
+        }
+        let duplicates = decoded.duplicates.clone();
+        let created = create_object(call, object, duplicates, dry_run, false, warnings).await;
+        match created {
+            Err(error) if error.reason == "AlreadyExists" && last > 0 => {}
+            other => return other,
+        }
+    }
+    Err(ApiError::internal("no name could be generated"))
+}
+
+/// Stores a new object that is complete but for what the server adds. `applied`: by server-side apply.
+pub(crate) async fn create_object(
+    call: &Call,
+    object: Value,
+    duplicates: Vec<String>,
+    dry_run: bool,
+    applied: bool,
+    warnings: &mut Warnings,
+) -> Result<Answer, ApiError> {
+    let now = Timestamp::now();
+    let resource = &call.resource;
+    if !resource.is_custom()
+        && let Some(answer) = crate::special::virtual_create(call, &object).await?
+    {
+        return Ok(answer);
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    if resource.namespaced {
+        check_namespace_open(call, &name)?;
+    }
+    let incoming = Incoming {
+        object,
+        live: None,
+        stored: None,
+        duplicates,
+        dry_run,
+        applied,
+        patch: applied,
+        now,
+    };
+    let ready = admit(call, incoming, warnings)?;
+    let key = resource.key(&call.namespace, &name);
+    let taken = || ApiError::already_exists(&resource.group, &resource.plural, &name);
+    if dry_run {
+        if call.core.store.get(&resource.collection, &key).is_some() {
+            return Err(taken());
+        }
+        return dry_answer(call, 201, ready);
+    }
+    match commit(&call.core, resource, key, 0, &ready, false).await {
+        Ok(object) => shown(call, 201, &object),
+        Err(WriteError::Conflict) => Err(taken()),
+        Err(WriteError::Failed(problem)) => Err(unstored(&problem)),
+    }
+}
+
+/// Answers an update of an object, or of its status.
+pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
+    let dry_run = call.dry_run("UpdateOptions")?;
+    let decoded = call.decode()?;
+    let mut object = decoded.value;
+    check_type(call, &mut object)?;
+    check_namespace(call, &object)?;
+    let named = object["metadata"]["name"].as_str().unwrap_or_default();
+    if named.is_empty() {
+        meta::of(&mut object).insert("name".to_owned(), Value::from(call.name()));
+    } else if named != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({named}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    let change = Change { duplicates: decoded.duplicates, dry_run, put: true, ..Change::default() };
+    change_object(call, change, warnings, |_| Ok(object.clone())).await
+}
+
+/// How an object is changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) duplicates: Vec<String>,
+    pub(crate) dry_run: bool,
+    /// The whole object is replaced, so that custom resources must name their revision.
+    pub(crate) put: bool,
+    pub(crate) applied: bool,
+}
+
+/// Changes a stored object by `how`, which gets it in the version of the request. Begins again when
+/// somebody else was faster, unless the new object names the revision that it was made from.
+pub(crate) async fn change_object(
+    call: &Call,
+    change: Change,
+    warnings: &mut Warnings,
+    how: impl Fn(&Value) -> Result<Value, ApiError>,
+) -> Result<Answer, ApiError> {
+    let resource = &call.resource;
+    let kind = Kind { core: &call.core, resource };
+    let key = resource.key(&call.namespace, call.name());
+    loop {
+        let current =
+            call.core.store.get(&resource.collection, &key).ok_or_else(|| call.not_found())?;
+        let stored = kind.value(&current, &resource.stored)?;
+        let live = kind.value(&current, &call.version().api_version)?;
+        let new = how(&live)?;
+        check_preconditions(call, &new, &live, change.put)?;
+        let incoming = Incoming {
+            object: new,
+            live: Some(&live),
+            stored: Some(&stored),
+            duplicates: change.duplicates.clone(),
+            dry_run: change.dry_run,
+            applied: change.applied,
+            patch: !change.put,
+            now: Timestamp::now(),
+        };
+        let mut found = Warnings::default();
+        let ready = admit(call, incoming, &mut found)?;
+        let unchanged = ready == stored;
+        if change.dry_run || unchanged {
+            warnings.0.append(&mut found.0);
+        }
+        if unchanged && *current.facts.api_version == *resource.stored {
+            return shown(call, 200, &current);
+        }
+        if change.dry_run {
+            return dry_answer(call, 200, ready);
+        }
+        let gone = is_finished(resource, &ready);
+        match commit(&call.core, resource, Arc::clone(&key), current.revision, &ready, gone).await {
+            Ok(object) => {
+                warnings.0.append(&mut found.0);
+                return shown(call, 200, &object);
+            }
+            Err(WriteError::Conflict) => {}
+            Err(WriteError::Failed(problem)) => return Err(unstored(&problem)),
+        }
+    }
+}
+
+/// Changes a stored object on the server's own behalf: no admission, no managed fields, no answer.
+/// `how` returns false when there is nothing to do. None when there is no such object.
+pub(crate) async fn edit(
+    core: &Core,
+    resource: &Resource,
+    key: &Arc<str>,
+    how: impl Fn(&mut Value) -> bool,
+) -> Result<Option<Arc<Object>>, WriteError> {
+    loop {
+        let Some(current) = core.store.get(&resource.collection, key) else { return Ok(None) };
+        let mut value = current.value();
+        if !how(&mut value) {
+            return Ok(Some(current));
+        }
+        let gone = is_finished(resource, &value);
+        match commit(core, resource, Arc::clone(key), current.revision, &value, gone).await {
+            Err(WriteError::Conflict) => {}
+            other => return other.map(Some),
+        }
+    }
+}
+
+/// Whether a deletion has nothing left to wait for.
+pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
+    let is_namespace = &*resource.collection == "/namespaces";
+    !metadata["deletionTimestamp"].is_null()
+        && none(&metadata["finalizers"])
+        && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+        && (!is_namespace || none(&object["spec"]["finalizers"]))
+}
+
+/// Writes an object, and with a CustomResourceDefinition what it makes the server serve.
+pub(crate) async fn commit(
+    core: &Core,
+    resource: &Resource,
+    key: Arc<str>,
+    expect: u64,
+    object: &Value,
+    delete: bool,
+) -> Result<Arc<Object>, WriteError> {
+    let serve = if resource.is_crd() { Some(serving(object, delete)?) } else { None };
+    let place = Place { collection: Arc::clone(&resource.collection), key };
+    core.store.write(Write { place, expect, draft: Draft::new(object), delete, serve }).await
+}
+
+fn serving(crd: &Value, delete: bool) -> Result<Serve, WriteError> {
+    if delete {
+        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+        return Ok(Serve::Remove {
+            group: text(&crd["spec"]["group"]),
+            plural: text(&crd["spec"]["names"]["plural"]),
+        });
+    }
+    let refused = |errors: Vec<crate::schema::FieldError>| {
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        WriteError::Failed(format!("the definition cannot be served: {}", texts.join(", ")))
+    };
+    crd::compile(crd).map(|resource| Serve::Set(Arc::new(resource))).map_err(refused)
+}
+
+/// 500 for a disk that refuses.
+pub(crate) fn unstored(problem: &str) -> ApiError {
+    ApiError::internal(format!("the object was not stored: {problem}"))
+}
+
+fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> {
+    let kind = Kind { core: &call.core, resource: &call.resource };
+    shown_value(call, code, kind.convert(ready, &call.version().api_version)?)
+}
+
+/// The object must be of the kind and the version of the URL; what it leaves out is filled in.
+pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    let version = &call.version().api_version;
+    let kind = &call.resource.kind;
+    let Some(fields) = object.as_object_mut() else {
+        return Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): expected an object"
+        )));
+    };
+    // Built-in kinds may leave out what the URL says, as Go's decoder lets them.
+    if !call.resource.is_custom() {
+        fields.entry("apiVersion").or_insert_with(|| Value::from(version.as_str()));
+        fields.entry("kind").or_insert_with(|| Value::from(kind.as_str()));
+    }
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (has_version, has_kind) = (text("apiVersion"), text("kind"));
+    if has_kind.is_empty() {
+        return Err(ApiError::bad_request("Object 'Kind' is missing in the request body"));
+    }
+    if has_version != version {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({has_version}) does not match the expected API version ({version})"
+        )));
+    }
+    if has_kind != kind {
+        return Err(ApiError::bad_request(format!(
+            "{has_kind} in version \"{}\" cannot be handled as a {kind}: kind in the data does not match",
+            call.version
+        )));
+    }
+    if fields.get("metadata").is_some_and(|metadata| !metadata.is_object() && !metadata.is_null()) {
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: metadata must be an object",
+            call.version
+        )));
+    }
+    Ok(())
+}
+
+fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    if given.is_empty() || given == call.namespace {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
+}
+
+/// New objects need a namespace that is there and stays.
+fn check_namespace_open(call: &Call, name: &str) -> Result<(), ApiError> {
+    let Some(namespace) = call.core.store.get("/namespaces", &call.namespace) else {
+        return Err(ApiError::not_found("", "namespaces", &call.namespace));
+    };
+    if !namespace.facts.deleting {
+        return Ok(());
+    }
+    let why = format!(
+        "unable to create new content in namespace {} because it is being terminated",
+        call.namespace
+    );
+    let mut error = ApiError::forbidden(&call.resource.group, &call.resource.plural, name, &why);
+    if let Some(details) = &mut error.details {
+        details["causes"] = serde_json::json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {} is being terminated", call.namespace),
+            "field": "metadata.namespace",
+        }]);
+    }
+    Err(error)
+}
+
+fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    let given = new["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    if given.is_empty() || given == "0" {
+        if put && resource.is_custom() {
+            let zero = Value::from(0);
+            let error = crate::schema::FieldError::invalid(
+                "metadata.resourceVersion",
+                &zero,
+                "must be specified for an update",
+            );
+            return Err(ApiError::invalid(&resource.group, &resource.kind, call.name(), &[error]));
+        }
+    } else if live["metadata"]["resourceVersion"] != given {
+        return Err(ApiError::modified(&resource.group, &resource.plural, call.name()));
+    }
+    let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
+    let has = live["metadata"]["uid"].as_str().unwrap_or_default();
+    if !uid.is_empty() && uid != has {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {has}");
+        return Err(ApiError::conflict(&resource.group, &resource.plural, call.name(), &why));
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Objects and their history behind one interface: in memory, or in SQLite with the current state in memory.
+//!
+//! As in etcd, one counter numbers all writes and never goes back. A write names the revision that
+//! it replaces; it is refused if that is not the current one. It is acknowledged, and visible to
+//! anyone, only once it is durable.
+
+mod object;
+mod sqlite;
+mod state;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::oneshot;
+
+pub(crate) use object::{Change, Draft, Event, Object, frame};
+pub(crate) use state::{Gone, Notice, Place, State};
+
+use crate::kinds::{Registry, Resource};
+use crate::options;
+use crate::server::OpenError;
+
+/// One write.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub(crate) place: Place,
+    /// The revision that is replaced; 0 when there must be no object.
+    pub(crate) expect: u64,
+    /// The new object, or the last state of the one that goes.
+    pub(crate) draft: Draft,
+    pub(crate) delete: bool,
+    /// For a CustomResourceDefinition: what is served from the moment of the write.
+    pub(crate) serve: Option<Serve>,
+}
+
+/// A change of what is served.
+#[derive(Clone, Debug)]
+pub(crate) enum Serve {
+    Set(Arc<Resource>),
+    Remove { group: String, plural: String },
+}
+
+/// Why a write did not happen.
+#[derive(Clone, Debug)]
+pub(crate) enum WriteError {
+    /// The current revision is not the expected one.
+    Conflict,
+    /// The disk, in SQLite's words.
+    Failed(String),
+}
+
+/// What is shared between requests and the writer.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) state: RwLock<State>,
+    pub(crate) registry: ArcSwap<Registry>,
+}
+
+/// The store of one server.
+#[derive(Debug)]
+pub(crate) struct Store {
+    shared: Arc<Shared>,
+    writer: Option<sqlite::Writer>,
+}
+
+impl Store {
+    /// Opens the store; reads everything current into memory.
+    pub(crate) async fn open(
+        options: &options::Store,
+        history: usize,
+    ) -> Result<Self, OpenError> {
+        match options {
+            options::Store::Memory => {
+                let state = RwLock::new(State::starting_at(history, 1, 0));
+                let registry = ArcSwap::new(Registry::built_in());
+                Ok(Self { shared: Arc::new(Shared { state, registry }), writer: None })
+            }
+            options::Store::Sqlite { path, synchronous } => {
+                let (shared, writer) = sqlite::open(path.clone(), *synchronous, history).await?;
+                Ok(Self { shared, writer: Some(writer) })
+            }
+        }
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.shared.state.read()
+    }
+
+    /// For subscriptions only: writes go through [`write`](Self::write).
+    pub(crate) fn subscribe(&self) -> RwLockWriteGuard<'_, State> {
+        self.shared.state.write()
+    }
+
+    pub(crate) fn registry(&self) -> arc_swap::Guard<Arc<Registry>> {
+        self.shared.registry.load()
+    }
+
+    pub(crate) fn get(&self, collection: &str, key: &str) -> Option<Arc<Object>> {
+        self.read().get(collection, key).cloned()
+    }
+
+    /// Writes, and returns once the write is durable and visible.
+    pub(crate) async fn write(&self, write: Write) -> Result<Arc<Object>, WriteError> {
+        let Some(writer) = &self.writer else { return self.write_now(write) };
+        let (answer, answered) = oneshot::channel();
+        writer.send(write, answer);
+        answered.await.unwrap_or_else(|_| Err(WriteError::Failed("the store is closed".to_owned())))
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn database_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, sqlite::Writer::bytes)
+    }
+
+    /// Waits until everything that was asked to be written is, and closes the file.
+    pub(crate) async fn close(&self) {
+        if let Some(writer) = &self.writer {
+            writer.close().await;
+        }
+    }
+
+    fn write_now(&self, write: Write) -> Result<Arc<Object>, WriteError> {
+        let mut state = self.shared.state.write();
+        let current = state.get(&write.place.collection, &write.place.key);
+        if current.map_or(0, |object| object.revision) != write.expect {
+            return Err(WriteError::Conflict);
+        }
+        let object = Arc::new(write.draft.at(state.revision + 1, write.place.key));
+        if let Some(serve) = write.serve {
+            self.shared.serve(serve);
+        }
+        state.publish(&write.place.collection, Arc::clone(&object), write.delete);
+        Ok(object)
+    }
+}
+
+impl Shared {
+    /// Changes what is served. Called with the state locked, so changes cannot overtake each other.
+    fn serve(&self, serve: Serve) {
+        let registry = self.registry.load();
+        self.registry.store(Arc::new(match serve {
+            Serve::Set(resource) => registry.with(resource),
+            Serve::Remove { group, plural } => registry.without(&group, &plural),
+        }));
+    }
+}

@@ -1,0 +1,182 @@
+//! One object as it is stored: its JSON, and the few fields that lists, watches and the collector ask for.
+
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+/// One revision of one object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// The revision that wrote it: `metadata.resourceVersion`.
+    pub(crate) revision: u64,
+    /// `namespace/name`, or `name`.
+    pub(crate) key: Arc<str>,
+    /// The whole object as JSON in the stored version.
+    pub(crate) bytes: Bytes,
+    /// What is needed of it without parsing.
+    pub(crate) facts: Facts,
+}
+
+/// What is needed of an object without parsing it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    pub(crate) api_version: Box<str>,
+    pub(crate) uid: Arc<str>,
+    /// `metadata.labels`, or null.
+    pub(crate) labels: Value,
+    /// The uids in `metadata.ownerReferences`.
+    pub(crate) owners: Vec<Arc<str>>,
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub(crate) deleting: bool,
+}
+
+impl Object {
+    /// The object as a value. It was serialised from one, so it parses.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.key.split_once('/').map_or(&self.key, |(_, name)| name)
+    }
+
+    /// An object read back from disk.
+    pub(crate) fn load(revision: u64, key: Arc<str>, bytes: Vec<u8>) -> Option<Self> {
+        let value: Value = serde_json::from_slice(&bytes).ok()?;
+        let facts = Facts::of(&value);
+        Some(Self { revision, key, bytes: bytes.into(), facts })
+    }
+}
+
+impl Facts {
+    fn of(value: &Value) -> Self {
+        let metadata = &value["metadata"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            api_version: text(&value["apiVersion"]).into(),
+            uid: text(&metadata["uid"]).into(),
+            labels: metadata["labels"].clone(),
+            owners: metadata["ownerReferences"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|owner| text(&owner["uid"]).into())
+                .collect(),
+            deleting: !metadata["deletionTimestamp"].is_null(),
+        }
+    }
+}
+
+/// An object that waits for its revision: the JSON before and after the number.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    facts: Facts,
+}
+
+impl Draft {
+    /// Serialises all but the revision, so that nothing but copying is left to do under the lock.
+    pub(crate) fn new(value: &Value) -> Self {
+        let mut head = Vec::with_capacity(512);
+        head.push(b'{');
+        for field in ["apiVersion", "kind"] {
+            if let Some(text) = value.get(field) {
+                member(&mut head, field, text);
+                head.push(b',');
+            }
+        }
+        head.extend_from_slice(b"\"metadata\":{");
+        for (name, field) in value["metadata"].as_object().into_iter().flatten() {
+            if name != "resourceVersion" {
+                member(&mut head, name, field);
+                head.push(b',');
+            }
+        }
+        head.extend_from_slice(b"\"resourceVersion\":\"");
+        let mut tail = Vec::with_capacity(512);
+        tail.extend_from_slice(b"\"}");
+        for (name, field) in value.as_object().into_iter().flatten() {
+            if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
+                tail.push(b',');
+                member(&mut tail, name, field);
+            }
+        }
+        tail.push(b'}');
+        Self { head, tail, facts: Facts::of(value) }
+    }
+
+    /// The object at `revision`.
+    pub(crate) fn at(self, revision: u64, key: Arc<str>) -> Object {
+        let mut bytes = Vec::with_capacity(self.head.len() + self.tail.len() + 20);
+        bytes.extend_from_slice(&self.head);
+        // Writing to a vector cannot fail.
+        let _ = write!(bytes, "{revision}");
+        bytes.extend_from_slice(&self.tail);
+        Object { revision, key, bytes: bytes.into(), facts: self.facts }
+    }
+}
+
+fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
+    // Writing a value to a vector cannot fail.
+    let _ = serde_json::to_writer(&mut *out, name);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl Change {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// One write, as watches see it.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) change: Change,
+    /// The object after the write; on a deletion its last state with the revision of the deletion.
+    pub(crate) object: Arc<Object>,
+    /// The object before the write.
+    pub(crate) previous: Option<Arc<Object>>,
+    frame: OnceLock<Bytes>,
+}
+
+impl Event {
+    pub(crate) fn new(change: Change, object: Arc<Object>, previous: Option<Arc<Object>>) -> Self {
+        Self { change, object, previous, frame: OnceLock::new() }
+    }
+
+    /// The line of a watch stream, made once for all watchers that want the stored form.
+    pub(crate) fn frame(&self) -> Bytes {
+        self.frame.get_or_init(|| frame(self.change.as_str(), &self.object.bytes)).clone()
+    }
+}
+
+/// One line of a watch stream.
+pub(crate) fn frame(kind: &str, object: &[u8]) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + 40);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(kind.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    line.into()
+}

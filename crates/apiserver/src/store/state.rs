@@ -1,0 +1,246 @@
+//! The current state in memory, and the recent past of each collection.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+use super::object::{Change, Event, Object};
+
+/// All current objects, and the events that watches can still resume from.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The revision of the last write.
+    pub(crate) revision: u64,
+    /// Objects stored, and the bytes of their JSON.
+    pub(crate) objects: usize,
+    pub(crate) object_bytes: usize,
+    collections: HashMap<Arc<str>, Collection>,
+    /// Where the object of a uid is.
+    uids: HashMap<Arc<str>, Place>,
+    /// The objects that name a uid as owner.
+    dependents: HashMap<Arc<str>, BTreeSet<Place>>,
+    /// Nothing is known of what happened up to this revision.
+    compacted: u64,
+    history: usize,
+    /// Told of each event that the collectors care about.
+    notices: Option<mpsc::UnboundedSender<Arc<Notice>>>,
+}
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    /// `group/plural`.
+    pub(crate) collection: Arc<str>,
+    /// `namespace/name`, or `name`.
+    pub(crate) key: Arc<str>,
+}
+
+/// An event together with its place.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    pub(crate) place: Place,
+    pub(crate) event: Arc<Event>,
+}
+
+/// The objects of one resource.
+#[derive(Debug)]
+struct Collection {
+    objects: BTreeMap<Arc<str>, Arc<Object>>,
+    events: VecDeque<Arc<Event>>,
+    /// Events up to this revision are no longer known.
+    dropped: u64,
+    changed: watch::Sender<u64>,
+}
+
+/// History that a request asks for is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    /// The oldest revision that can be asked for.
+    pub(crate) oldest: u64,
+}
+
+impl State {
+    pub(crate) fn new(history: usize) -> Self {
+        Self {
+            revision: 0,
+            objects: 0,
+            object_bytes: 0,
+            collections: HashMap::new(),
+            uids: HashMap::new(),
+            dependents: HashMap::new(),
+            compacted: 0,
+            history,
+            notices: None,
+        }
+    }
+
+    /// Continues after `revision`, before which nothing but the current objects is known.
+    pub(crate) fn starting_at(history: usize, revision: u64, compacted: u64) -> Self {
+        Self { revision, compacted, ..Self::new(history) }
+    }
+
+    pub(crate) fn notify(&mut self, notices: mpsc::UnboundedSender<Arc<Notice>>) {
+        self.notices = Some(notices);
+    }
+
+    pub(crate) fn get(&self, collection: &str, key: &str) -> Option<&Arc<Object>> {
+        self.collections.get(collection)?.objects.get(key)
+    }
+
+    /// The current objects whose key starts with `prefix`, in order, those up to and including `after` left out.
+    pub(crate) fn range<'a>(
+        &'a self,
+        collection: &'a str,
+        prefix: &'a str,
+        after: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let from = match after {
+            Some(key) if key >= prefix => Bound::Excluded(key),
+            _ => Bound::Included(prefix),
+        };
+        self.collections
+            .get(collection)
+            .into_iter()
+            .flat_map(move |found| found.objects.range::<str, _>((from, Bound::Unbounded)))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .map(|(_, object)| object)
+    }
+
+    /// The objects under `prefix` as they were at `revision`.
+    pub(crate) fn range_at<'a>(
+        &'a self,
+        collection: &'a str,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        revision: u64,
+    ) -> Result<Vec<Arc<Object>>, Gone> {
+        let mut objects: BTreeMap<&str, &Arc<Object>> =
+            self.range(collection, prefix, after).map(|object| (&*object.key, object)).collect();
+        let Some(found) = self.collections.get(collection) else { return Ok(Vec::new()) };
+        if revision < found.dropped {
+            return Err(Gone { oldest: found.dropped });
+        }
+        for event in found.events.iter().rev().take_while(|e| e.object.revision > revision) {
+            let key = &*event.object.key;
+            if !key.starts_with(prefix) || after.is_some_and(|after| key <= after) {
+                continue;
+            }
+            match &event.previous {
+                Some(previous) => objects.insert(key, previous),
+                None => objects.remove(key),
+            };
+        }
+        Ok(objects.into_values().cloned().collect())
+    }
+
+    /// At most `limit` events of a collection after `revision`.
+    pub(crate) fn events(
+        &self,
+        collection: &str,
+        revision: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Event>>, Gone> {
+        let Some(found) = self.collections.get(collection) else { return Ok(Vec::new()) };
+        if revision < found.dropped {
+            return Err(Gone { oldest: found.dropped });
+        }
+        let first = found.events.partition_point(|event| event.object.revision <= revision);
+        Ok(found.events.range(first..).take(limit).cloned().collect())
+    }
+
+    /// Tells of every write to a collection.
+    pub(crate) fn subscribe(&mut self, collection: &Arc<str>) -> watch::Receiver<u64> {
+        self.collection(collection).changed.subscribe()
+    }
+
+    /// How many watches there are.
+    pub(crate) fn watches(&self) -> usize {
+        self.collections.values().map(|found| found.changed.receiver_count()).sum()
+    }
+
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
+        self.uids.get(uid)
+    }
+
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// The names of all collections that hold something.
+    pub(crate) fn populated(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.collections.iter().filter(|(_, c)| !c.objects.is_empty()).map(|(name, _)| name)
+    }
+
+    /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
+    pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
+        self.revision = object.revision;
+        let place = Place { collection: Arc::clone(collection), key: Arc::clone(&object.key) };
+        let found = self.collection(collection);
+        let previous = if deleted {
+            found.objects.remove(&object.key)
+        } else {
+            found.objects.insert(Arc::clone(&object.key), Arc::clone(&object))
+        };
+        let change = match (&previous, deleted) {
+            (_, true) => Change::Deleted,
+            (None, false) => Change::Added,
+            (Some(_), false) => Change::Modified,
+        };
+        self.index(&place, previous.as_deref(), (!deleted).then_some(&*object));
+        let event = Arc::new(Event::new(change, object, previous));
+        self.remember(&place, event);
+    }
+
+    fn remember(&mut self, place: &Place, event: Arc<Event>) {
+        let history = self.history;
+        let revision = event.object.revision;
+        let found = self.collection(&place.collection);
+        found.events.push_back(Arc::clone(&event));
+        while found.events.len() > history {
+            if let Some(oldest) = found.events.pop_front() {
+                found.dropped = oldest.object.revision;
+            }
+        }
+        found.changed.send_replace(revision);
+        if let Some(notices) = &self.notices {
+            // Nobody listens any more once the server closes.
+            let _ = notices.send(Arc::new(Notice { place: place.clone(), event }));
+        }
+    }
+
+    fn index(&mut self, place: &Place, before: Option<&Object>, after: Option<&Object>) {
+        if let Some(before) = before {
+            self.objects -= 1;
+            self.object_bytes -= before.bytes.len();
+            self.uids.remove(&before.facts.uid);
+            for owner in &before.facts.owners {
+                if let Some(places) = self.dependents.get_mut(owner) {
+                    places.remove(place);
+                    if places.is_empty() {
+                        self.dependents.remove(owner);
+                    }
+                }
+            }
+        }
+        if let Some(after) = after {
+            self.objects += 1;
+            self.object_bytes += after.bytes.len();
+            self.uids.insert(Arc::clone(&after.facts.uid), place.clone());
+            for owner in &after.facts.owners {
+                self.dependents.entry(Arc::clone(owner)).or_default().insert(place.clone());
+            }
+        }
+    }
+
+    fn collection(&mut self, name: &Arc<str>) -> &mut Collection {
+        let compacted = self.compacted;
+        self.collections.entry(Arc::clone(name)).or_insert_with(|| Collection {
+            objects: BTreeMap::new(),
+            events: VecDeque::new(),
+            dropped: compacted,
+            changed: watch::Sender::new(0),
+        })
+    }
+}

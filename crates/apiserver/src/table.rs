@@ -1,0 +1,93 @@
+//! `meta/v1 Table`: what kubectl prints.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::{Cell, Column, Version};
+use crate::rest::view::metadata_only;
+
+/// A table of rows made by [`row`]. `head`: with the definitions of its columns.
+pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
+    let columns: Value = if head { version.columns.iter().map(definition).collect() } else { Value::Null };
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": columns, "rows": rows,
+    })
+}
+
+/// The row of an object. `include` is `includeObject` of the query.
+pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Value {
+    let now = Timestamp::now();
+    let cells: Vec<Value> = version.columns.iter().map(|column| cell(column, &value, now)).collect();
+    let object = match include {
+        Some("None") => None,
+        Some("Object") => Some(value),
+        _ => Some(metadata_only(&value)),
+    };
+    match object {
+        Some(object) => json!({"cells": cells, "object": object}),
+        None => json!({"cells": cells}),
+    }
+}
+
+fn definition(column: &Column) -> Value {
+    json!({
+        "name": column.name, "type": column.kind, "format": column.format,
+        "description": column.description, "priority": column.priority,
+    })
+}
+
+fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
+    let path = match &column.cell {
+        Cell::Made(make) => return make(value),
+        Cell::Path(path) => path,
+    };
+    let found = crate::table_path::find(value, path);
+    match column.kind.as_str() {
+        "date" => match found.first().and_then(|found| found.as_str()) {
+            Some(text) => Value::from(age(text, now)),
+            None if path == ".metadata.creationTimestamp" => Value::from("<unknown>"),
+            None => Value::Null,
+        },
+        "integer" => found.first().and_then(|found| found.as_i64()).map_or(Value::Null, Value::from),
+        "number" => found.first().filter(|found| found.is_number()).map_or(Value::Null, |v| (*v).clone()),
+        "boolean" => found.first().and_then(|found| found.as_bool()).map_or(Value::Null, Value::from),
+        _ => match found.as_slice() {
+            [] => Value::Null,
+            [one] if one.is_null() => Value::Null,
+            many => Value::from(many.iter().map(|one| text(one)).collect::<Vec<_>>().join(",")),
+        },
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// How long ago a time is, as kubectl prints it (`duration.HumanDuration`).
+pub(crate) fn age(since: &str, now: Timestamp) -> String {
+    let Ok(since) = since.parse::<Timestamp>() else { return "<invalid>".to_owned() };
+    human(now.duration_since(since).as_secs())
+}
+
+fn human(seconds: i64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let days = hours / 24;
+    let and = |rest: i64, unit: &str| if rest == 0 { String::new() } else { format!("{rest}{unit}") };
+    match seconds {
+        ..-1 => "<invalid>".to_owned(),
+        -1..0 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => format!("{minutes}m{}", and(seconds % 60, "s")),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => format!("{hours}h{}", and(minutes % 60, "m")),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => format!("{days}d{}", and(hours % 24, "h")),
+        691_200..63_072_000 => format!("{days}d"),
+        63_072_000..252_288_000 => format!("{}y{}", days / 365, and(days % 365, "d")),
+        _ => format!("{}y", days / 365),
+    }
+}

@@ -1,0 +1,115 @@
+//! Custom resources.
+
+use http::Method;
+use serde_json::json;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_definition_is_served_from_the_moment_it_is_created() {
+    let server = server().await;
+    assert_eq!(get(&server, WIDGETS).await.0, 404);
+    let (code, crd) = post(&server, CRDS, &widgets()).await;
+    assert_eq!(code, 201, "{crd}");
+    assert_eq!(crd["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(crd["status"]["conditions"][1]["type"], "Established");
+    assert_eq!(crd["spec"]["names"]["listKind"], "WidgetList");
+    let (code, list) = get(&server, WIDGETS).await;
+    assert_eq!((code, list["kind"].as_str()), (200, Some("WidgetList")));
+    delete(&server, &format!("{CRDS}/widgets.example.org")).await;
+    assert_eq!(get(&server, WIDGETS).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_definition_that_is_wrong_is_refused_with_its_fields() {
+    let server = server().await;
+    let mut crd = widgets();
+    crd["metadata"]["name"] = json!("other.example.org");
+    crd["spec"]["versions"][0]["storage"] = json!(true);
+    let (code, status) = post(&server, CRDS, &crd).await;
+    assert_eq!(code, 422);
+    let fields: Vec<&str> = status["details"]["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cause| cause["field"].as_str().unwrap())
+        .collect();
+    assert_eq!(fields, ["metadata.name", "spec.versions"]);
+    for broken in [json!({"spec": 3}), json!({"spec": {"names": []}}), json!({"spec": {"versions": {}}})] {
+        let mut crd = widgets();
+        crd["spec"] = broken["spec"].clone();
+        let code = post(&server, CRDS, &crd).await.0;
+        assert!((400..500).contains(&code), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn status_and_specification_are_written_apart() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let mut new = widget("a");
+    new["status"] = json!({"phase": "Lost"});
+    let (_, made) = post(&server, WIDGETS, &new).await;
+    assert_eq!((made.get("status"), made["metadata"]["generation"].as_i64()), (None, Some(1)));
+    let path = format!("{WIDGETS}/a");
+    let status = json!({"status": {"phase": "Ready"}, "spec": {"color": "green"}});
+    let (code, after) = patch(&server, &format!("{path}/status"), MERGE, &status).await;
+    assert_eq!((code, after["status"]["phase"].as_str()), (200, Some("Ready")), "{after}");
+    assert_eq!((&after["spec"]["color"], &after["metadata"]["generation"]), (&json!("red"), &json!(1)));
+    let (_, after) = patch(&server, &path, MERGE, &status).await;
+    assert_eq!((&after["spec"]["color"], &after["metadata"]["generation"]), (&json!("green"), &json!(2)));
+    assert_eq!(after["status"]["phase"], "Ready");
+}
+
+#[tokio::test]
+async fn a_custom_resource_is_replaced_only_with_its_revision() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    post(&server, WIDGETS, &widget("a")).await;
+    let (code, status) = put(&server, &format!("{WIDGETS}/a"), &widget("a")).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        status["message"],
+        "Widget.example.org \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    );
+}
+
+#[tokio::test]
+async fn every_served_version_shows_the_same_objects() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let mut old = widget("a");
+    old["apiVersion"] = json!("example.org/v1beta1");
+    let path = WIDGETS.replace("/v1/", "/v1beta1/");
+    let (code, made) = post(&server, &path, &old).await;
+    assert_eq!((code, made["apiVersion"].as_str()), (201, Some("example.org/v1beta1")), "{made}");
+    let (_, new) = get(&server, &format!("{WIDGETS}/a")).await;
+    assert_eq!(new["apiVersion"], "example.org/v1");
+    let (_, list) = get(&server, &path).await;
+    assert_eq!(list["items"][0]["apiVersion"], "example.org/v1beta1");
+}
+
+#[tokio::test]
+async fn scale_reads_and_writes_replicas_only() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    post(&server, WIDGETS, &widget("a")).await;
+    let path = format!("{WIDGETS}/a/scale");
+    let (code, scale) =
+        patch(&server, &path, MERGE, &json!({"spec": {"replicas": 5}})).await;
+    assert_eq!((code, &scale["spec"]), (200, &json!({"replicas": 5})), "{scale}");
+    assert_eq!(scale["apiVersion"], "autoscaling/v1");
+    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await.1["spec"]["replicas"], 5);
+    let (code, _) = call(&server, Method::PUT, &path, &json!({"spec": {"replicas": -1}})).await;
+    assert_eq!(code, 422);
+}
+
+#[tokio::test]
+async fn strategic_merge_is_not_for_custom_resources() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    post(&server, WIDGETS, &widget("a")).await;
+    let kind = "application/strategic-merge-patch+json";
+    let (code, status) = patch(&server, &format!("{WIDGETS}/a"), kind, &json!({})).await;
+    assert_eq!((code, status["reason"].as_str()), (415, Some("UnsupportedMediaType")));
+}

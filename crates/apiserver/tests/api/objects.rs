@@ -1,0 +1,220 @@
+//! create, get, list, update, patch and delete of built-in kinds.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_created_object_has_what_the_server_adds() {
+    let server = server().await;
+    let (code, made) = post(&server, MAPS, &config_map("a", "1")).await;
+    assert_eq!(code, 201, "{made}");
+    let metadata = &made["metadata"];
+    assert_eq!(metadata["namespace"], "default");
+    assert!(metadata["uid"].as_str().is_some_and(|uid| uid.len() == 36));
+    assert!(metadata["creationTimestamp"].as_str().is_some_and(|time| time.ends_with('Z')));
+    assert!(metadata["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap() > 1);
+    assert_eq!(get(&server, &format!("{MAPS}/a")).await, (200, made));
+}
+
+#[tokio::test]
+async fn a_missing_object_is_named_as_kube_apiserver_names_it() {
+    let server = server().await;
+    let (code, status) = get(&server, &format!("{MAPS}/none")).await;
+    let expected = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "configmaps \"none\" not found", "reason": "NotFound",
+        "details": {"name": "none", "kind": "configmaps"}, "code": 404,
+    });
+    assert_eq!((code, status), (404, expected));
+}
+
+#[tokio::test]
+async fn a_name_is_taken_only_once() {
+    let server = server().await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let (code, status) = post(&server, MAPS, &config_map("a", "2")).await;
+    assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));
+    assert_eq!(status["message"], "configmaps \"a\" already exists");
+}
+
+#[tokio::test]
+async fn a_generated_name_starts_with_its_base() {
+    let server = server().await;
+    let mut map = config_map("", "1");
+    map["metadata"] = json!({"generateName": "base-"});
+    let (code, made) = post(&server, MAPS, &map).await;
+    let name = made["metadata"]["name"].as_str().unwrap();
+    assert!(code == 201 && name.starts_with("base-") && name.len() == 10, "{name}");
+}
+
+#[tokio::test]
+async fn an_update_of_an_old_revision_is_a_conflict() {
+    let server = server().await;
+    let (_, first) = post(&server, MAPS, &config_map("a", "1")).await;
+    let mut second = first.clone();
+    second["data"]["k"] = json!("2");
+    let path = format!("{MAPS}/a");
+    let (code, updated) = put(&server, &path, &second).await;
+    assert_eq!((code, &updated["data"]["k"]), (200, &json!("2")));
+    assert_ne!(updated["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    second["data"]["k"] = json!("3");
+    let (code, status) = put(&server, &path, &second).await;
+    assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_makes_no_revision() {
+    let server = server().await;
+    let (_, made) = post(&server, MAPS, &config_map("a", "1")).await;
+    let (code, same) = put(&server, &format!("{MAPS}/a"), &made).await;
+    assert_eq!((code, same), (200, made));
+}
+
+#[tokio::test]
+async fn a_dry_run_stores_nothing() {
+    let server = server().await;
+    let (code, made) = post(&server, &format!("{MAPS}?dryRun=All"), &config_map("a", "1")).await;
+    assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some("a")));
+    assert_eq!(get(&server, &format!("{MAPS}/a")).await.0, 404);
+}
+
+#[tokio::test]
+async fn pages_of_a_list_show_one_revision() {
+    let server = server().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        post(&server, MAPS, &config_map(name, "1")).await;
+    }
+    let (_, first) = get(&server, &format!("{MAPS}?limit=2")).await;
+    assert_eq!(first["metadata"]["remainingItemCount"], 3);
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    delete(&server, &format!("{MAPS}/d")).await;
+    post(&server, MAPS, &config_map("dd", "1")).await;
+    let (_, rest) = get(&server, &format!("{MAPS}?limit=9&continue={token}")).await;
+    let names: Vec<&str> = rest["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["c", "d", "e"]);
+    assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test]
+async fn finalizers_hold_a_deleted_object_until_the_last_is_gone() {
+    let server = server().await;
+    let mut map = config_map("a", "1");
+    map["metadata"]["finalizers"] = json!(["example.org/hold"]);
+    post(&server, MAPS, &map).await;
+    let path = format!("{MAPS}/a");
+    let (code, marked) = delete(&server, &path).await;
+    assert_eq!(code, 200);
+    assert!(marked["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!(get(&server, &path).await.0, 200);
+    let none = json!({"metadata": {"finalizers": null}});
+    assert_eq!(patch(&server, &path, MERGE, &none).await.0, 200);
+    assert_eq!(get(&server, &path).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_delete_with_another_uid_is_refused() {
+    let server = server().await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "x"}});
+    let (code, status) = call(&server, Method::DELETE, &format!("{MAPS}/a"), &options).await;
+    assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
+}
+
+#[tokio::test]
+async fn secrets_take_text_and_keep_base64() {
+    let server = server().await;
+    let path = "/api/v1/namespaces/default/secrets";
+    let secret = json!({"metadata": {"name": "s"}, "stringData": {"a": "hello"}});
+    let (code, made) = post(&server, path, &secret).await;
+    assert_eq!((code, &made["data"]), (201, &json!({"a": "aGVsbG8="})));
+    assert_eq!((made["type"].as_str(), made.get("stringData")), (Some("Opaque"), None));
+    let broken = json!({"metadata": {"name": "t"}, "data": {"a": "***"}});
+    assert_eq!(post(&server, path, &broken).await.0, 400);
+}
+
+#[tokio::test]
+async fn objects_need_a_namespace_that_exists() {
+    let server = server().await;
+    let (code, status) = post(&server, "/api/v1/namespaces/none/configmaps", &config_map("a", "1")).await;
+    assert_eq!((code, status["message"].as_str()), (404, Some("namespaces \"none\" not found")));
+}
+
+#[tokio::test]
+async fn label_and_field_selectors_narrow_a_list() {
+    let server = server().await;
+    for (name, tier) in [("a", "x"), ("b", "y")] {
+        let mut map = config_map(name, "1");
+        map["metadata"]["labels"] = json!({"tier": tier});
+        post(&server, MAPS, &map).await;
+    }
+    for query in ["labelSelector=tier%3Dy", "fieldSelector=metadata.name%3Db"] {
+        let (_, list) = get(&server, &format!("{MAPS}?{query}")).await;
+        let items = list["items"].as_array().unwrap();
+        assert_eq!((items.len(), items[0]["metadata"]["name"].as_str()), (1, Some("b")), "{query}");
+    }
+    assert_eq!(get(&server, &format!("{MAPS}?fieldSelector=data.k%3D1")).await.0, 400);
+}
+
+#[tokio::test]
+async fn events_of_both_groups_are_the_same_objects() {
+    let server = server().await;
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"},
+        "regarding": {"kind": "Pod", "name": "p"}, "note": "happened", "reason": "R", "type": "Normal",
+        "action": "A", "reportingController": "c", "eventTime": "2026-01-01T00:00:00.000000Z",
+    });
+    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    assert_eq!(post(&server, path, &event).await.0, 201);
+    let (code, core) = get(&server, "/api/v1/namespaces/default/events/e").await;
+    assert_eq!((code, core["involvedObject"]["name"].as_str()), (200, Some("p")));
+    assert_eq!(core["message"], "happened");
+    let (_, list) = get(&server, &format!("{path}?fieldSelector=regarding.name%3Dp")).await;
+    assert_eq!(list["items"][0]["note"], "happened");
+}
+
+#[tokio::test]
+async fn bad_bodies_are_refused_and_never_panic() {
+    let server = server().await;
+    let deep = "[".repeat(100_000);
+    for (body, kind) in [
+        ("", "application/json"),
+        ("{", "application/json"),
+        ("[]", "application/json"),
+        ("3", "application/json"),
+        ("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":3}", "application/json"),
+        ("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":3}}", "application/json"),
+        ("{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", "application/json"),
+        ("a: [", "application/yaml"),
+        (deep.as_str(), "application/json"),
+        (deep.as_str(), "application/yaml"),
+    ] {
+        let response =
+            send(&server, Method::POST, MAPS, &[("content-type", kind)], body.to_owned()).await;
+        let (code, status) = read(response).await;
+        assert!((400..500).contains(&code), "{code} {status}");
+        assert_eq!(status["kind"], "Status", "{body:.20}");
+    }
+    let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
+    assert_eq!(send(&server, Method::POST, MAPS, &protobuf, "k8s").await.status(), 415);
+    let only = [("accept", "application/vnd.kubernetes.protobuf")];
+    assert_eq!(send(&server, Method::GET, MAPS, &only, "").await.status(), 406);
+    let large = vec![b' '; 4 << 20];
+    assert_eq!(send(&server, Method::POST, MAPS, &[], large).await.status(), 413);
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_refused() {
+    let server = server().await;
+    assert_eq!(get(&server, "/apis/none.example.org/v1/things").await.0, 404);
+    assert_eq!(get(&server, "/apis/apps/v1/things").await.1["reason"], "NotFound");
+    assert_eq!(put(&server, MAPS, &Value::Null).await.0, 405);
+    assert_eq!(get(&server, "/healthz").await, (200, json!("ok")));
+    assert_eq!(get(&server, "/version").await.1["gitVersion"], "v1.34.1");
+}

@@ -1,0 +1,132 @@
+//! Watches: nothing missed, nothing twice.
+
+use apiserver::{ApiServer, Body, Options};
+use http::Method;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// The lines of a watch stream.
+struct Watch {
+    body: Body,
+    buffer: Vec<u8>,
+}
+
+impl Watch {
+    async fn open(server: &ApiServer, path: &str) -> Self {
+        let response = send(server, Method::GET, path, &[], "").await;
+        assert_eq!(response.status(), 200);
+        Self { body: response.into_body(), buffer: Vec::new() }
+    }
+
+    /// The type, the name and the revision of the next event.
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return serde_json::from_slice(&line).ok();
+            }
+            let frame = self.body.frame().await?.unwrap();
+            self.buffer.extend_from_slice(frame.data_ref()?);
+        }
+    }
+
+    async fn names(&mut self, count: usize) -> Vec<(String, String)> {
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let event = self.next().await.unwrap();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            names.push((text(&event["type"]), text(&event["object"]["metadata"]["name"])));
+        }
+        names
+    }
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn a_watch_without_revision_begins_with_what_there_is() {
+    let server = server().await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=true")).await;
+    assert_eq!(watch.names(1).await, pairs(&[("ADDED", "a")]));
+    post(&server, MAPS, &config_map("b", "1")).await;
+    patch(&server, &format!("{MAPS}/a"), MERGE, &json!({"data": {"k": "2"}})).await;
+    delete(&server, &format!("{MAPS}/b")).await;
+    let expected = pairs(&[("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]);
+    assert_eq!(watch.names(3).await, expected);
+}
+
+#[tokio::test]
+async fn a_watch_from_a_list_goes_on_where_the_list_ends() {
+    let server = server().await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let (_, list) = get(&server, MAPS).await;
+    let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
+    post(&server, MAPS, &config_map("b", "1")).await;
+    let mut watch =
+        Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion={revision}")).await;
+    assert_eq!(watch.names(1).await, pairs(&[("ADDED", "b")]));
+}
+
+#[tokio::test]
+async fn a_streaming_list_ends_with_a_marked_bookmark() {
+    let server = server().await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = Watch::open(&server, &format!("{MAPS}?{query}")).await;
+    assert_eq!(watch.names(1).await, pairs(&[("ADDED", "a")]));
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    let annotations = &bookmark["object"]["metadata"]["annotations"];
+    assert_eq!(annotations["k8s.io/initial-events-end"], "true");
+}
+
+#[tokio::test]
+async fn an_object_that_ceases_to_match_is_deleted_for_the_watcher() {
+    let server = server().await;
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=true&labelSelector=on")).await;
+    post(&server, MAPS, &config_map("a", "1")).await;
+    let path = format!("{MAPS}/a");
+    let label = |value: Value| json!({"metadata": {"labels": {"on": value}}});
+    patch(&server, &path, MERGE, &label(json!("yes"))).await;
+    patch(&server, &path, MERGE, &label(json!("still"))).await;
+    patch(&server, &path, MERGE, &label(Value::Null)).await;
+    let expected = pairs(&[("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]);
+    assert_eq!(watch.names(3).await, expected);
+}
+
+#[tokio::test]
+async fn a_watch_from_forgotten_history_is_gone() {
+    let server = ApiServer::open(Options { history: 3, ..Options::default() }).await.unwrap();
+    let (_, first) = post(&server, MAPS, &config_map("a", "1")).await;
+    let revision = first["metadata"]["resourceVersion"].as_str().unwrap();
+    for name in ["b", "c", "d", "e"] {
+        post(&server, MAPS, &config_map(name, "1")).await;
+    }
+    let mut watch =
+        Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion={revision}")).await;
+    let event = watch.next().await.unwrap();
+    assert_eq!((event["type"].as_str(), event["object"]["code"].as_i64()), (Some("ERROR"), Some(410)));
+    assert_eq!(event["object"]["reason"], "Expired");
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_after_its_timeout() {
+    let server = server().await;
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=5")).await;
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_watch_of_a_custom_resource_ends_with_its_definition() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let mut watch = Watch::open(&server, &format!("{WIDGETS}?watch=1")).await;
+    delete(&server, &format!("{CRDS}/widgets.example.org")).await;
+    assert!(watch.next().await.is_none());
+}
