@@ -1,1 +1,19 @@
-//! Whole-suite scenarios.
+//! Whole-suite scenarios: the binary as its users run it, against the simulated cloud.
+//!
+//! ```text
+//!   main_job    up, kubectl, scale, replace, delete; the cloud is as before
+//!   kill        the process is killed after every single OpenStack write, of a create and of a delete
+//!   templates   the cluster templates of released versions
+//!   budget      OpenStack requests per cluster and per worker
+//!   bad_input   one clear message for each mistake
+//!   secrets     a canary password is in no log, event, status or metric
+//! ```
+
+mod bad_input;
+mod budget;
+mod cloud;
+mod kill;
+mod main_job;
+mod process;
+mod secrets;
+mod templates;

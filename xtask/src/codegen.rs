@@ -36,7 +36,10 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
         }
     }
     if check && !stale.is_empty() {
-        bail!("stale generated files, run `cargo xtask codegen`: {}", stale.join(", "));
+        bail!(
+            "stale generated files, run `cargo xtask codegen`: {}",
+            stale.join(", ")
+        );
     }
     for name in stale {
         report(&format!("wrote {name}"));

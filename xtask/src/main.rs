@@ -65,7 +65,10 @@ fn main() -> ExitCode {
 
 /// The workspace's root directory.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default()
 }
 
 /// Prints a line on standard error.

@@ -8,26 +8,46 @@ use anyhow::{Context, bail};
 /// No Rust file written by hand is longer, in lines.
 const LONGEST: usize = 800;
 /// Names that say nothing of what a module is for.
-const EMPTY_NAMES: [&str; 6] = ["utils.rs", "util.rs", "helpers.rs", "common.rs", "types.rs", "misc.rs"];
+const EMPTY_NAMES: [&str; 6] = [
+    "utils.rs",
+    "util.rs",
+    "helpers.rs",
+    "common.rs",
+    "types.rs",
+    "misc.rs",
+];
 
 /// Checks every file that git tracks.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output();
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root)
+        .output();
     let listed = listed.context("git ls-files")?.stdout;
-    let files = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+    let files = listed
+        .split(|byte| *byte == 0)
+        .filter_map(|name| std::str::from_utf8(name).ok());
     let mut problems = Vec::new();
     for name in files.filter(|name| name.ends_with(".rs")) {
-        let Ok(text) = std::fs::read_to_string(root.join(name)) else { continue };
+        let Ok(text) = std::fs::read_to_string(root.join(name)) else {
+            continue;
+        };
         problems.extend(problems_of(name, &text));
     }
-    if problems.is_empty() { Ok(()) } else { bail!("\n{}", problems.join("\n")) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        bail!("\n{}", problems.join("\n"))
+    }
 }
 
 fn problems_of(name: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let lines = text.lines().count();
     if lines > LONGEST && !name.contains("/generated/") {
-        problems.push(format!("{name}: {lines} lines; split it along an idea ({LONGEST} at most)"));
+        problems.push(format!(
+            "{name}: {lines} lines; split it along an idea ({LONGEST} at most)"
+        ));
     }
     let file = name.rsplit('/').next().unwrap_or_default();
     if file == "mod.rs" {
@@ -37,7 +57,9 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         problems.push(format!("{name}: name it after what it does"));
     }
     for (index, line) in text.lines().enumerate() {
-        let unfinished = ["todo!(", "unimplemented!("].iter().any(|mark| line.contains(mark));
+        let unfinished = ["todo!(", "unimplemented!("]
+            .iter()
+            .any(|mark| line.contains(mark));
         if unfinished && !name.starts_with("xtask/") {
             problems.push(format!("{name}:{}: unfinished: {}", index + 1, line.trim()));
         }
@@ -59,10 +81,16 @@ mod tests {
 
     #[test]
     fn each_rule_finds_its_offender() {
-        assert_eq!(problems_of("a/b.rs", "fn main() {}\n"), Vec::<String>::new());
+        assert_eq!(
+            problems_of("a/b.rs", "fn main() {}\n"),
+            Vec::<String>::new()
+        );
         assert_eq!(problems_of("a/mod.rs", "").len(), 1);
         assert_eq!(problems_of("a/utils.rs", "").len(), 1);
         assert_eq!(problems_of("a/b.rs", &"\n".repeat(801)).len(), 1);
-        assert_eq!(problems_of("a/b.rs", "fn f() { todo!() }\n  #[ignore]\n").len(), 2);
+        assert_eq!(
+            problems_of("a/b.rs", "fn f() { todo!() }\n  #[ignore]\n").len(),
+            2
+        );
     }
 }

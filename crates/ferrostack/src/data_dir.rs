@@ -34,7 +34,11 @@ pub(crate) enum DataDirError {
     #[error("the data directory {path} is damaged: {problem}")]
     Damaged { path: PathBuf, problem: String },
     #[error("cannot {action} {path}")]
-    Io { action: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 /// A data directory, locked for this process.
@@ -48,7 +52,11 @@ impl DataDir {
     /// Creates the directory if need be, and locks it until the value is dropped (or the process dies).
     pub(crate) fn open(path: &Path) -> Result<Self, DataDirError> {
         let io = |action| {
-            move |source| DataDirError::Io { action, path: path.to_owned(), source }
+            move |source| DataDirError::Io {
+                action,
+                path: path.to_owned(),
+                source,
+            }
         };
         fs::DirBuilder::new()
             .recursive(true)
@@ -71,7 +79,10 @@ impl DataDir {
                     "" => String::new(),
                     pid => format!(" (process {pid})"),
                 };
-                return Err(DataDirError::Locked { path: path.to_owned(), holder });
+                return Err(DataDirError::Locked {
+                    path: path.to_owned(),
+                    holder,
+                });
             }
             Err(TryLockError::Error(source)) => return Err(io("lock the data directory")(source)),
         }
@@ -79,7 +90,10 @@ impl DataDir {
         lock.set_len(0)
             .and_then(|()| write!(lock, "{}", std::process::id()))
             .map_err(io("write in the data directory"))?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
     }
 
     /// The path of `name` in the directory.
@@ -93,7 +107,11 @@ impl DataDir {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(text)),
             Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(DataDirError::Io { action: "read", path, source }),
+            Err(source) => Err(DataDirError::Io {
+                action: "read",
+                path,
+                source,
+            }),
         }
     }
 
@@ -101,21 +119,34 @@ impl DataDir {
     /// leaves the old text or the new one, never a part.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
         let path = self.file(name);
-        write_private(&path, text)
-            .map_err(|source| DataDirError::Io { action: "write", path, source })
+        write_private(&path, text).map_err(|source| DataDirError::Io {
+            action: "write",
+            path,
+            source,
+        })
     }
 }
 
 /// Writes a file of mode 0600 by renaming a complete one into place.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let draft = path.with_file_name(name);
     let _ = fs::remove_file(&draft);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, path)
@@ -127,13 +158,26 @@ fn check_version(path: &Path) -> Result<(), DataDirError> {
         Ok(text) => text,
         Err(source) if source.kind() == io::ErrorKind::NotFound => {
             return write_private(&file, &format!("{VERSION}\n")).map_err(|source| {
-                DataDirError::Io { action: "write", path: file.clone(), source }
+                DataDirError::Io {
+                    action: "write",
+                    path: file.clone(),
+                    source,
+                }
             });
         }
-        Err(source) => return Err(DataDirError::Io { action: "read", path: file, source }),
+        Err(source) => {
+            return Err(DataDirError::Io {
+                action: "read",
+                path: file,
+                source,
+            });
+        }
     };
     match text.trim().parse::<u32>() {
-        Ok(found) if found > VERSION => Err(DataDirError::Newer { path: path.to_owned(), found }),
+        Ok(found) if found > VERSION => Err(DataDirError::Newer {
+            path: path.to_owned(),
+            found,
+        }),
         Ok(_) => Ok(()),
         Err(_) => Err(DataDirError::Damaged {
             path: path.to_owned(),

@@ -1,6 +1,145 @@
-//! The multicall binary.
-#![allow(dead_code)]
+//! The multicall binary of the suite: flags, logging, wiring. It alone reads the environment,
+//! installs the TLS provider, and prints.
+//!
+//! ```text
+//!   up         management API, controllers and (simulated) cloud in one process
+//!   generate   templates to manifests            describe, get, delete   the running API server
+//!   simulate   the simulated OpenStack alone
+//! ```
+
+mod apply;
+mod cli;
+mod connect;
 mod data_dir;
+mod delete;
+mod describe;
+mod environment;
+mod generate;
+mod kubeconfig;
 mod manifest;
+mod readiness;
+mod simulated;
+mod snapshot;
 mod template;
-fn main() {}
+mod tree;
+mod up;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command, Delete, Describe, Generate, Get};
+use crate::environment::Environment;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = set_up(&cli).and_then(|()| {
+        Ok(tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))?)
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
+        Command::Generate(Generate::Cluster {
+            name,
+            options,
+            list_variables,
+        }) => print(&generate::cluster(
+            &name,
+            &options,
+            list_variables,
+            &environment,
+        )?),
+        Command::Describe(Describe::Cluster {
+            name,
+            connect,
+            no_grouping,
+            output,
+        }) => {
+            let grouping = !no_grouping;
+            print(&describe::cluster(&name, &connect, grouping, output.output, &environment).await?)
+        }
+        Command::Get(Get::Kubeconfig { name, connect }) => {
+            print(&kubeconfig::of_workload(&name, &connect, &environment).await?)
+        }
+        Command::Delete(Delete::Cluster {
+            name,
+            wait,
+            timeout,
+            connect,
+        }) => {
+            let limit = wait.then_some(timeout);
+            delete::cluster(&name, &connect, limit, &environment, say).await
+        }
+        Command::Simulate(args) => simulated::run(&args, stop_on_signal()?, say).await,
+    }
+}
+
+/// Logging on standard error, and the one TLS provider of the process.
+fn set_up(cli: &Cli) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&cli.log)
+        .map_err(|source| anyhow::anyhow!("--log `{}`: {source}", cli.log))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    if cli.log_json {
+        log.json().init();
+    } else {
+        log.init();
+    }
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))
+}
+
+/// A token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C ends the process at once.
+fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let token = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
+    let stopping = token.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        stopping.cancel();
+        interrupt.recv().await;
+        std::process::exit(130);
+    });
+    Ok(token)
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn say(line: &str) {
+    // A reader that has gone away must not stop the work that the line tells of.
+    let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -17,9 +17,17 @@ pub(crate) enum ManifestError {
     #[error("cannot read {file}: {problem}")]
     Unreadable { file: String, problem: String },
     #[error("{file}:{line}: malformed YAML: {problem}")]
-    Malformed { file: String, line: usize, problem: String },
+    Malformed {
+        file: String,
+        line: usize,
+        problem: String,
+    },
     #[error("{file}:{line}: {problem}")]
-    NotAnObject { file: String, line: usize, problem: String },
+    NotAnObject {
+        file: String,
+        line: usize,
+        problem: String,
+    },
     #[error("{file} holds no Kubernetes object")]
     Empty { file: String },
 }
@@ -47,15 +55,21 @@ impl Document {
 
     /// `Kind namespace/name`, for messages.
     pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.text(&["kind"]), self.text(&["metadata", "name"]))
+        format!(
+            "{} {}",
+            self.text(&["kind"]),
+            self.text(&["metadata", "name"])
+        )
     }
 }
 
 /// Reads the file at `path`; `-` is standard input.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
     let file = path.display().to_string();
-    let text = read_text(path)
-        .map_err(|source| ManifestError::Unreadable { file: file.clone(), problem: source })?;
+    let text = read_text(path).map_err(|source| ManifestError::Unreadable {
+        file: file.clone(),
+        problem: source,
+    })?;
     read(&file, &text)
 }
 
@@ -79,7 +93,9 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestErro
         }
     }
     if documents.is_empty() {
-        return Err(ManifestError::Empty { file: file.to_owned() });
+        return Err(ManifestError::Empty {
+            file: file.to_owned(),
+        });
     }
     Ok(documents)
 }
@@ -89,7 +105,9 @@ fn parse(file: &str, first_line: usize, text: &str) -> Result<Value, ManifestErr
     let mut options = serde_saphyr::Options::default();
     options.legacy_octal_numbers = true;
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let line = error.location().map_or(1, |at| usize::try_from(at.line()).unwrap_or(1));
+        let line = error
+            .location()
+            .map_or(1, |at| usize::try_from(at.line()).unwrap_or(1));
         let problem = error.without_snippet().to_string();
         ManifestError::Malformed {
             file: file.to_owned(),
@@ -113,7 +131,8 @@ fn chunks(text: &str) -> Vec<(usize, &str)> {
     }
     parts.push((first_line, &text[start..]));
     parts.retain(|(_, part)| {
-        part.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        part.lines()
+            .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
     });
     parts
 }
@@ -132,26 +151,48 @@ fn expand(
     };
     let kind = match (value.get("apiVersion"), value.get("kind")) {
         _ if !value.is_object() => {
-            return Err(wrong("", "expected an object with apiVersion, kind and metadata".into()));
+            return Err(wrong(
+                "",
+                "expected an object with apiVersion, kind and metadata".into(),
+            ));
         }
         (Some(Value::String(_)), Some(Value::String(kind))) if !kind.is_empty() => kind.clone(),
         (Some(Value::String(_)), _) => {
-            return Err(wrong("kind", "the field kind is missing or not a text".into()));
+            return Err(wrong(
+                "kind",
+                "the field kind is missing or not a text".into(),
+            ));
         }
-        _ => return Err(wrong("apiVersion", "the field apiVersion is missing or not a text".into())),
+        _ => {
+            return Err(wrong(
+                "apiVersion",
+                "the field apiVersion is missing or not a text".into(),
+            ));
+        }
     };
     if kind == "List" {
-        let items = value.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+        let items = value
+            .get("items")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         for (index, item) in items.into_iter().enumerate() {
             expand(file, item, lines.below(&format!("items[{index}]")), out)?;
         }
         return Ok(());
     }
-    let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let name = value
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if name.is_empty() {
         return Err(wrong("metadata", format!("{kind} has no metadata.name")));
     }
-    out.push(Document { file: file.to_owned(), value, lines });
+    out.push(Document {
+        file: file.to_owned(),
+        value,
+        lines,
+    });
     Ok(())
 }
 

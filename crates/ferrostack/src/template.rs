@@ -16,7 +16,11 @@ use parse::Piece;
 pub(crate) enum TemplateError {
     /// A `${` that is not a valid substitution.
     #[error("line {line}: `{text}` is not a valid substitution: {problem}")]
-    Syntax { line: usize, text: String, problem: &'static str },
+    Syntax {
+        line: usize,
+        text: String,
+        problem: &'static str,
+    },
     /// Required variables without a value.
     #[error(
         "value for variables [{}] is not set. Set them as environment variables or in the clusterctl configuration file",
@@ -34,7 +38,9 @@ pub(crate) struct Template {
 impl Template {
     /// Parses `text`.
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
-        Ok(Self { pieces: parse::parse(&parse::without_inner_blanks(text))? })
+        Ok(Self {
+            pieces: parse::parse(&parse::without_inner_blanks(text))?,
+        })
     }
 
     /// The variables of the template with their default texts. `None` means required: the first

@@ -65,7 +65,11 @@ pub(crate) fn run(root: &Path, json: bool) -> anyhow::Result<()> {
     }
     let binary = root.join("target/release/ferrostack");
     let runs = vec![measure(&binary, "none")?, measure(&binary, "real")?];
-    let text = if json { serde_json::to_string_pretty(&runs)? + "\n" } else { table::render(&runs) };
+    let text = if json {
+        serde_json::to_string_pretty(&runs)? + "\n"
+    } else {
+        table::render(&runs)
+    };
     crate::print(&text)
 }
 
@@ -76,7 +80,10 @@ fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
     let ready = up.wait_until_ready()?;
     let seconds_to_ready = started.elapsed().as_secs_f64();
     let peak_rss_megabytes = up.peak_rss_megabytes()?;
-    let simulator = ready["simulatedOpenStack"].as_str().unwrap_or_default().to_owned();
+    let simulator = ready["simulatedOpenStack"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let (status, counts) = process::get(&simulator, "/_simulator/requests")?;
     if status != 200 {
         bail!("the simulator answers {status}: {counts}");
@@ -84,7 +91,11 @@ fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
     up.stop()?;
     let by_route = routes(&serde_json::from_str(&counts)?);
     let is_poll = |route: &&Route| route.method == "GET";
-    let polls = by_route.iter().filter(is_poll).map(|route| route.count).sum();
+    let polls = by_route
+        .iter()
+        .filter(is_poll)
+        .map(|route| route.count)
+        .sum();
     let all: u64 = by_route.iter().map(|route| route.count).sum();
     Ok(Run {
         latency: latency.to_owned(),
@@ -96,13 +107,21 @@ fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
         by_route,
         chain_seconds: match latency {
             "none" => 0.0,
-            _ => CHAIN.iter().map(|(_, seconds, times)| seconds * f64::from(*times)).sum(),
+            _ => CHAIN
+                .iter()
+                .map(|(_, seconds, times)| seconds * f64::from(*times))
+                .sum(),
         },
     })
 }
 
 fn routes(counts: &Value) -> Vec<Route> {
-    let list = counts.get("requests").unwrap_or(counts).as_array().cloned().unwrap_or_default();
+    let list = counts
+        .get("requests")
+        .unwrap_or(counts)
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
     list.iter()
         .map(|entry| Route {

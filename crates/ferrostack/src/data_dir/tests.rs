@@ -7,7 +7,10 @@ fn a_second_process_is_told_who_holds_the_directory() {
     let dir = tempfile::tempdir().unwrap();
     let first = DataDir::open(dir.path()).unwrap();
     let error = DataDir::open(dir.path()).unwrap_err().to_string();
-    assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+    assert!(
+        error.contains(&format!("process {}", std::process::id())),
+        "{error}"
+    );
     drop(first);
     DataDir::open(dir.path()).unwrap();
 }
@@ -16,10 +19,19 @@ fn a_second_process_is_told_who_holds_the_directory() {
 fn a_directory_of_a_newer_program_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("version"), "2\n").unwrap();
-    assert!(matches!(DataDir::open(dir.path()), Err(DataDirError::Newer { found: 2, .. })));
-    assert_eq!(fs::read_to_string(dir.path().join("version")).unwrap(), "2\n");
+    assert!(matches!(
+        DataDir::open(dir.path()),
+        Err(DataDirError::Newer { found: 2, .. })
+    ));
+    assert_eq!(
+        fs::read_to_string(dir.path().join("version")).unwrap(),
+        "2\n"
+    );
     fs::write(dir.path().join("version"), "two\n").unwrap();
-    assert!(matches!(DataDir::open(dir.path()), Err(DataDirError::Damaged { .. })));
+    assert!(matches!(
+        DataDir::open(dir.path()),
+        Err(DataDirError::Damaged { .. })
+    ));
 }
 
 #[test]
@@ -30,8 +42,14 @@ fn files_are_private_and_replaced_whole() {
     data.write("kubeconfig", "one").unwrap();
     data.write("kubeconfig", "two").unwrap();
     assert_eq!(data.read("kubeconfig").unwrap().as_deref(), Some("two"));
-    let mode = fs::metadata(data.file("kubeconfig")).unwrap().permissions().mode();
+    let mode = fs::metadata(data.file("kubeconfig"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let mode = fs::metadata(dir.path().join("deep/er")).unwrap().permissions().mode();
+    let mode = fs::metadata(dir.path().join("deep/er"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o700);
 }

@@ -22,7 +22,11 @@ impl Lines {
             walk.take(&event, first + span.start.line().saturating_sub(1));
         }
         let first = walk.by_path.get("").copied().unwrap_or(first);
-        Self { by_path: walk.by_path, first, prefix: String::new() }
+        Self {
+            by_path: walk.by_path,
+            first,
+            prefix: String::new(),
+        }
     }
 
     /// The line of `path`, or of its nearest parent that is there.
@@ -45,9 +49,15 @@ impl Lines {
 
     /// The same lines, seen from the field at `path`.
     pub(crate) fn below(&self, path: &str) -> Self {
-        let prefix =
-            if self.prefix.is_empty() { path.to_owned() } else { format!("{}.{path}", self.prefix) };
-        Self { prefix, ..self.clone() }
+        let prefix = if self.prefix.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{}.{path}", self.prefix)
+        };
+        Self {
+            prefix,
+            ..self.clone()
+        }
     }
 }
 
@@ -84,8 +94,16 @@ impl Walk {
     }
 
     fn scalar(&mut self, text: &str, line: usize) {
-        if let Some(Open::Mapping { path, key: key @ None }) = self.open.last_mut() {
-            let full = if path.is_empty() { text.to_owned() } else { format!("{path}.{text}") };
+        if let Some(Open::Mapping {
+            path,
+            key: key @ None,
+        }) = self.open.last_mut()
+        {
+            let full = if path.is_empty() {
+                text.to_owned()
+            } else {
+                format!("{path}.{text}")
+            };
             self.by_path.entry(full).or_insert(line);
             *key = Some(text.to_owned());
         } else {
@@ -99,7 +117,11 @@ impl Walk {
             None => String::new(),
             Some(Open::Mapping { path, key }) => {
                 let key = key.take().unwrap_or_default();
-                if path.is_empty() { key } else { format!("{path}.{key}") }
+                if path.is_empty() {
+                    key
+                } else {
+                    format!("{path}.{key}")
+                }
             }
             Some(Open::Sequence { path, next }) => {
                 *next += 1;

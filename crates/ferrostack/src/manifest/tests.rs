@@ -41,10 +41,22 @@ fn documents_are_read_with_the_lines_of_their_fields() {
 #[test]
 fn mistakes_are_named_with_file_and_line() {
     for (text, expected) in [
-        ("kind: X\nmetadata: {name: a}\n", "f:1: the field apiVersion is missing or not a text"),
-        ("\napiVersion: v1\nmetadata: {name: a}\n", "f:2: the field kind is missing or not a text"),
-        ("apiVersion: v1\nkind: X\nmetadata:\n  labels: {}\n", "f:3: X has no metadata.name"),
-        ("- a\n- b\n", "f:1: expected an object with apiVersion, kind and metadata"),
+        (
+            "kind: X\nmetadata: {name: a}\n",
+            "f:1: the field apiVersion is missing or not a text",
+        ),
+        (
+            "\napiVersion: v1\nmetadata: {name: a}\n",
+            "f:2: the field kind is missing or not a text",
+        ),
+        (
+            "apiVersion: v1\nkind: X\nmetadata:\n  labels: {}\n",
+            "f:3: X has no metadata.name",
+        ),
+        (
+            "- a\n- b\n",
+            "f:1: expected an object with apiVersion, kind and metadata",
+        ),
         ("# nothing\n---\n\n", "f holds no Kubernetes object"),
     ] {
         assert_eq!(read("f", text).unwrap_err().to_string(), expected, "{text}");
@@ -54,7 +66,10 @@ fn mistakes_are_named_with_file_and_line() {
 #[test]
 fn malformed_yaml_and_repeated_keys_name_the_line_in_the_file() {
     for (text, line) in [
-        ("apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: [\n", 5..=7),
+        (
+            "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: [\n",
+            5..=7,
+        ),
         ("apiVersion: v1\nkind: A\nkind: B\n", 3..=3),
     ] {
         match read("f", text).unwrap_err() {

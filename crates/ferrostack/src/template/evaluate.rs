@@ -27,12 +27,17 @@ fn apply(function: &Function, value: String, lookup: Lookup<'_>) -> String {
             let length = length.as_ref().map(|pieces| text_of(pieces, lookup));
             slice(&value, &text_of(start, lookup), length.as_deref())
         }
-        Function::Trim { end, longest, pattern } => {
-            trim(&value, *end, *longest, &text_of(pattern, lookup)).to_owned()
-        }
-        Function::Replace { place, find, with } => {
-            replace(value, *place, &text_of(find, lookup), &text_of(with, lookup))
-        }
+        Function::Trim {
+            end,
+            longest,
+            pattern,
+        } => trim(&value, *end, *longest, &text_of(pattern, lookup)).to_owned(),
+        Function::Replace { place, find, with } => replace(
+            value,
+            *place,
+            &text_of(find, lookup),
+            &text_of(with, lookup),
+        ),
     }
 }
 
@@ -42,20 +47,30 @@ fn change_case(case: Case, value: &str) -> String {
     match case {
         Case::UpperAll => value.to_uppercase(),
         Case::LowerAll => value.to_lowercase(),
-        Case::UpperFirst => {
-            first.into_iter().flat_map(char::to_uppercase).chain(rest).collect()
-        }
-        Case::LowerFirst => {
-            first.into_iter().flat_map(char::to_lowercase).chain(rest).collect()
-        }
+        Case::UpperFirst => first
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .chain(rest)
+            .collect(),
+        Case::LowerFirst => first
+            .into_iter()
+            .flat_map(char::to_lowercase)
+            .chain(rest)
+            .collect(),
     }
 }
 
 /// Byte offsets; a negative start counts from the end; numbers that are none leave the value alone.
 fn slice(value: &str, start: &str, length: Option<&str>) -> String {
-    let Ok(start) = start.trim().parse::<i64>() else { return value.to_owned() };
+    let Ok(start) = start.trim().parse::<i64>() else {
+        return value.to_owned();
+    };
     let size = i64::try_from(value.len()).unwrap_or(i64::MAX);
-    let from = if start < 0 { (size + start).max(0) } else { start };
+    let from = if start < 0 {
+        (size + start).max(0)
+    } else {
+        start
+    };
     if from >= size {
         return String::new();
     }
@@ -69,8 +84,11 @@ fn slice(value: &str, start: &str, length: Option<&str>) -> String {
 }
 
 fn trim<'v>(value: &'v str, end: End, longest: bool, pattern: &str) -> &'v str {
-    let mut cuts: Vec<usize> =
-        value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
+    let mut cuts: Vec<usize> = value
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([value.len()])
+        .collect();
     // The shortest prefix is at the first cut, the shortest suffix at the last one.
     if (end == End::Prefix) == longest {
         cuts.reverse();

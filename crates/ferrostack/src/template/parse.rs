@@ -16,9 +16,20 @@ pub(super) enum Function {
     Length,
     Default(Vec<Piece>),
     Case(Case),
-    Slice { start: Vec<Piece>, length: Option<Vec<Piece>> },
-    Trim { end: End, longest: bool, pattern: Vec<Piece> },
-    Replace { place: Place, find: Vec<Piece>, with: Vec<Piece> },
+    Slice {
+        start: Vec<Piece>,
+        length: Option<Vec<Piece>>,
+    },
+    Trim {
+        end: End,
+        longest: bool,
+        pattern: Vec<Piece>,
+    },
+    Replace {
+        place: Place,
+        find: Vec<Piece>,
+        with: Vec<Piece>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +59,10 @@ impl Function {
     pub(super) fn argument_text(&self) -> String {
         match self {
             Function::Value | Function::Length | Function::Case(_) => String::new(),
-            Function::Default(pieces) | Function::Trim { pattern: pieces, .. } => source(pieces),
+            Function::Default(pieces)
+            | Function::Trim {
+                pattern: pieces, ..
+            } => source(pieces),
             Function::Slice { start, length } => {
                 source(start) + &length.as_deref().map(source).unwrap_or_default()
             }
@@ -93,7 +107,12 @@ pub(super) fn without_inner_blanks(text: &str) -> String {
 }
 
 pub(super) fn parse(text: &str) -> Result<Vec<Piece>, TemplateError> {
-    Parser { text, at: 0, depth: 0 }.top()
+    Parser {
+        text,
+        at: 0,
+        depth: 0,
+    }
+    .top()
 }
 
 fn is_name(c: char) -> bool {
@@ -141,7 +160,11 @@ impl Parser<'_> {
         if name.is_empty() {
             return Err(self.error(start, "the name of a variable must follow `${`"));
         }
-        let function = if length { Function::Length } else { self.function(start)? };
+        let function = if length {
+            Function::Length
+        } else {
+            self.function(start)?
+        };
         if !self.eat("}") {
             return Err(self.error(start, "the closing `}` is missing"));
         }
@@ -173,7 +196,11 @@ impl Parser<'_> {
         ] {
             if self.eat(sign) {
                 let pattern = self.argument(start, &[])?;
-                return Ok(Function::Trim { end, longest, pattern });
+                return Ok(Function::Trim {
+                    end,
+                    longest,
+                    pattern,
+                });
             }
         }
         for (sign, place) in [
@@ -184,14 +211,25 @@ impl Parser<'_> {
         ] {
             if self.eat(sign) {
                 let find = self.escaped_argument(start)?;
-                let with = if self.eat("/") { self.escaped_argument(start)? } else { Vec::new() };
+                let with = if self.eat("/") {
+                    self.escaped_argument(start)?
+                } else {
+                    Vec::new()
+                };
                 return Ok(Function::Replace { place, find, with });
             }
         }
         if self.eat(":") {
             let from = self.argument(start, &[':'])?;
-            let length = if self.eat(":") { Some(self.argument(start, &[])?) } else { None };
-            return Ok(Function::Slice { start: from, length });
+            let length = if self.eat(":") {
+                Some(self.argument(start, &[])?)
+            } else {
+                None
+            };
+            return Ok(Function::Slice {
+                start: from,
+                length,
+            });
         }
         Ok(Function::Value)
     }
@@ -253,7 +291,11 @@ impl Parser<'_> {
     fn error(&self, start: usize, problem: &'static str) -> TemplateError {
         let line = self.text[..start].matches('\n').count() + 1;
         let text = self.text[start..].lines().next().unwrap_or_default();
-        TemplateError::Syntax { line, text: text.chars().take(40).collect(), problem }
+        TemplateError::Syntax {
+            line,
+            text: text.chars().take(40).collect(),
+            problem,
+        }
     }
 }
 

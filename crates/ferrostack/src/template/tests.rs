@@ -85,7 +85,11 @@ fn bad_substitutions_are_refused_with_their_line() {
         ("a\n${A$B}", "the closing `}` is missing"),
     ] {
         match Template::parse(text) {
-            Err(TemplateError::Syntax { line: 2, problem: found, .. }) => {
+            Err(TemplateError::Syntax {
+                line: 2,
+                problem: found,
+                ..
+            }) => {
                 assert_eq!(found, problem, "{text}");
             }
             other => panic!("{text}: {other:?}"),
@@ -96,7 +100,10 @@ fn bad_substitutions_are_refused_with_their_line() {
 #[test]
 fn nesting_without_end_is_refused() {
     let deep = "${A:=".repeat(100_000);
-    assert!(matches!(Template::parse(&deep), Err(TemplateError::Syntax { .. })));
+    assert!(matches!(
+        Template::parse(&deep),
+        Err(TemplateError::Syntax { .. })
+    ));
 }
 
 proptest! {

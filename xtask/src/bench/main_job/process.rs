@@ -34,7 +34,10 @@ impl Up {
         loop {
             line.clear();
             if self.lines.read_line(&mut line)? == 0 {
-                bail!("ferrostack ended before it was ready: {}", self.child.wait()?);
+                bail!(
+                    "ferrostack ended before it was ready: {}",
+                    self.child.wait()?
+                );
             }
             let event: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
             if event.get("ready").is_some() {
@@ -56,11 +59,12 @@ impl Up {
 
     /// Asks the process to stop, and waits for it.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status()?;
-        if !asked.success() {
-            bail!("cannot stop process {}", self.child.id());
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("ferrostack ended with {status}");
         }
-        self.child.wait()?;
         Ok(())
     }
 }
@@ -78,10 +82,17 @@ pub(super) fn get(base_url: &str, path: &str) -> anyhow::Result<(u16, String)> {
     let host = base_url.strip_prefix("http://").context("an http:// URL")?;
     let mut stream = TcpStream::connect(host).with_context(|| host.to_owned())?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
     let mut reply = String::new();
     stream.read_to_string(&mut reply)?;
     let (head, body) = reply.split_once("\r\n\r\n").context("an HTTP reply")?;
-    let status = head.split_whitespace().nth(1).context("an HTTP status")?.parse()?;
+    let status = head
+        .split_whitespace()
+        .nth(1)
+        .context("an HTTP status")?
+        .parse()?;
     Ok((status, body.to_owned()))
 }

@@ -8,24 +8,45 @@ use super::Run;
 /// One table of the runs, then one of their requests.
 pub(super) fn render(runs: &[Run]) -> String {
     let mut text = String::from("main job: 1 cluster, 3 control plane and 3 worker machines\n\n");
-    row(&mut text, "simulated latency", runs, |run| run.latency.clone());
-    row(&mut text, "time to ready", runs, |run| format!("{:.2} s", run.seconds_to_ready));
-    row(&mut text, "longest chain of cloud operations", runs, |run| match run.chain_seconds {
-        0.0 => "-".to_owned(),
-        seconds => format!("{seconds:.2} s"),
+    row(&mut text, "simulated latency", runs, |run| {
+        run.latency.clone()
     });
-    row(&mut text, "time to ready / longest chain", runs, |run| match run.chain_seconds {
-        0.0 => "-".to_owned(),
-        seconds => format!("{:.2}", run.seconds_to_ready / seconds),
+    row(&mut text, "time to ready", runs, |run| {
+        format!("{:.2} s", run.seconds_to_ready)
     });
-    row(&mut text, "peak RSS, everything in one process", runs, |run| {
-        format!("{:.1} MB", run.peak_rss_megabytes)
-    });
+    row(
+        &mut text,
+        "longest chain of cloud operations",
+        runs,
+        |run| match run.chain_seconds {
+            0.0 => "-".to_owned(),
+            seconds => format!("{seconds:.2} s"),
+        },
+    );
+    row(
+        &mut text,
+        "time to ready / longest chain",
+        runs,
+        |run| match run.chain_seconds {
+            0.0 => "-".to_owned(),
+            seconds => format!("{:.2}", run.seconds_to_ready / seconds),
+        },
+    );
+    row(
+        &mut text,
+        "peak RSS, everything in one process",
+        runs,
+        |run| format!("{:.1} MB", run.peak_rss_megabytes),
+    );
     row(&mut text, "SQLite, all files", runs, |run| {
         format!("{} KiB", run.sqlite_bytes / 1024)
     });
-    row(&mut text, "OpenStack writes and logins", runs, |run| run.requests.to_string());
-    row(&mut text, "OpenStack reads (shared lists)", runs, |run| run.polls.to_string());
+    row(&mut text, "OpenStack writes and logins", runs, |run| {
+        run.requests.to_string()
+    });
+    row(&mut text, "OpenStack reads (shared lists)", runs, |run| {
+        run.polls.to_string()
+    });
 
     text.push_str("\nrequests by service and route\n");
     let mut routes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
@@ -60,7 +81,9 @@ fn machine() -> String {
     let model = info
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown processor", |rest| rest.trim_start_matches([' ', '\t', ':']));
+        .map_or("unknown processor", |rest| {
+            rest.trim_start_matches([' ', '\t', ':'])
+        });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{model}, {cores} cores")
 }

@@ -1,0 +1,258 @@
+//! Applying manifests to the management API, with errors that name file, line and field.
+
+use std::collections::HashMap;
+
+use kube::Client;
+use kube::api::{Api, DynamicObject, GroupVersionKind, Patch, PatchParams, ValidationDirective};
+use kube::core::Status;
+use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
+
+use crate::manifest::Document;
+
+/// The field manager of what `up -f` applies.
+const MANAGER: &str = "ferrostack";
+
+/// Why manifests could not be applied: everything that is wrong, a line each.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub(crate) struct ApplyError(pub(crate) Vec<String>);
+
+/// Applies `documents`, in whatever order they come. All are checked by a dry run first, so that a
+/// mistake in the last one leaves nothing half-created.
+pub(crate) async fn all(
+    client: &Client,
+    documents: &[Document],
+    namespace: &str,
+) -> Result<(), ApplyError> {
+    let mut ordered: Vec<&Document> = documents.iter().collect();
+    ordered.sort_by_key(|document| rank(document.text(&["kind"])));
+    let mut kinds = Kinds {
+        client,
+        known: HashMap::new(),
+    };
+    let new_namespaces: Vec<&str> = ordered
+        .iter()
+        .filter(|document| document.text(&["kind"]) == "Namespace")
+        .map(|document| document.text(&["metadata", "name"]))
+        .collect();
+    let mut problems = Vec::new();
+    for document in &ordered {
+        // What lives in a namespace that comes with these manifests cannot be tried beforehand.
+        if new_namespaces.contains(&document.text(&["metadata", "namespace"])) {
+            continue;
+        }
+        if let Err(mut found) = one(&mut kinds, document, namespace, true).await {
+            problems.append(&mut found);
+        }
+    }
+    if problems.is_empty() {
+        for document in ordered {
+            if let Err(mut found) = one(&mut kinds, document, namespace, false).await {
+                problems.append(&mut found);
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(ApplyError(problems))
+    }
+}
+
+/// What others live in comes first; then what others refer to.
+fn rank(kind: &str) -> u8 {
+    match kind {
+        "Namespace" => 0,
+        "CustomResourceDefinition" => 1,
+        "Secret" | "ConfigMap" => 2,
+        _ if kind.ends_with("Template") => 3,
+        _ => 4,
+    }
+}
+
+async fn one(
+    kinds: &mut Kinds<'_>,
+    document: &Document,
+    namespace: &str,
+    dry_run: bool,
+) -> Result<(), Vec<String>> {
+    let (resource, capabilities) = kinds
+        .find(document)
+        .await
+        .map_err(|problem| vec![problem])?;
+    let name = document.text(&["metadata", "name"]);
+    let api: Api<DynamicObject> = match (
+        &capabilities.scope,
+        document.text(&["metadata", "namespace"]),
+    ) {
+        (Scope::Cluster, _) => Api::all_with(kinds.client.clone(), &resource),
+        (Scope::Namespaced, "") => Api::namespaced_with(kinds.client.clone(), namespace, &resource),
+        (Scope::Namespaced, own) => Api::namespaced_with(kinds.client.clone(), own, &resource),
+    };
+    let params = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+        force: true,
+        dry_run,
+    };
+    match api
+        .patch(name, &params, &Patch::Apply(&document.value))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(explain(document, &status)),
+        Err(other) => {
+            let cause = operator::controller::chain(&other);
+            Err(vec![format!(
+                "{}: {}: {cause}",
+                document.place(""),
+                document.label()
+            )])
+        }
+    }
+}
+
+/// The API server's refusal, a line for each field that it names.
+fn explain(document: &Document, status: &Status) -> Vec<String> {
+    let causes = status
+        .details
+        .as_ref()
+        .map(|details| details.causes.as_slice())
+        .unwrap_or_default();
+    let named: Vec<_> = causes
+        .iter()
+        .filter(|cause| !cause.field.is_empty())
+        .collect();
+    if !named.is_empty() {
+        return named
+            .iter()
+            .map(|cause| {
+                let place = document.place(&cause.field);
+                format!(
+                    "{place}: {}: {}: {}",
+                    document.label(),
+                    cause.field,
+                    cause.message
+                )
+            })
+            .collect();
+    }
+    let fields = unknown_fields(&status.message);
+    if !fields.is_empty() {
+        return fields
+            .iter()
+            .map(|field| {
+                format!(
+                    "{}: {}: there is no field {field}",
+                    document.place(field),
+                    document.label()
+                )
+            })
+            .collect();
+    }
+    vec![format!(
+        "{}: {}: {}",
+        document.place(""),
+        document.label(),
+        status.message
+    )]
+}
+
+/// The paths in `unknown field "spec.x"` (strict decoding) and `.spec.x: field not declared in schema` (apply).
+fn unknown_fields(message: &str) -> Vec<String> {
+    let quoted = message
+        .split("unknown field \"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next());
+    let undeclared = message
+        .split(": field not declared in schema")
+        .filter_map(|before| before.rsplit([' ', '\n']).next())
+        .filter_map(|path| path.strip_prefix('.'));
+    let mut fields: Vec<String> = quoted.chain(undeclared).map(str::to_owned).collect();
+    fields.dedup();
+    fields
+}
+
+/// The kinds that the API server knows, asked for once each.
+struct Kinds<'a> {
+    client: &'a Client,
+    known: HashMap<GroupVersionKind, (ApiResource, ApiCapabilities)>,
+}
+
+impl Kinds<'_> {
+    async fn find(
+        &mut self,
+        document: &Document,
+    ) -> Result<(ApiResource, ApiCapabilities), String> {
+        let (api_version, kind) = (document.text(&["apiVersion"]), document.text(&["kind"]));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        if let Some(known) = self.known.get(&gvk) {
+            return Ok(known.clone());
+        }
+        match oneshot::pinned_kind(self.client, &gvk).await {
+            Ok(found) => {
+                self.known.insert(gvk, found.clone());
+                Ok(found)
+            }
+            Err(kube::Error::Api(status)) if status.code != 404 => Err(format!(
+                "{}: {}: {}",
+                document.place("kind"),
+                document.label(),
+                status.message
+            )),
+            Err(kube::Error::Api(_) | kube::Error::Discovery(_)) => Err(format!(
+                "{}: the kind {kind} of {api_version} is not known here",
+                document.place("kind")
+            )),
+            Err(other) => Err(operator::controller::chain(&other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest;
+    use serde_json::json;
+
+    fn document() -> Document {
+        let text = "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  replicas: many\n  list:\n  - bar: 1\n";
+        manifest::read("f.yaml", text).unwrap().remove(0)
+    }
+
+    fn refused(message: &str, causes: serde_json::Value) -> Vec<String> {
+        let status = json!({"status": "Failure", "message": message, "reason": "Invalid", "code": 422,
+                            "details": {"causes": causes}});
+        explain(&document(), &serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn refusals_name_the_line_of_each_field() {
+        assert_eq!(
+            refused(
+                "X \"a\" is invalid",
+                json!([{"field": "spec.replicas", "message": "must be of type integer"}])
+            ),
+            ["f.yaml:6: X a: spec.replicas: must be of type integer"]
+        );
+        assert_eq!(
+            refused(
+                "strict decoding error: unknown field \"spec.list[0].bar\", unknown field \"foo\"",
+                json!([])
+            ),
+            [
+                "f.yaml:8: X a: there is no field spec.list[0].bar",
+                "f.yaml:1: X a: there is no field foo"
+            ]
+        );
+        assert_eq!(
+            refused(
+                "failed: .spec.list[0].bar: field not declared in schema",
+                json!([])
+            ),
+            ["f.yaml:8: X a: there is no field spec.list[0].bar"]
+        );
+        assert_eq!(refused("no", json!([])), ["f.yaml:1: X a: no"]);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the process is given from outside. Only this module reads the environment.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Environment variables, the working directory and what standard output is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, String>,
+    pub(crate) working_dir: PathBuf,
+    /// Standard output is a terminal that can be redrawn.
+    pub(crate) terminal: bool,
+}
+
+impl Environment {
+    pub(crate) fn of_process() -> Self {
+        let terminal = std::io::stdout().is_terminal()
+            && std::env::var("TERM").map_or(true, |term| term != "dumb");
+        Self {
+            variables: std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+            working_dir: std::env::current_dir().unwrap_or_default(),
+            terminal,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
+        Self {
+            variables: variables
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// A variable that counts as unset when it is empty.
+    pub(crate) fn non_empty(&self, name: &str) -> Option<&str> {
+        self.variable(name).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.non_empty("HOME").map(PathBuf::from)
+    }
+
+    /// `$XDG_DATA_HOME/ferrostack`, by default `~/.local/share/ferrostack` (XDG base directories).
+    pub(crate) fn default_data_dir(&self) -> PathBuf {
+        let base = match self.non_empty("XDG_DATA_HOME").map(PathBuf::from) {
+            Some(path) if path.is_absolute() => path,
+            _ => self.home().unwrap_or_default().join(".local/share"),
+        };
+        base.join("ferrostack")
+    }
+
+    /// Where clusterctl looks for its configuration.
+    pub(crate) fn clusterctl_config(&self) -> PathBuf {
+        let base = match self.non_empty("XDG_CONFIG_HOME").map(PathBuf::from) {
+            Some(path) if path.is_absolute() => path,
+            _ => self.home().unwrap_or_default().join(".config"),
+        };
+        base.join("cluster-api/clusterctl.yaml")
+    }
+}

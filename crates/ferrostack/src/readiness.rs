@@ -1,0 +1,108 @@
+//! When is a cluster ready, and what is it waiting for?
+
+use serde_json::Value;
+
+use crate::snapshot::{Item, Kind, Snapshot};
+
+/// An object that is not ready, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) object: String,
+    pub(crate) why: String,
+}
+
+/// What is missing until every Cluster is Available and every Machine Running. Empty: all is ready.
+pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
+    let mut out = Vec::new();
+    if snapshot.of_kind(Kind::Cluster).next().is_none() {
+        out.push(Pending {
+            object: "Cluster".to_owned(),
+            why: "there is none".to_owned(),
+        });
+    }
+    for item in &snapshot.items {
+        let why = match item.kind {
+            Kind::Cluster => cluster(item),
+            Kind::KubeadmControlPlane | Kind::MachineDeployment => replicas(item),
+            Kind::Machine => machine(item, snapshot),
+            Kind::OpenStackCluster | Kind::MachineSet | Kind::OpenStackMachine => None,
+        };
+        if let Some(why) = why {
+            out.push(Pending {
+                object: item.label(),
+                why,
+            });
+        }
+    }
+    out
+}
+
+/// What `item` itself says that it waits for: the message of its first condition that does not hold.
+pub(crate) fn waits_for(item: &Item) -> Option<String> {
+    let order: &[&str] = match item.kind {
+        Kind::Cluster => &["InfrastructureReady", "ControlPlaneAvailable", "Available"],
+        Kind::KubeadmControlPlane => &["CertificatesAvailable", "Initialized", "Available"],
+        Kind::Machine => &[
+            "BootstrapConfigReady",
+            "InfrastructureReady",
+            "NodeReady",
+            "Ready",
+        ],
+        Kind::MachineDeployment | Kind::MachineSet => &["Available"],
+        Kind::OpenStackCluster | Kind::OpenStackMachine => &["Ready"],
+    };
+    order
+        .iter()
+        .filter_map(|type_| item.condition(type_))
+        .find(|c| c.status != "True")
+        .map(
+            |c| match (c.message.lines().next().unwrap_or_default(), c.reason) {
+                ("", "") => format!("{} is {}", c.type_, c.status),
+                ("", reason) => reason.to_owned(),
+                (message, _) => message.trim_start_matches("* ").to_owned(),
+            },
+        )
+}
+
+fn cluster(item: &Item) -> Option<String> {
+    if item.is_deleting() {
+        return Some("it is being deleted".to_owned());
+    }
+    match item.condition("Available") {
+        Some(available) if available.status == "True" => None,
+        _ => Some(waits_for(item).unwrap_or_else(|| "it is not Available yet".to_owned())),
+    }
+}
+
+fn replicas(item: &Item) -> Option<String> {
+    let wanted = item.field("/spec/replicas").as_i64().unwrap_or(1);
+    let count = |field: &str| item.field(field).as_i64().unwrap_or(0);
+    let (all, ready) = (count("/status/replicas"), count("/status/readyReplicas"));
+    if all == wanted && ready == wanted {
+        return None;
+    }
+    let counts = format!("{ready} of {wanted} machines are ready");
+    Some(match waits_for(item) {
+        Some(why) => format!("{counts}; {why}"),
+        None => counts,
+    })
+}
+
+fn machine(item: &Item, snapshot: &Snapshot) -> Option<String> {
+    let phase = item.field("/status/phase").as_str().unwrap_or("Pending");
+    if phase == "Running" && !item.is_deleting() {
+        return None;
+    }
+    let infrastructure = snapshot.of_kind(Kind::OpenStackMachine).find(|infra| {
+        infra.namespace() == item.namespace()
+            && *item.field("/spec/infrastructureRef/name") == Value::from(infra.name())
+    });
+    let why = waits_for(item).or_else(|| infrastructure.and_then(waits_for));
+    Some(match why {
+        Some(why) => format!("{phase}: {why}"),
+        None => phase.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+use serde_json::json;
+
+use super::*;
+use crate::snapshot::tests::item;
+
+fn cluster_item(available: &str) -> Item {
+    item(
+        Kind::Cluster,
+        json!({"metadata": {"name": "demo", "namespace": "default", "uid": "c"},
+               "status": {"conditions": [
+                   {"type": "Available", "status": available, "reason": "NotAvailable",
+                    "message": "* ControlPlaneAvailable: not yet"}]}}),
+    )
+}
+
+fn machine_item(phase: &str) -> Item {
+    item(
+        Kind::Machine,
+        json!({"metadata": {"name": "m", "namespace": "default"},
+               "spec": {"infrastructureRef": {"name": "m"}},
+               "status": {"phase": phase, "conditions": [
+                   {"type": "NodeReady", "status": "Unknown", "reason": "X", "message": "no Node"}]}}),
+    )
+}
+
+#[test]
+fn nothing_at_all_is_not_ready() {
+    assert_eq!(pending(&Snapshot::default())[0].why, "there is none");
+}
+
+#[test]
+fn an_available_cluster_with_running_machines_is_ready() {
+    let items = vec![cluster_item("True"), machine_item("Running")];
+    assert_eq!(pending(&Snapshot { items }), []);
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_own_words() {
+    let deployment = item(
+        Kind::MachineDeployment,
+        json!({"metadata": {"name": "d"}, "spec": {"replicas": 3}, "status": {"replicas": 3, "readyReplicas": 1}}),
+    );
+    let items = vec![
+        cluster_item("False"),
+        deployment,
+        machine_item("Provisioned"),
+    ];
+    let found: Vec<_> = pending(&Snapshot { items })
+        .into_iter()
+        .map(|pending| format!("{}: {}", pending.object, pending.why))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "Cluster/demo: ControlPlaneAvailable: not yet",
+            "MachineDeployment/d: 1 of 3 machines are ready",
+            "Machine/m: Provisioned: no Node",
+        ]
+    );
+}

@@ -1,0 +1,293 @@
+//! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all is ready.
+
+mod cloud;
+mod endpoints;
+mod management;
+mod observer;
+mod pki;
+mod progress;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use kube::Client;
+use openstack::config::CloudConfig;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::endpoints::Endpoints;
+use self::management::Management;
+use self::progress::Progress;
+use crate::apply;
+use crate::cli::Up;
+use crate::connect;
+use crate::data_dir::DataDir;
+use crate::environment::Environment;
+use crate::generate::{Source, check_name};
+use crate::manifest::{self, Document};
+use crate::readiness::{self, Pending};
+use crate::simulated::{self, Setup, Simulated};
+use crate::snapshot::{Item, Kind, Snapshot};
+
+/// How long a stop waits for reconciles that are under way.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Runs until `shutdown`, or until all is ready when `--exit-when-ready` was given.
+pub(crate) async fn run(
+    args: &Up,
+    environment: &Environment,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    check_name(&args.cluster_name)?;
+    let documents = read_files(&args.files)?;
+    let data = DataDir::open(&connect::data_dir(&args.data_dir, environment))?;
+    let mut progress = Progress::new(args.output.output, environment.terminal, started);
+    let mut endpoints = Endpoints::read(&data)?;
+
+    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    let stop = shutdown.child_token();
+    let (listener, address) =
+        endpoints::listen("the management API", args.listen, endpoints.management).await?;
+    endpoints.management = Some(address);
+    let (simulated, config) = start_cloud(args, environment, &data, &mut endpoints, &stop).await?;
+    endpoints.write(&data)?;
+    let management = Management::start(&data, listener, stop.clone()).await?;
+    progress.say(&format!("management API at https://{address}"))?;
+    match &simulated {
+        Some(simulated) => progress.say(&format!("simulated OpenStack at {}", simulated.url))?,
+        None => progress.say(&format!(
+            "OpenStack cloud {} at {}",
+            config.name, config.auth_url
+        ))?,
+    }
+    let controllers = start_controllers(&management.client, &stop);
+    let snapshots = observer::observe(&management.client, stop.clone());
+
+    let work = async {
+        apply_input(args, environment, documents, &management.client, &config).await?;
+        follow(args, &mut progress, snapshots, &shutdown).await
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        () = shutdown.cancelled() => Ok(Outcome::Interrupted),
+    };
+    if let Ok(Outcome::Ready(snapshot)) = &outcome {
+        welcome(&mut progress, &data, snapshot, simulated.as_ref(), started)?;
+        if !args.exit_when_ready {
+            shutdown.cancelled().await;
+        }
+    }
+    stop.cancel();
+    let stopped = stop_all(controllers, management, simulated);
+    if tokio::time::timeout(PATIENCE, stopped).await.is_err() {
+        tracing::warn!(
+            "some work was still under way after {} s",
+            PATIENCE.as_secs()
+        );
+    }
+    match outcome? {
+        Outcome::Ready(_) => Ok(()),
+        Outcome::Interrupted => {
+            progress.say("stopped; `ferrostack up` with the same data directory resumes")?;
+            Ok(())
+        }
+        Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
+    }
+}
+
+/// How waiting ended.
+enum Outcome {
+    Ready(Arc<Snapshot>),
+    Interrupted,
+    TimedOut(Vec<Pending>),
+}
+
+fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for path in files {
+        documents.extend(manifest::read_file(path)?);
+    }
+    Ok(documents)
+}
+
+/// The named cloud, or the simulated one, started.
+async fn start_cloud(
+    args: &Up,
+    environment: &Environment,
+    data: &DataDir,
+    endpoints: &mut Endpoints,
+    stop: &CancellationToken,
+) -> anyhow::Result<(Option<Simulated>, CloudConfig)> {
+    if let Some(name) = &args.cloud {
+        return Ok((None, cloud::find(name, environment)?));
+    }
+    let (listener, address) =
+        endpoints::listen("the simulated cloud", None, endpoints.cloud).await?;
+    endpoints.cloud = Some(address);
+    let floating = *endpoints
+        .floating
+        .get_or_insert_with(|| cloud::floating_range(address));
+    let setup = Setup {
+        store: Some(data.file("cloud.db")),
+        guest_state: Some(data.file("guests")),
+        latency: args.latency,
+        seed: u64::from(address.port()),
+        floating,
+        guests: true,
+    };
+    let simulated = Simulated::start(setup, listener, stop.clone()).await?;
+    data.write("clouds.yaml", &simulated.clouds_yaml)?;
+    let config = CloudConfig::parse(&simulated.clouds_yaml, simulated::CLOUD)?;
+    Ok((Some(simulated), config))
+}
+
+fn start_controllers(client: &Client, stop: &CancellationToken) -> JoinSet<()> {
+    let mut controllers = JoinSet::new();
+    controllers.spawn(clusterapi::run(
+        client.clone(),
+        clusterapi::Options::default(),
+        stop.clone(),
+    ));
+    controllers.spawn(provider::run(
+        client.clone(),
+        provider::Options::default(),
+        stop.clone(),
+    ));
+    controllers
+}
+
+/// Applies the given manifests; without any, and with no Cluster stored, those of the default one.
+async fn apply_input(
+    args: &Up,
+    environment: &Environment,
+    mut documents: Vec<Document>,
+    client: &Client,
+    config: &CloudConfig,
+) -> anyhow::Result<()> {
+    let namespace = args
+        .cluster
+        .target_namespace
+        .as_deref()
+        .unwrap_or("default");
+    if documents.is_empty() {
+        let stored = Snapshot::read(client, None).await?;
+        if stored.of_kind(Kind::Cluster).next().is_some() {
+            return Ok(());
+        }
+        let mut fallback = cloud::variables(config).await?;
+        if args.cloud.is_none() {
+            fallback.extend(cloud::simulated_defaults());
+        }
+        for count in ["CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"] {
+            fallback
+                .entry(count.to_owned())
+                .or_insert_with(|| "3".to_owned());
+        }
+        let source = Source::new(&args.cluster_name, &args.cluster, environment, fallback)?;
+        documents = manifest::read(&source.name, &source.render()?)?;
+    }
+    apply::all(client, &documents, namespace)
+        .await
+        .context("the manifests were refused")
+}
+
+/// Shows progress until all is ready (or, with `--exit-when-ready`, until the timeout).
+async fn follow(
+    args: &Up,
+    progress: &mut Progress,
+    mut snapshots: watch::Receiver<Arc<Snapshot>>,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Outcome> {
+    let deadline = args
+        .exit_when_ready
+        .then(|| tokio::time::Instant::now() + args.timeout);
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        progress.show(&snapshot)?;
+        let pending = readiness::pending(&snapshot);
+        if pending.is_empty() {
+            return Ok(Outcome::Ready(snapshot));
+        }
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return Ok(Outcome::Interrupted),
+                changed = snapshots.changed() => {
+                    changed.context("the watch of the clusters ended")?;
+                    break;
+                }
+                _ = tick.tick() => {
+                    if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
+                        return Ok(Outcome::TimedOut(pending));
+                    }
+                    if progress.is_live() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn not_ready(timeout: Duration, pending: &[Pending]) -> String {
+    let mut text = format!("not ready after {} s:", timeout.as_secs());
+    for Pending { object, why } in pending {
+        text.push_str(&format!("\n  {object}: {why}"));
+    }
+    text
+}
+
+/// Says that all is ready, and how to go on from here.
+fn welcome(
+    progress: &mut Progress,
+    data: &DataDir,
+    snapshot: &Snapshot,
+    simulated: Option<&Simulated>,
+    started: Instant,
+) -> std::io::Result<()> {
+    let names: Vec<&str> = snapshot.of_kind(Kind::Cluster).map(Item::name).collect();
+    let kubeconfig = data.file("kubeconfig").display().to_string();
+    let first = names.first().copied().unwrap_or_default();
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "Ready after {:.1} s: {}",
+            started.elapsed().as_secs_f64(),
+            names.join(", ")
+        ),
+        String::new(),
+        format!("  Management API    kubectl --kubeconfig {kubeconfig} get clusters,machines"),
+        format!("  Workload cluster  ferrostack get kubeconfig {first} > {first}.kubeconfig"),
+        format!("                    kubectl --kubeconfig {first}.kubeconfig get nodes"),
+    ];
+    if simulated.is_some() {
+        lines.push(format!(
+            "  OpenStack         OS_CLIENT_CONFIG_FILE={} openstack --os-cloud {} server list",
+            data.file("clouds.yaml").display(),
+            simulated::CLOUD
+        ));
+    }
+    let event = json!({
+        "ready": names,
+        "kubeconfig": kubeconfig,
+        "simulatedOpenStack": simulated.map(|simulated| simulated.url.as_str()),
+    });
+    progress.ready(&event, &lines)
+}
+
+async fn stop_all(
+    mut controllers: JoinSet<()>,
+    management: Management,
+    simulated: Option<Simulated>,
+) {
+    while controllers.join_next().await.is_some() {}
+    management.stopped().await;
+    if let Some(simulated) = simulated {
+        simulated.stopped().await;
+    }
+}

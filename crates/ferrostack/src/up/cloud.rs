@@ -1,0 +1,108 @@
+//! The cloud that clusters are built on: an entry of clouds.yaml, or the simulated one.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use openstack::config::{CloudConfig, SearchEnv, find_clouds_yaml};
+use openstack::session::{Session, SessionOptions};
+use secrecy::ExposeSecret;
+
+use crate::environment::Environment;
+use crate::simulated;
+
+/// The values of template variables that the cloud itself answers.
+pub(super) type Variables = BTreeMap<String, String>;
+
+/// The cloud `name`, found where the `openstack` client would find it.
+pub(super) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
+    let path = |name: &str| environment.non_empty(name).map(PathBuf::from);
+    let candidates = find_clouds_yaml(&SearchEnv {
+        client_config_file: path("OS_CLIENT_CONFIG_FILE"),
+        client_secure_file: path("OS_CLIENT_SECURE_FILE"),
+        current_dir: Some(environment.working_dir.clone()),
+        config_home: path("XDG_CONFIG_HOME"),
+        home: environment.home(),
+    });
+    let asked = candidates.len() == 1;
+    let Some(candidate) = candidates
+        .iter()
+        .find(|candidate| asked || candidate.clouds.exists())
+    else {
+        let places: Vec<String> = candidates
+            .iter()
+            .map(|candidate| candidate.clouds.display().to_string())
+            .collect();
+        bail!("there is no clouds.yaml; looked at: {}", places.join(", "));
+    };
+    let clouds = std::fs::read_to_string(&candidate.clouds)
+        .with_context(|| format!("cannot read {}", candidate.clouds.display()))?;
+    let secure = std::fs::read_to_string(&candidate.secure).ok();
+    let config = CloudConfig::parse_with_secure(&clouds, secure.as_deref(), name)
+        .with_context(|| candidate.clouds.display().to_string())?;
+    let Some(bundle) = config.cacert.clone() else {
+        return Ok(config);
+    };
+    let pem = std::fs::read(&bundle)
+        .with_context(|| format!("cannot read the cacert {bundle} of cloud `{name}`"))?;
+    Ok(config.with_ca(Some(pem)))
+}
+
+/// What a cluster template needs to know of a cloud, as far as the cloud can tell: credentials, the
+/// external network if there is just one, an availability zone.
+pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables> {
+    let session = Session::connect(config.clone(), &SessionOptions::default())
+        .await
+        .with_context(|| format!("cloud `{}`", config.name))?;
+    let mut found = credentials(config);
+    let external = session.network().external_networks().await?;
+    if let [network] = external.as_slice() {
+        found.insert(
+            "OPENSTACK_EXTERNAL_NETWORK_ID".to_owned(),
+            network.id.clone(),
+        );
+    }
+    let zones = session.compute().availability_zones().await?;
+    if let Some(zone) = zones.iter().find(|zone| zone.available) {
+        found.insert("OPENSTACK_FAILURE_DOMAIN".to_owned(), zone.name.clone());
+    }
+    Ok(found)
+}
+
+/// What is known beforehand of the simulated cloud.
+pub(super) fn simulated_defaults() -> Variables {
+    [
+        ("KUBERNETES_VERSION", simulated::KUBERNETES_VERSION),
+        ("OPENSTACK_IMAGE_NAME", simulated::IMAGE),
+        ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "m1.medium"),
+        ("OPENSTACK_NODE_MACHINE_FLAVOR", "m1.small"),
+        ("OPENSTACK_SSH_KEY_NAME", ""),
+        ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+fn credentials(config: &CloudConfig) -> Variables {
+    let encode = |bytes: &[u8]| STANDARD.encode(bytes);
+    let ca = config.ca_pem.as_deref().unwrap_or(b"\n");
+    [
+        ("OPENSTACK_CLOUD", config.name.clone()),
+        (
+            "OPENSTACK_CLOUD_YAML_B64",
+            encode(config.to_clouds_yaml().expose_secret().as_bytes()),
+        ),
+        ("OPENSTACK_CLOUD_CACERT_B64", encode(ca)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// A range for the floating IPs of a new simulated cloud: one of 127.64.0.0/16 to 127.254.0.0/16,
+/// so that several data directories can be up on one machine.
+pub(super) fn floating_range(address: SocketAddr) -> u8 {
+    64 + u8::try_from(address.port() % 191).unwrap_or(0)
+}

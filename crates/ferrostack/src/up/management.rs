@@ -1,0 +1,148 @@
+//! The embedded management API: storage, TLS, admission, our CustomResourceDefinitions.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use apiserver::{ApiServer, FieldError, Hooks, Options, Store, Synchronous};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Client, Resource};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::pki::{self, Authority};
+use crate::data_dir::DataDir;
+use crate::kubeconfig;
+
+/// The running management API.
+pub(super) struct Management {
+    pub(super) client: Client,
+    server: ApiServer,
+    serving: JoinHandle<()>,
+}
+
+impl Management {
+    /// Opens the store, writes the admin kubeconfig, serves on `listener`.
+    pub(super) async fn start(
+        data: &DataDir,
+        listener: TcpListener,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let address = listener.local_addr()?;
+        let authority = Authority::open(data)?;
+        let server = ApiServer::open(Options {
+            store: Store::Sqlite {
+                path: data.file("management.db"),
+                synchronous: Synchronous::Full,
+            },
+            hooks: Arc::new(Vocabulary),
+            client_ca: Some(authority.certificate.clone()),
+            ..Options::default()
+        })
+        .await?;
+        let tls = pki::server_tls(
+            &authority.server(&address.ip().to_string())?,
+            &authority.certificate,
+        )?;
+        let client = Client::new(server.in_process(), "default");
+        install_definitions(&client).await?;
+        write_kubeconfig(data, &authority, address)?;
+        let serving = tokio::spawn({
+            let server = server.clone();
+            async move { server.serve(listener, tls, shutdown).await }
+        });
+        Ok(Self {
+            client,
+            server,
+            serving,
+        })
+    }
+
+    /// Bytes of the database file and its log.
+    pub(super) fn database_bytes(&self) -> u64 {
+        self.server.stats().database_bytes
+    }
+
+    /// Ends once the shutdown given to [`start`](Self::start) has come and everything is on disk.
+    pub(super) async fn stopped(self) {
+        let _ = self.serving.await;
+        drop(self.client);
+        self.server.close().await;
+    }
+}
+
+fn write_kubeconfig(
+    data: &DataDir,
+    authority: &Authority,
+    address: SocketAddr,
+) -> anyhow::Result<()> {
+    let admin = authority.admin()?;
+    let server = format!("https://{address}");
+    let text = kubeconfig::admin(
+        &server,
+        &authority.certificate,
+        &admin.certificate,
+        admin.key.expose_secret(),
+    );
+    Ok(data.write("kubeconfig", &text)?)
+}
+
+/// Installs our CustomResourceDefinitions, or brings stored ones up to date.
+async fn install_definitions(client: &Client) -> anyhow::Result<()> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let params = PatchParams::apply("ferrostack").force();
+    for definition in ::api::crds::all() {
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        let mut document = serde_json::to_value(&definition)?;
+        document["apiVersion"] = json!(CustomResourceDefinition::api_version(&()));
+        document["kind"] = json!("CustomResourceDefinition");
+        // Conversion happens in this process; the strategy says that there is one.
+        document["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+            "conversionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://127.0.0.1/convert"},
+        }});
+        api.patch(&name, &params, &Patch::Apply(&document))
+            .await
+            .with_context(|| format!("installing the kind {name}"))?;
+    }
+    Ok(())
+}
+
+/// Conversion and admission of our kinds, in process.
+struct Vocabulary;
+
+impl Hooks for Vocabulary {
+    fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String> {
+        ::api::convert::convert(object, to_api_version).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value, old: Option<&Value>) {
+        ::api::admission::default_object(object, old);
+    }
+
+    fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Vec<FieldError>> {
+        let review = ::api::admission::Review {
+            object,
+            old,
+            dry_run,
+        };
+        ::api::admission::validate(review).map_err(|errors| {
+            errors
+                .into_iter()
+                .map(|error| FieldError {
+                    path: error.path,
+                    message: error.message,
+                })
+                .collect()
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Watching the objects of all clusters, for progress and readiness.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::select_all;
+use kube::Client;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt, watcher};
+use tokio::sync::watch;
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::snapshot::{Item, Kind, Snapshot};
+
+/// Changes that come within this time are shown together.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// Follows all objects of our kinds. The receiver sees a new snapshot soon after every change.
+pub(super) fn observe(
+    client: &Client,
+    shutdown: CancellationToken,
+) -> watch::Receiver<Arc<Snapshot>> {
+    let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
+    let streams = Kind::ALL.map(|kind| {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+        watcher(api, watcher::Config::default())
+            .default_backoff()
+            .map(move |event| (kind, event))
+            .boxed()
+    });
+    let mut events = select_all(streams);
+    tokio::spawn(async move {
+        let mut known = Known::default();
+        loop {
+            let next = tokio::select! {
+                () = shutdown.cancelled() => None,
+                event = events.next() => event,
+            };
+            let Some((kind, event)) = next else { return };
+            known.take(kind, event);
+            let until = Instant::now() + GATHER;
+            while let Ok(Some((kind, event))) = tokio::time::timeout_at(until, events.next()).await
+            {
+                known.take(kind, event);
+            }
+            if known.complete() && sender.send(Arc::new(known.snapshot())).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// What the watches have told so far.
+#[derive(Default)]
+struct Known {
+    objects: BTreeMap<(Kind, String), DynamicObject>,
+    listing: BTreeMap<Kind, Vec<DynamicObject>>,
+    listed: Vec<Kind>,
+}
+
+impl Known {
+    fn take(&mut self, kind: Kind, event: watcher::Result<watcher::Event<DynamicObject>>) {
+        let key = |object: &DynamicObject| (kind, object.metadata.uid.clone().unwrap_or_default());
+        match event {
+            Ok(watcher::Event::Init) => {
+                self.listing.insert(kind, Vec::new());
+            }
+            Ok(watcher::Event::InitApply(object)) => {
+                self.listing.entry(kind).or_default().push(object);
+            }
+            Ok(watcher::Event::InitDone) => {
+                self.objects.retain(|(known, _), _| *known != kind);
+                for object in self.listing.remove(&kind).unwrap_or_default() {
+                    self.objects.insert(key(&object), object);
+                }
+                self.listed.push(kind);
+            }
+            Ok(watcher::Event::Apply(object)) => {
+                self.objects.insert(key(&object), object);
+            }
+            Ok(watcher::Event::Delete(object)) => {
+                self.objects.remove(&key(&object));
+            }
+            Err(source) => tracing::warn!("watching {}: {source}", kind.as_str()),
+        }
+    }
+
+    /// Whether every kind has been listed once.
+    fn complete(&self) -> bool {
+        Kind::ALL.iter().all(|kind| self.listed.contains(kind))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let items = self.objects.iter().map(|((kind, _), object)| Item {
+            kind: *kind,
+            object: object.clone(),
+        });
+        let mut items: Vec<Item> = items.collect();
+        items.sort_by(|a, b| {
+            (
+                a.kind,
+                a.object.metadata.creation_timestamp.as_ref(),
+                a.name(),
+            )
+                .cmp(&(
+                    b.kind,
+                    b.object.metadata.creation_timestamp.as_ref(),
+                    b.name(),
+                ))
+        });
+        Snapshot { items }
+    }
+}

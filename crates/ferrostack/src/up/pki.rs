@@ -1,0 +1,145 @@
+//! Certificates of the management API: its own authority, kept in the data directory.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use k8s_openapi::jiff::Timestamp;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::data_dir::DataDir;
+
+/// How long certificates are valid, in days. The authority lives as long as the data directory may;
+/// the others are made anew at every start.
+const AUTHORITY_DAYS: i64 = 3650;
+const LEAF_DAYS: i64 = 365;
+
+/// A certificate with its key, both PEM.
+pub(super) struct Identity {
+    pub(super) certificate: String,
+    pub(super) key: SecretString,
+}
+
+/// The authority of the management API.
+pub(super) struct Authority {
+    pub(super) certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// Reads the authority from the data directory, or makes it.
+    pub(super) fn open(data: &DataDir) -> anyhow::Result<Self> {
+        // The key is written first: a certificate without its key would be of no use.
+        if let (Some(certificate), Some(key)) = (data.read("pki/ca.crt")?, data.read("pki/ca.key")?)
+        {
+            let key = KeyPair::from_pem(&key).context("pki/ca.key in the data directory")?;
+            let issuer = Issuer::from_ca_cert_pem(&certificate, key)
+                .context("pki/ca.crt in the data directory")?;
+            return Ok(Self {
+                certificate,
+                issuer,
+            });
+        }
+        let mut params = params("ferrostack", None, AUTHORITY_DAYS)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?.pem();
+        data.write("pki/ca.key", &key.serialize_pem())?;
+        data.write("pki/ca.crt", &certificate)?;
+        Ok(Self {
+            certificate,
+            issuer: Issuer::new(params, key),
+        })
+    }
+
+    /// What the API server shows on `host` (an IP address) and as `localhost`.
+    pub(super) fn server(&self, host: &str) -> anyhow::Result<Identity> {
+        let mut params = CertificateParams::new(vec![
+            host.to_owned(),
+            "localhost".to_owned(),
+            "kubernetes".to_owned(),
+            "kubernetes.default.svc".to_owned(),
+        ])?;
+        (params.not_before, params.not_after) = validity(LEAF_DAYS);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "kube-apiserver");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(&params)
+    }
+
+    /// Admin access: a member of `system:masters`.
+    pub(super) fn admin(&self) -> anyhow::Result<Identity> {
+        let mut params = params("kubernetes-admin", Some("system:masters"), LEAF_DAYS)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> anyhow::Result<Identity> {
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Identity {
+            certificate,
+            key: key.serialize_pem().into(),
+        })
+    }
+}
+
+/// TLS settings of a server that shows `identity`, and asks for client certificates signed by
+/// `client_ca` without insisting on them.
+pub(super) fn server_tls(
+    identity: &Identity,
+    client_ca: &str,
+) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(client_ca.as_bytes()) {
+        roots.add(certificate.context("the client authority")?)?;
+    }
+    let clients = rustls::server::WebPkiClientVerifier::builder(Arc::new(roots))
+        .allow_unauthenticated()
+        .build()?;
+    let chain = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
+        .collect::<Result<Vec<_>, _>>()?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes())?;
+    let mut config = rustls::ServerConfig::builder()
+        .with_client_cert_verifier(clients)
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn params(name: &str, organization: Option<&str>, days: i64) -> anyhow::Result<CertificateParams> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    (params.not_before, params.not_after) = validity(days);
+    params.distinguished_name.push(DnType::CommonName, name);
+    if let Some(organization) = organization {
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, organization);
+    }
+    Ok(params)
+}
+
+/// From yesterday, so that a clock that is slow does no harm, for `days`.
+fn validity(days: i64) -> (time::OffsetDateTime, time::OffsetDateTime) {
+    let day = |offset: i64| {
+        let seconds = Timestamp::now().as_second() + offset * 86_400;
+        let date = Timestamp::from_second(seconds)
+            .unwrap_or_default()
+            .to_zoned(k8s_openapi::jiff::tz::TimeZone::UTC)
+            .date();
+        let month = u8::try_from(date.month()).unwrap_or(1);
+        let day = u8::try_from(date.day()).unwrap_or(1);
+        date_time_ymd(i32::from(date.year()), month, day)
+    };
+    (day(-1), day(days))
+}

@@ -1,1 +1,0 @@
-//! Whole-suite tests live in `suite/`; this library is empty.

@@ -1,0 +1,104 @@
+//! A simulated cloud with guests inside the test's process, so that it outlives the program under test.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ipnet::Ipv4Net;
+use simulator::cloud::{self, Cloud};
+use simulator::guest::{self, Guests};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Floating IPs of each cloud of this test process come from a range of its own.
+static NEXT_RANGE: AtomicU8 = AtomicU8::new(1);
+
+/// The image that the tests' clusters boot.
+pub(crate) const IMAGE: &str = "suite-node";
+
+/// A cloud that is served until it is dropped.
+pub(crate) struct TestCloud {
+    pub(crate) cloud: Cloud,
+    pub(crate) url: String,
+    clouds_file: std::path::PathBuf,
+    shutdown: CancellationToken,
+}
+
+impl TestCloud {
+    /// Starts a cloud and writes its clouds.yaml below `home`.
+    pub(crate) async fn start(home: &Path) -> Self {
+        Self::with(home, BTreeMap::new()).await
+    }
+
+    /// The same with quotas that differ from the defaults.
+    pub(crate) async fn with(home: &Path, quotas: BTreeMap<String, i64>) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // The process id keeps test processes apart, the counter the clouds of this one.
+        let range = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
+        let process = u8::try_from(std::process::id() % 60).unwrap();
+        let first = Ipv4Addr::new(127, 1 + process, range, 0);
+        let options = cloud::Options {
+            external_cidr: Ipv4Net::new(first, 24).unwrap(),
+            images: vec![IMAGE.to_owned()],
+            quotas,
+            ..cloud::Options::default()
+        };
+        let cloud = Cloud::open(options).await.unwrap();
+        let shutdown = CancellationToken::new();
+        let guests = Guests::start(cloud.world(), guest::Options::default(), shutdown.clone());
+        cloud.set_console(move |server| guests.console(server));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = cloud.router(&url);
+        let stop = shutdown.clone();
+        tokio::spawn(async move {
+            axum::serve(listener, router)
+                .with_graceful_shutdown(async move { stop.cancelled().await })
+                .await
+        });
+        let clouds_file = home.join("clouds.yaml");
+        std::fs::write(&clouds_file, cloud.clouds_yaml(&url)).unwrap();
+        Self {
+            cloud,
+            url,
+            clouds_file,
+            shutdown,
+        }
+    }
+
+    /// The id of the external network.
+    pub(crate) async fn external_network(&self) -> String {
+        let clouds = std::fs::read_to_string(&self.clouds_file).unwrap();
+        let config = openstack::config::CloudConfig::parse(&clouds, "simulated").unwrap();
+        let session = openstack::session::Session::connect(config, &Default::default())
+            .await
+            .unwrap();
+        session
+            .network()
+            .external_networks()
+            .await
+            .unwrap()
+            .remove(0)
+            .id
+    }
+
+    /// What `up --cloud simulated` needs in its environment.
+    pub(crate) fn variables(&self) -> Vec<(&str, &str)> {
+        vec![
+            ("OS_CLIENT_CONFIG_FILE", self.clouds_file.to_str().unwrap()),
+            ("KUBERNETES_VERSION", "v1.34.2"),
+            ("OPENSTACK_IMAGE_NAME", IMAGE),
+            ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "m1.medium"),
+            ("OPENSTACK_NODE_MACHINE_FLAVOR", "m1.small"),
+            ("OPENSTACK_SSH_KEY_NAME", ""),
+            ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9"),
+        ]
+    }
+}
+
+impl Drop for TestCloud {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}

@@ -1,0 +1,89 @@
+//! A canary password is in no log, event, status or metric.
+
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+
+use crate::cloud::TestCloud;
+use crate::process::Up;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_password_of_the_cloud_is_seen_nowhere_but_in_its_secret() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let clouds = std::fs::read_to_string(home.path().join("clouds.yaml")).unwrap();
+    let canary = password(&clouds);
+    let args = [
+        "--cloud",
+        "simulated",
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+    ];
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    let client = up.client().await;
+    let mut seen = Vec::new();
+    for (group, version, kind) in [
+        ("", "v1", "ConfigMap"),
+        ("events.k8s.io", "v1", "Event"),
+        ("cluster.x-k8s.io", "v1beta2", "Cluster"),
+        ("cluster.x-k8s.io", "v1beta2", "Machine"),
+        ("bootstrap.cluster.x-k8s.io", "v1beta2", "KubeadmConfig"),
+        (
+            "controlplane.cluster.x-k8s.io",
+            "v1beta2",
+            "KubeadmControlPlane",
+        ),
+        (
+            "infrastructure.cluster.x-k8s.io",
+            "v1beta2",
+            "OpenStackCluster",
+        ),
+        (
+            "infrastructure.cluster.x-k8s.io",
+            "v1beta2",
+            "OpenStackMachine",
+        ),
+    ] {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        let list = api.list(&ListParams::default()).await.unwrap();
+        assert!(!list.items.is_empty() || kind == "ConfigMap", "{kind}");
+        seen.push((kind.to_owned(), serde_json::to_string(&list.items).unwrap()));
+    }
+    let metrics = client
+        .request_text(http::Request::get("/metrics").body(Vec::new()).unwrap())
+        .await
+        .unwrap();
+    seen.push(("metrics".to_owned(), metrics));
+    let log: String = reqwest::get(format!("{}/_simulator/log", cloud.url))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    seen.push(("log of the simulated cloud".to_owned(), log));
+    seen.push((
+        "log".to_owned(),
+        std::fs::read_to_string(home.path().join("log")).unwrap(),
+    ));
+    seen.push(("output".to_owned(), up.story()));
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &canary);
+    for (place, text) in seen {
+        assert!(
+            !text.contains(&canary) && !text.contains(&encoded),
+            "the password is in: {place}"
+        );
+    }
+    up.stop().await;
+}
+
+fn password(clouds: &str) -> String {
+    let line = clouds
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("password:"))
+        .unwrap();
+    line.trim().trim_matches(['"', '\'']).to_owned()
+}

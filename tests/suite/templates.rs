@@ -1,0 +1,90 @@
+//! The cluster templates of released versions, generated and brought up as they are.
+
+use std::path::{Path, PathBuf};
+
+use crate::cloud::TestCloud;
+use crate::process::{Up, ferrostack, texts};
+
+/// Beside the workspace, where it is present.
+fn released() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream/templates");
+    if path.is_dir() {
+        return Some(path);
+    }
+    eprintln!("skipped: no released templates at {}", path.display());
+    None
+}
+
+async fn comes_up(version: &str, template: &str) {
+    let Some(released) = released() else { return };
+    let template = released.join(version).join(template);
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let clouds = std::fs::read(home.path().join("clouds.yaml")).unwrap();
+    let clouds = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, clouds);
+    let external = cloud.external_network().await;
+    let output = ferrostack(home.path())
+        .args(["generate", "cluster", "x", "--from"])
+        .arg(&template)
+        .args([
+            "--control-plane-machine-count",
+            "1",
+            "--worker-machine-count",
+            "1",
+        ])
+        .envs(cloud.variables())
+        .envs([
+            ("OPENSTACK_CLOUD", "simulated"),
+            ("OPENSTACK_CLOUD_YAML_B64", clouds.as_str()),
+            ("OPENSTACK_CLOUD_CACERT_B64", "Cg=="),
+            ("OPENSTACK_EXTERNAL_NETWORK_ID", external.as_str()),
+            ("OPENSTACK_FAILURE_DOMAIN", "nova"),
+        ])
+        .output()
+        .await
+        .unwrap();
+    let (manifests, errors) = texts(&output);
+    assert!(output.status.success(), "{errors}");
+    let file = home.path().join("x.yaml");
+    std::fs::write(&file, manifests).unwrap();
+    let args = [
+        "--cloud",
+        "simulated",
+        "--exit-when-ready",
+        "-f",
+        file.to_str().unwrap(),
+    ];
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_everything_in_v1beta1_comes_up() {
+    comes_up("capo-v0.12.0", "cluster-template.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_everything_in_v1beta1_and_no_load_balancer_comes_up() {
+    comes_up("capo-v0.12.0", "cluster-template-without-lb.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1beta1_comes_up() {
+    comes_up("capo-v0.14.0", "cluster-template.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1beta1_and_no_load_balancer_comes_up() {
+    comes_up("capo-v0.14.0", "cluster-template-without-lb.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_everything_in_v1beta2_comes_up() {
+    comes_up("capo-v0.15.0-beta.0", "cluster-template.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_everything_in_v1beta2_and_no_load_balancer_comes_up() {
+    comes_up("capo-v0.15.0-beta.0", "cluster-template-without-lb.yaml").await;
+}
