@@ -2,6 +2,7 @@
 
 mod apply;
 mod error;
+mod json;
 pub mod managed;
 
 pub use apply::{Applier, Types, Versions, apply};
@@ -10,18 +11,13 @@ pub use error::{Conflict, PatchError};
 use serde_json::Value;
 
 /// Applies a JSON patch (RFC 6902), all or nothing.
-pub fn json(_doc: &Value, _ops: &Value) -> Result<Value, PatchError> {
-    Err(PatchError::Malformed {
-        message: "not built yet".into(),
-    })
+pub fn json(doc: &Value, operations: &Value) -> Result<Value, PatchError> {
+    json::json(doc, operations)
 }
 
 /// Applies a JSON merge patch (RFC 7386) in place.
 pub fn merge(doc: &mut Value, patch: &Value) -> Result<(), PatchError> {
-    let _ = (doc, patch);
-    Err(PatchError::Malformed {
-        message: "not built yet".into(),
-    })
+    json::merge(doc, patch)
 }
 
 /// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind).

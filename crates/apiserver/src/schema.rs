@@ -1,32 +1,186 @@
-//! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and validation.
+//! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and
+//! validation, in this order.
+//!
+//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.37, ratcheting included: what was
+//! invalid before and has not changed stays accepted on update. Where the reference walks maps in random order,
+//! errors come in the order of field names here.
 
+mod cel;
+mod correlate;
+mod defaults;
+mod embedded;
 mod error;
+mod format;
+mod go;
+mod lists;
+mod node;
+mod path;
+mod prune;
+mod structural;
+mod validate;
 
 pub use error::{FieldError, Reason};
+pub(crate) use go::go_quote;
+pub(crate) use node::Node;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use path::Path;
+
+/// How deep objects, schemas and patches may be nested: a little less than the 128 at which JSON readers
+/// stop, since lists and watch events wrap objects once or twice more.
+pub const MAX_DEPTH: usize = 120;
+
 /// A compiled `openAPIV3Schema`. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Schema {}
+pub struct Schema {
+    root: Arc<Node>,
+}
 
 impl Schema {
-    /// Compiles a schema, or says what is wrong with it. Paths of errors start at the schema (`openAPIV3Schema`
-    /// itself has the empty path): put the field path of the version before them.
-    pub fn compile(_schema: &Value) -> Result<Self, Vec<FieldError>> {
-        Ok(Self {})
+    /// Compiles a schema, or says what is wrong with it. Paths of errors start at the schema
+    /// (`properties[spec].type`, and empty for the schema itself): see [`FieldError::under`].
+    pub fn compile(schema: &Value) -> Result<Self, Vec<FieldError>> {
+        if too_deep(schema) {
+            let detail = format!("must not be nested deeper than {MAX_DEPTH}");
+            return Err(vec![FieldError::forbidden("", detail)]);
+        }
+        let mut errors = Vec::new();
+        let mut root = Node::read(schema, Path::Root, &mut errors);
+        structural::check(schema, &mut errors);
+        if errors.is_empty() {
+            cel::compile(schema, &mut root, &mut errors);
+        }
+        if errors.is_empty() {
+            check_defaults(&root, Path::Root, &mut errors);
+        }
+        if errors.is_empty() {
+            Ok(Self {
+                root: Arc::new(root),
+            })
+        } else {
+            Err(errors)
+        }
     }
 
-    /// Drops unknown fields and returns their paths as field validation prints them: `spec.foo`, `spec.list[0].bar`.
-    pub fn prune(&self, _object: &mut Value) -> Vec<String> {
-        Vec::new()
+    /// Drops unknown fields and returns their paths, sorted, as field validation prints them:
+    /// `spec.foo`, `spec.list[0].bar`.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        if too_deep(object) {
+            return Vec::new(); // refused by `validate`
+        }
+        prune::prune(object, &self.root)
     }
 
-    /// Fills in defaults, and drops nulls of non-nullable fields that have a default.
-    pub fn default(&self, _object: &mut Value) {}
+    /// Removes nulls of fields that are neither nullable nor have a default, then fills in defaults.
+    pub fn default(&self, object: &mut Value) {
+        if too_deep(object) {
+            return;
+        }
+        defaults::prune_nulls(object, Some(&self.root));
+        defaults::fill(object, &self.root);
+    }
 
-    /// All violations by a whole object (or of nothing), with transition rules when there is an old object.
-    pub fn validate(&self, _object: &Value, _old: Option<&Value>) -> Vec<FieldError> {
-        Vec::new()
+    /// All violations by a whole object; with `old`, transition rules too, and nothing that has not changed.
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        if too_deep(object) || old.is_some_and(too_deep) {
+            let detail = format!("must not be nested deeper than {MAX_DEPTH}");
+            return vec![FieldError::forbidden("", detail)];
+        }
+        validate_node(object, &self.root, old)
+    }
+
+    /// The tree, for server-side apply and OpenAPI.
+    pub(crate) fn root(&self) -> &Node {
+        &self.root
     }
 }
+
+/// Whether a value is nested deeper than [`MAX_DEPTH`].
+pub(crate) fn too_deep(value: &Value) -> bool {
+    depth(value) > MAX_DEPTH
+}
+
+/// Levels of arrays and objects: 0 for a scalar. Does not recurse, and does not look further than
+/// just past [`MAX_DEPTH`].
+pub(crate) fn depth(value: &Value) -> usize {
+    let mut level: Vec<&Value> = vec![value];
+    for depth in 0..=MAX_DEPTH {
+        let mut next = Vec::new();
+        let mut nested = false;
+        for value in level {
+            match value {
+                Value::Array(items) => next.extend(items),
+                Value::Object(fields) => next.extend(fields.values()),
+                _ => continue,
+            }
+            nested = true;
+        }
+        if !nested {
+            return depth;
+        }
+        level = next;
+    }
+    MAX_DEPTH + 1
+}
+
+fn validate_node(object: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = validate::validate(object, node, old);
+    embedded::validate(object, node, Path::Root, &mut errors);
+    let duplicates = |object: &Value| {
+        let mut errors = Vec::new();
+        lists::validate(object, node, Path::Root, &mut errors);
+        errors
+    };
+    if old.is_none_or(|old| duplicates(old).is_empty()) {
+        errors.extend(duplicates(object));
+    }
+    if node.has_rules {
+        let blocking = |error: &FieldError| {
+            use Reason::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+            matches!(
+                error.reason,
+                NotSupported | Required | TooLong | TooMany | TypeInvalid
+            )
+        };
+        if errors.iter().any(blocking) {
+            let detail = "some validation rules were not checked because the object was invalid; \
+                          correct the existing errors to complete validation";
+            errors.push(FieldError::invalid("", &Value::Null, detail));
+        } else {
+            cel::validate(object, node, old, &mut errors);
+        }
+    }
+    errors
+}
+
+/// Defaults must themselves be pruned and valid.
+fn check_defaults(node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &node.default {
+        let at = path.field("default").bracketed();
+        let mut pruned = default.clone();
+        prune::prune_value(&mut pruned, node);
+        if pruned != *default {
+            errors.push(FieldError::invalid(
+                at.as_str(),
+                default,
+                "must not have unknown fields",
+            ));
+        } else {
+            let found = validate_node(default, node, None);
+            errors.extend(found.into_iter().map(|error| error.under(&at)));
+        }
+    }
+    if let Some(items) = &node.items {
+        check_defaults(items, path.field("items"), errors);
+    }
+    let properties = path.field("properties");
+    for (name, property) in &node.properties {
+        check_defaults(property, properties.key(name), errors);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::go::{go_quote, go_value};
+
 /// Why a field was refused: the `reason` of a `StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
@@ -49,7 +51,7 @@ impl Reason {
 /// message of its `StatusCause`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The field, `spec.list[0].name`; empty for the object itself (printed as `<nil>`).
+    /// The field, `spec.list[0].name`; empty for the object itself (see [`Self::field`]).
     pub path: String,
     /// Kind of violation, value and detail: `Invalid value: "x": must be shorter`.
     pub message: String,
@@ -71,9 +73,36 @@ impl std::fmt::Display for FieldError {
 impl std::error::Error for FieldError {}
 
 impl FieldError {
+    /// The `field` of the `StatusCause`: the path, or `<nil>` for the object itself.
+    pub fn field(&self) -> &str {
+        if self.path.is_empty() {
+            "<nil>"
+        } else {
+            &self.path
+        }
+    }
+
+    /// The same error about a field of something larger: `spec.name` under `items[0]` is
+    /// `items[0].spec.name`.
+    #[must_use]
+    pub fn under(mut self, prefix: &str) -> Self {
+        self.path = match (prefix, self.path.as_str()) {
+            (prefix, "") => prefix.to_owned(),
+            ("", path) => path.to_owned(),
+            (prefix, path) if path.starts_with('[') => format!("{prefix}{path}"),
+            (prefix, path) => format!("{prefix}.{path}"),
+        };
+        self
+    }
+
     /// `Invalid value: <value>: <detail>`.
     pub fn invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(path, Reason::Invalid, value, detail.as_ref())
+    }
+
+    /// `Invalid value: <detail>`, the value left out.
+    pub fn invalid_unprinted(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::plain(path, Reason::Invalid, detail.as_ref())
     }
 
     /// `Invalid value: <value>: <detail>` about a wrong JSON type.
@@ -119,10 +148,10 @@ impl FieldError {
 
     /// `Too long: may not be more than <max> bytes`.
     pub fn too_long(path: impl Into<String>, max: i64) -> Self {
-        let detail = if max >= 0 {
-            format!("may not be more than {max} bytes")
-        } else {
-            "value is too long".into()
+        let detail = match max {
+            1 => "may not be more than 1 byte".into(),
+            max if max >= 0 => format!("may not be more than {max} bytes"),
+            _ => "value is too long".to_owned(),
         };
         Self::plain(path, Reason::TooLong, &detail)
     }
@@ -143,7 +172,7 @@ impl FieldError {
 
     fn with_value(path: impl Into<String>, reason: Reason, value: &Value, detail: &str) -> Self {
         let label = label(reason);
-        let value = printed(value);
+        let value = go_value(value);
         let message = if detail.is_empty() {
             format!("{label}: {value}")
         } else {
@@ -171,11 +200,6 @@ impl FieldError {
     }
 }
 
-/// A string quoted as Go's `%q` does it.
-pub(crate) fn go_quote(text: &str) -> String {
-    format!("{text:?}")
-}
-
 fn label(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "Duplicate value",
@@ -187,12 +211,5 @@ fn label(reason: Reason) -> &'static str {
         Reason::TooLong => "Too long",
         Reason::TooMany => "Too many",
         Reason::Internal => "Internal error",
-    }
-}
-
-fn printed(value: &Value) -> String {
-    match value {
-        Value::String(text) => go_quote(text),
-        other => other.to_string(),
     }
 }

@@ -1,0 +1,398 @@
+//! Rules from a schema to programs, with the checks that a CustomResourceDefinition must pass.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kube_cel::cel::{IdedExpr, parser::Parser};
+use serde_json::{Value, json};
+
+use super::{
+    RULE_LIMIT, Rule, SCHEMA_LIMIT,
+    cost::{self, Measure},
+};
+use crate::schema::{
+    FieldError,
+    go::go_json,
+    node::{Additional, ListType, Node},
+    path::Path,
+};
+
+/// Characters of an expression.
+const MAX_LENGTH: usize = 16 * 1024;
+/// Operators, calls and selections of an expression: they bound the depth of its tree, and with it
+/// the stack that parser and interpreter need.
+const MAX_OPERATORS: usize = 600;
+/// Brackets within brackets.
+const MAX_NESTING: usize = 24;
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+/// Compiles the rules of a schema into its nodes. Messages about rules come after those about the
+/// schema; nothing is compiled while there are any of the latter.
+pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut Vec<FieldError>) {
+    let mut compiler = Compiler {
+        total: 0,
+        expensive: None,
+        errors: Vec::new(),
+    };
+    let place = Place {
+        path: Path::Root,
+        root: true,
+        cardinality: Some(1),
+        uncorrelated: None,
+    };
+    compiler.visit(schema, root, &place);
+    if compiler.total > SCHEMA_LIMIT {
+        if let Some((_, path)) = compiler.expensive {
+            let detail = "contributed to estimated rule cost total exceeding cost limit for entire \
+                          OpenAPIv3 schema";
+            compiler.errors.push(FieldError::forbidden(path, detail));
+        }
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        let detail = over_budget(what, compiler.total, SCHEMA_LIMIT);
+        compiler.errors.push(FieldError::forbidden("", detail));
+    }
+    errors.extend(compiler.errors);
+}
+
+/// Where a schema stands in the whole.
+struct Place<'a> {
+    path: Path<'a>,
+    root: bool,
+    /// How many values it can meet in one object; `None` if only the request's size limits them.
+    cardinality: Option<u64>,
+    /// The first list or map above whose old items cannot be told.
+    uncorrelated: Option<String>,
+}
+
+struct Compiler {
+    total: u64,
+    expensive: Option<(u64, String)>,
+    errors: Vec<FieldError>,
+}
+
+impl Compiler {
+    /// Recursion is bounded by the depth of the schema, which was checked.
+    fn visit(&mut self, schema: &Value, node: &mut Node, place: &Place<'_>) {
+        let mut has_rules = false;
+        if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
+            let measure = Measure::of_schema(node, place.root || node.embedded);
+            let path = place.path.field("x-kubernetes-validations");
+            for (i, rule) in rules.iter().enumerate() {
+                let compiled = self.rule(rule, node, &measure, path.index(i), place);
+                node.rules.extend(compiled);
+            }
+            has_rules = !rules.is_empty();
+        }
+        let times = |max: Option<i64>| {
+            place
+                .cardinality
+                .zip(max)
+                .map(|(n, max)| n.saturating_mul(max.max(0) as u64))
+        };
+        let uncorrelated = |ok: bool| {
+            place
+                .uncorrelated
+                .clone()
+                .or_else(|| (!ok).then(|| place.path.bracketed()))
+        };
+        if let (Some(items), Some(schema)) = (&mut node.items, schema.get("items")) {
+            let place = Place {
+                path: place.path.field("items"),
+                root: false,
+                cardinality: times(node.checks.as_ref().and_then(|checks| checks.max_items)),
+                uncorrelated: uncorrelated(matches!(node.list, Some(ListType::Map(_)))),
+            };
+            self.visit(schema, items, &place);
+            has_rules |= items.has_rules;
+        }
+        if let (Some(Additional::Schema(child)), Some(schema)) =
+            (&mut node.additional, schema.get("additionalProperties"))
+        {
+            let place = Place {
+                path: place.path.field("additionalProperties"),
+                root: false,
+                cardinality: times(
+                    node.checks
+                        .as_ref()
+                        .and_then(|checks| checks.max_properties),
+                ),
+                uncorrelated: place.uncorrelated.clone(),
+            };
+            self.visit(schema, child, &place);
+            has_rules |= child.has_rules;
+        }
+        let properties = place.path.field("properties");
+        for (name, property) in &mut node.properties {
+            let Some(schema) = schema.get("properties").and_then(|all| all.get(name)) else {
+                continue;
+            };
+            let place = Place {
+                path: properties.key(name),
+                root: false,
+                cardinality: place.cardinality,
+                uncorrelated: place.uncorrelated.clone(),
+            };
+            self.visit(schema, property, &place);
+            has_rules |= property.has_rules;
+        }
+        node.has_rules = has_rules;
+    }
+
+    fn rule(
+        &mut self,
+        rule: &Value,
+        node: &Node,
+        measure: &Measure,
+        path: Path<'_>,
+        place: &Place<'_>,
+    ) -> Option<Rule> {
+        let before = self.errors.len();
+        let text = |name: &str| {
+            rule.get(name)
+                .and_then(Value::as_str)
+                .filter(|t| !t.is_empty())
+        };
+        let source = text("rule").map(str::trim).unwrap_or_default();
+        self.check_texts(rule, source, path);
+        let field_path = match text("fieldPath") {
+            None => String::new(),
+            Some(given) => {
+                let normalized = normalize(given, node);
+                if normalized.is_none() {
+                    let path = path.field("fieldPath").bracketed();
+                    let given = Value::from(given);
+                    self.errors
+                        .push(FieldError::invalid(path, &given, "must be a valid path"));
+                }
+                normalized.unwrap_or_default()
+            }
+        };
+        if self.errors.len() > before {
+            return None;
+        }
+        let program_path = path.field("rule");
+        let (program, estimate) = self.program(source, rule, measure, program_path, place)?;
+        let message_program = match text("messageExpression") {
+            None => None,
+            Some(source) => {
+                let path = path.field("messageExpression");
+                Some(self.program(source.trim(), rule, measure, path, place)?.0)
+            }
+        };
+        let optional = rule.get("optionalOldSelf").and_then(Value::as_bool);
+        let uses_old_self = estimate.uses_old_self;
+        if let Some(above) = place.uncorrelated.as_deref().filter(|_| uses_old_self) {
+            let above = if above.is_empty() { "<nil>" } else { above };
+            let detail = format!(
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within {above}"
+            );
+            let path = program_path.bracketed();
+            self.errors
+                .push(FieldError::invalid(path, &Value::from(source), detail));
+        } else if let Some(optional) = optional.filter(|_| !uses_old_self) {
+            let path = path.field("optionalOldSelf").bracketed();
+            let detail = "may not be set if oldSelf is not used in rule";
+            self.errors
+                .push(FieldError::invalid(path, &Value::from(optional), detail));
+        }
+        Some(Rule {
+            source: source.to_owned(),
+            message: text("message").map(|message| message.trim().to_owned()),
+            reason: text("reason").map(str::to_owned),
+            field_path,
+            optional_old_self: optional.unwrap_or(false),
+            uses_old_self,
+            program,
+            message_program,
+            cost: estimate.cost,
+        })
+    }
+
+    /// Parses and estimates an expression, or says why not.
+    fn program(
+        &mut self,
+        source: &str,
+        rule: &Value,
+        measure: &Measure,
+        path: Path<'_>,
+        place: &Place<'_>,
+    ) -> Option<(IdedExpr, cost::Estimate)> {
+        let program = match parse(source) {
+            Ok(program) => program,
+            Err(why) => {
+                let detail = format!("compilation failed: {why}");
+                self.errors.push(refused(rule, path, &detail));
+                return None;
+            }
+        };
+        let estimate = cost::estimate(&program, measure);
+        if !estimate.problems.is_empty() {
+            let lines: Vec<String> = estimate
+                .problems
+                .iter()
+                .map(|p| format!("ERROR: <input>: {p}"))
+                .collect();
+            let detail = format!("compilation failed: {}", lines.join("\n"));
+            self.errors.push(refused(rule, path, &detail));
+            return None;
+        }
+        let times = place
+            .cardinality
+            .unwrap_or_else(|| cost::cardinality(measure));
+        let cost = estimate.cost.saturating_mul(times);
+        if cost > RULE_LIMIT {
+            let what = match path {
+                Path::Field(_, "rule") => "estimated rule cost",
+                _ => "estimated messageExpression cost",
+            };
+            let detail = over_budget(what, cost, RULE_LIMIT);
+            self.errors
+                .push(FieldError::forbidden(path.bracketed(), detail));
+        }
+        self.total = self.total.saturating_add(cost);
+        if self.expensive.as_ref().is_none_or(|(most, _)| cost > *most) {
+            self.expensive = Some((cost, path.bracketed()));
+        }
+        Some((program, estimate))
+    }
+
+    fn check_texts(&mut self, rule: &Value, source: &str, path: Path<'_>) {
+        let given = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
+        let at = |name: &str| path.field(name).bracketed();
+        let message = given("message");
+        let errors = &mut self.errors;
+        let broken = |text: &str| text.contains(['\n', '\r']);
+        if source.is_empty() {
+            errors.push(FieldError::required(at("rule"), "rule is not specified"));
+        } else if !message.is_empty() && message.trim().is_empty() {
+            let detail = "must be non-empty if specified";
+            errors.push(FieldError::invalid(at("message"), &message.into(), detail));
+        } else if broken(message.trim()) {
+            let detail = "must not contain line breaks";
+            errors.push(FieldError::invalid(at("message"), &message.into(), detail));
+        } else if broken(source) && message.trim().is_empty() {
+            let detail = "message must be specified if rule contains line breaks";
+            errors.push(FieldError::required(at("message"), detail));
+        }
+        let expression = given("messageExpression");
+        if !expression.is_empty() && expression.trim().is_empty() {
+            let detail = "messageExpression must be non-empty if specified";
+            errors.push(FieldError::required(at("messageExpression"), detail));
+        }
+        let reason = given("reason");
+        if rule.get("reason").is_some_and(|r| !r.is_null()) && !REASONS.contains(&reason) {
+            let supported = REASONS.map(str::to_owned);
+            errors.push(FieldError::not_supported(
+                at("reason"),
+                &reason.into(),
+                &supported,
+            ));
+        }
+        let field_path = given("fieldPath");
+        if !field_path.is_empty() && field_path.trim().is_empty() {
+            let detail = "must be non-empty if specified";
+            errors.push(FieldError::invalid(
+                at("fieldPath"),
+                &field_path.into(),
+                detail,
+            ));
+        }
+        if broken(field_path) {
+            let detail = "must not contain line breaks";
+            errors.push(FieldError::invalid(
+                at("fieldPath"),
+                &field_path.into(),
+                detail,
+            ));
+        }
+    }
+}
+
+fn parse(source: &str) -> Result<IdedExpr, String> {
+    if source.len() > MAX_LENGTH {
+        return Err(format!("expression is longer than {MAX_LENGTH} characters"));
+    }
+    let (mut nesting, mut deepest, mut operators) = (0_usize, 0_usize, 0_usize);
+    for c in source.chars() {
+        match c {
+            '(' | '[' | '{' => nesting += 1,
+            ')' | ']' | '}' => nesting = nesting.saturating_sub(1),
+            _ => {}
+        }
+        operators += usize::from(!c.is_alphanumeric() && !c.is_whitespace() && c != '_');
+        deepest = deepest.max(nesting);
+    }
+    if deepest > MAX_NESTING || operators > MAX_OPERATORS {
+        return Err("expression is nested too deeply".to_owned());
+    }
+    // The parser is generated code with index arithmetic of its own; a panic in it must not take
+    // the server down.
+    let parse = || Parser::new().enable_optional_syntax(true).parse(source);
+    match catch_unwind(AssertUnwindSafe(parse)) {
+        Ok(Ok(program)) => Ok(program),
+        Ok(Err(errors)) => Err(errors.to_string()),
+        Err(_) => Err("the expression cannot be parsed".to_owned()),
+    }
+}
+
+/// A rule is printed with all its members, in Go's spelling.
+fn refused(rule: &Value, path: Path<'_>, detail: &str) -> FieldError {
+    let text = |name: &str| rule.get(name).cloned().unwrap_or(json!(""));
+    let other = |name: &str| rule.get(name).cloned().unwrap_or(Value::Null);
+    let printed = format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\
+         \"OptionalOldSelf\":{}}}",
+        go_json(&text("rule")),
+        go_json(&text("message")),
+        go_json(&text("messageExpression")),
+        go_json(&other("reason")),
+        go_json(&text("fieldPath")),
+        go_json(&other("optionalOldSelf")),
+    );
+    FieldError::invalid_unprinted(path.bracketed(), format!("{printed}: {detail}"))
+}
+
+fn over_budget(what: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = match factor {
+        f if f > 100.0 => "more than 100x".to_owned(),
+        f if f < 1.5 => format!("{f:.6}x"),
+        f => format!("{f:.1}x"),
+    };
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, \
+         maxProperties, and maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// `.spec.names['a.b']` as a path, if the schema has such a place.
+fn normalize(given: &str, node: &Node) -> Option<String> {
+    let mut rest = given;
+    let mut node = node;
+    let mut path = String::new();
+    while !rest.is_empty() {
+        let name = if let Some(after) = rest.strip_prefix("['") {
+            let end = after.find("']")?;
+            rest = &after[end + 2..];
+            after[..end].replace("\\'", "'").replace("\\\\", "\\")
+        } else {
+            let after = rest.strip_prefix('.')?;
+            let end = after.find(['.', '[']).unwrap_or(after.len());
+            rest = &after[end..];
+            after[..end].to_owned()
+        };
+        let (child, declared) = node.child(&name)?;
+        node = child;
+        if !declared {
+            path.push_str(&format!("[{name}]"));
+        } else {
+            let dot = if path.is_empty() { "" } else { "." };
+            path.push_str(&format!("{dot}{name}"));
+        }
+    }
+    (!path.is_empty()).then_some(path)
+}

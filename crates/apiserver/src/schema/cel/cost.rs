@@ -1,0 +1,720 @@
+//! How much work a rule can be, for values of given sizes (the estimator of cel-go's checker with the
+//! costs of `apiserver/pkg/cel/library/cost.go`, only the upper end).
+
+use std::collections::BTreeMap;
+
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
+use serde_json::Value;
+
+use super::convert::escape;
+use crate::schema::node::{Additional, Kind, Node};
+
+/// Bytes of a request (`MaxRequestSizeBytes`), which bound what the schema leaves unbounded.
+const REQUEST: u64 = 3 * 1024 * 1024;
+
+/// The sizes of a value, or the largest sizes that a schema allows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measure {
+    shape: Shape,
+    /// Characters, items or entries.
+    length: u64,
+    /// Bytes of the smallest value as JSON.
+    smallest: u64,
+    fields: BTreeMap<String, Measure>,
+    item: Option<Box<Measure>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shape {
+    /// Only the declared fields exist.
+    Object,
+    Map,
+    List,
+    Text,
+    #[default]
+    Other,
+}
+
+/// What was found out about an expression.
+#[derive(Debug, Default)]
+pub(super) struct Estimate {
+    pub(super) cost: u64,
+    /// Names of variables and functions without a meaning, fields that do not exist.
+    pub(super) problems: Vec<String>,
+    pub(super) uses_old_self: bool,
+}
+
+/// Estimates an expression over `self` (and `oldSelf`) of the given sizes.
+pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
+    let mut walker = Walker {
+        this,
+        scope: Vec::new(),
+        estimate: Estimate::default(),
+    };
+    let (cost, _) = walker.visit(expression);
+    walker.estimate.cost = cost;
+    walker.estimate
+}
+
+/// How many values with a schema fit into a request.
+pub(super) fn cardinality(this: &Measure) -> u64 {
+    REQUEST / this.smallest.max(1)
+}
+
+impl Measure {
+    /// The largest value that a schema allows.
+    pub(super) fn of_schema(node: &Node, root: bool) -> Self {
+        let checks = node.checks.as_ref();
+        let limit = |max: Option<i64>| max.map(|max| max.max(0) as u64);
+        let max_length = limit(checks.and_then(|c| c.max_length)).map(|max| max.saturating_mul(4));
+        if node.int_or_string {
+            let length = max_length.unwrap_or(REQUEST - 2);
+            return Self {
+                shape: Shape::Other,
+                length,
+                smallest: 1,
+                ..Self::default()
+            };
+        }
+        match node.kind {
+            Some(Kind::Array) => {
+                let item = node
+                    .items
+                    .as_ref()
+                    .map(|n| Box::new(Self::of_schema(n, n.embedded)));
+                let smallest = item.as_ref().map_or(1, |item| item.smallest);
+                let length = limit(checks.and_then(|c| c.max_items))
+                    .unwrap_or((REQUEST - 2) / (smallest + 1));
+                Self {
+                    shape: Shape::List,
+                    length,
+                    smallest: 2,
+                    item,
+                    ..Self::default()
+                }
+            }
+            Some(Kind::Object) => Self::of_object(node, root),
+            Some(Kind::String) => {
+                let (length, smallest) = match checks.and_then(|c| c.format.as_deref()) {
+                    Some("duration") => (32, 4),
+                    Some("date") => (10, 12),
+                    Some("date-time") => (27, 22),
+                    _ => {
+                        let allowed = checks.and_then(|c| c.allowed.as_ref()).map(|allowed| {
+                            let lengths = allowed.iter().filter_map(Value::as_str).map(str::len);
+                            lengths.max().unwrap_or(0) as u64
+                        });
+                        (max_length.or(allowed).unwrap_or(REQUEST - 2), 2)
+                    }
+                };
+                Self {
+                    shape: Shape::Text,
+                    length,
+                    smallest,
+                    ..Self::default()
+                }
+            }
+            Some(Kind::Boolean) => Self {
+                smallest: 4,
+                length: 1,
+                ..Self::default()
+            },
+            Some(Kind::Integer | Kind::Number) => Self {
+                smallest: 1,
+                length: 1,
+                ..Self::default()
+            },
+            None => Self {
+                length: REQUEST - 2,
+                smallest: 1,
+                ..Self::default()
+            },
+        }
+    }
+
+    fn of_object(node: &Node, root: bool) -> Self {
+        if let Some(Additional::Schema(schema)) = &node.additional {
+            let item = Box::new(Self::of_schema(schema, schema.embedded));
+            let max = node
+                .checks
+                .as_ref()
+                .and_then(|checks| checks.max_properties);
+            let length = max.map_or((REQUEST - 2) / (item.smallest + 6), |max| max.max(0) as u64);
+            let item = Some(item);
+            return Self {
+                shape: Shape::Map,
+                length,
+                smallest: 2,
+                item,
+                ..Self::default()
+            };
+        }
+        let mut smallest = 2;
+        let mut fields = BTreeMap::new();
+        for (name, property) in &node.properties {
+            let field = Self::of_schema(property, property.embedded);
+            let required = node
+                .checks
+                .as_ref()
+                .is_some_and(|c| c.required.contains(name));
+            if required && property.default.is_none() {
+                smallest += name.len() as u64 + field.smallest + 4;
+            }
+            fields.insert(escape(name), field);
+        }
+        if root {
+            let text = || Self {
+                shape: Shape::Text,
+                length: REQUEST - 2,
+                ..Self::default()
+            };
+            let names = [
+                ("name".to_owned(), text()),
+                ("generateName".to_owned(), text()),
+            ];
+            let metadata = Self {
+                shape: Shape::Object,
+                fields: names.into(),
+                ..Self::default()
+            };
+            fields.insert("apiVersion".into(), text());
+            fields.insert("kind".into(), text());
+            fields.insert("metadata".into(), metadata);
+        }
+        Self {
+            shape: Shape::Object,
+            length: 1,
+            smallest,
+            fields,
+            item: None,
+        }
+    }
+
+    /// The sizes of an actual value; items of a list are taken together.
+    pub(super) fn of_value(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self {
+                shape: Shape::Text,
+                length: text.len() as u64,
+                ..Self::default()
+            },
+            Value::Array(items) => {
+                let item = items
+                    .iter()
+                    .map(Self::of_value)
+                    .reduce(Self::join)
+                    .map(Box::new);
+                Self {
+                    shape: Shape::List,
+                    length: items.len() as u64,
+                    item,
+                    ..Self::default()
+                }
+            }
+            Value::Object(entries) => {
+                let fields: BTreeMap<String, Self> = entries
+                    .iter()
+                    .map(|(name, v)| (escape(name), Self::of_value(v)))
+                    .collect();
+                let item = fields.values().cloned().reduce(Self::join).map(Box::new);
+                // A map: every field may be asked for, whether it is there or not.
+                Self {
+                    shape: Shape::Map,
+                    length: entries.len() as u64,
+                    fields,
+                    item,
+                    smallest: 0,
+                }
+            }
+            _ => Self {
+                length: 1,
+                ..Self::default()
+            },
+        }
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        if self.shape != other.shape {
+            self.shape = Shape::Other;
+        }
+        self.length = self.length.max(other.length);
+        for (name, field) in other.fields {
+            let joined = match self.fields.remove(&name) {
+                Some(own) => own.join(field),
+                None => field,
+            };
+            self.fields.insert(name, joined);
+        }
+        self.item = match (self.item, other.item) {
+            (Some(a), Some(b)) => Some(Box::new(a.join(*b))),
+            (a, b) => a.or(b),
+        };
+        self
+    }
+
+    fn text(length: u64) -> Self {
+        Self {
+            shape: Shape::Text,
+            length,
+            ..Self::default()
+        }
+    }
+
+    fn list(length: u64, item: Measure) -> Self {
+        Self {
+            shape: Shape::List,
+            length,
+            item: Some(Box::new(item)),
+            ..Self::default()
+        }
+    }
+
+    fn item(&self) -> Measure {
+        self.item.as_deref().cloned().unwrap_or(Self {
+            length: self.length,
+            ..Self::default()
+        })
+    }
+}
+
+struct Walker<'a> {
+    this: &'a Measure,
+    scope: Vec<(String, Measure)>,
+    estimate: Estimate,
+}
+
+impl Walker<'_> {
+    /// Cost and result of an expression. Recursion is bounded: see the limits in `compile`.
+    fn visit(&mut self, expression: &IdedExpr) -> (u64, Measure) {
+        match &expression.expr {
+            Expr::Unspecified => (0, Measure::default()),
+            Expr::Literal(literal) => match literal {
+                LiteralValue::String(text) => (0, Measure::text(text.inner().len() as u64)),
+                LiteralValue::Bytes(bytes) => (0, Measure::text(bytes.inner().len() as u64)),
+                _ => (
+                    0,
+                    Measure {
+                        length: 1,
+                        ..Measure::default()
+                    },
+                ),
+            },
+            Expr::Ident(name) => (1, self.variable(name)),
+            Expr::Select(select) => {
+                let (cost, operand) = self.visit(&select.operand);
+                (cost + 1, self.select(&operand, &select.field))
+            }
+            Expr::List(list) => {
+                let mut cost: u64 = 10;
+                let mut item: Option<Measure> = None;
+                for element in &list.elements {
+                    let (element_cost, measure) = self.visit(element);
+                    cost = cost.saturating_add(element_cost);
+                    item = Some(match item {
+                        Some(item) => item.join(measure),
+                        None => measure,
+                    });
+                }
+                (
+                    cost,
+                    Measure::list(list.elements.len() as u64, item.unwrap_or_default()),
+                )
+            }
+            Expr::Map(map) => (
+                self.entries(30, map.entries.iter().map(|e| &e.expr)),
+                Measure::default(),
+            ),
+            Expr::Struct(fields) => (
+                self.entries(40, fields.entries.iter().map(|e| &e.expr)),
+                Measure::default(),
+            ),
+            Expr::Comprehension(loop_) => {
+                let (range_cost, range) = self.visit(&loop_.iter_range);
+                let (init_cost, accumulator) = self.visit(&loop_.accu_init);
+                let item = if range.shape == Shape::Map {
+                    Measure::text(range.length.max(64))
+                } else {
+                    range.item()
+                };
+                let depth = self.scope.len();
+                self.scope.push((loop_.accu_var.clone(), accumulator));
+                self.scope.push((loop_.iter_var.clone(), item));
+                if let Some(second) = &loop_.iter_var2 {
+                    self.scope.push((second.clone(), range.item()));
+                }
+                let (condition_cost, _) = self.visit(&loop_.loop_cond);
+                let (step_cost, step) = self.visit(&loop_.loop_step);
+                self.scope.truncate(depth);
+                let step_result = if step.shape == Shape::List {
+                    Measure::list(range.length, step.item())
+                } else {
+                    step
+                };
+                self.scope.push((loop_.accu_var.clone(), step_result));
+                let (result_cost, result) = self.visit(&loop_.result);
+                self.scope.truncate(depth);
+                let turns = condition_cost
+                    .saturating_add(step_cost)
+                    .saturating_mul(range.length);
+                let cost = range_cost.saturating_add(init_cost).saturating_add(turns);
+                (cost.saturating_add(result_cost), result)
+            }
+            Expr::Call(call) => {
+                let mut cost: u64 = 0;
+                let mut arguments = Vec::with_capacity(call.args.len() + 1);
+                for argument in call.target.as_deref().into_iter().chain(&call.args) {
+                    // `ip.isCanonical(x)`, `sets.contains(a, b)`: the target is a name space.
+                    if let Expr::Ident(name) = &argument.expr
+                        && is_namespace(name)
+                        && self.local(name).is_none()
+                    {
+                        continue;
+                    }
+                    let (argument_cost, measure) = self.visit(argument);
+                    cost = cost.saturating_add(argument_cost);
+                    arguments.push(measure);
+                }
+                let (call_cost, result) = self.call(&call.func_name, &arguments, &call.args);
+                (cost.saturating_add(call_cost), result)
+            }
+        }
+    }
+
+    fn entries<'e>(&mut self, base: u64, entries: impl Iterator<Item = &'e EntryExpr>) -> u64 {
+        let mut cost = base;
+        for entry in entries {
+            let (key, value) = match entry {
+                EntryExpr::StructField(field) => (None, &field.value),
+                EntryExpr::MapEntry(entry) => (Some(&entry.key), &entry.value),
+            };
+            for part in key.into_iter().chain([value]) {
+                cost = cost.saturating_add(self.visit(part).0);
+            }
+        }
+        cost
+    }
+
+    fn local(&self, name: &str) -> Option<&Measure> {
+        self.scope
+            .iter()
+            .rev()
+            .find(|(local, _)| local == name)
+            .map(|(_, measure)| measure)
+    }
+
+    fn variable(&mut self, name: &str) -> Measure {
+        if let Some(local) = self.local(name) {
+            return local.clone();
+        }
+        match name {
+            "self" => self.this.clone(),
+            "oldSelf" => {
+                self.estimate.uses_old_self = true;
+                self.this.clone()
+            }
+            // Names of types.
+            "int" | "uint" | "double" | "bool" | "string" | "bytes" | "list" | "map" | "type"
+            | "null_type" | "timestamp" | "duration" | "google" | "optional" | "optional_type" => {
+                Measure::default()
+            }
+            _ => {
+                let problem = format!("undeclared reference to '{name}' (in container '')");
+                self.estimate.problems.push(problem);
+                Measure::default()
+            }
+        }
+    }
+
+    fn select(&mut self, operand: &Measure, field: &str) -> Measure {
+        if let Some(measure) = operand.fields.get(field) {
+            return measure.clone();
+        }
+        match operand.shape {
+            Shape::Object => {
+                self.estimate
+                    .problems
+                    .push(format!("undefined field '{field}'"));
+                Measure::default()
+            }
+            Shape::Map => operand.item(),
+            _ => Measure {
+                length: operand.length,
+                ..Measure::default()
+            },
+        }
+    }
+
+    fn call(&mut self, name: &str, given: &[Measure], source: &[IdedExpr]) -> (u64, Measure) {
+        let length = |i: usize| given.get(i).map_or(0, |measure| measure.length);
+        let tenth = |n: u64| n.div_ceil(10).max(1);
+        let nth = |i: usize| given.get(i).cloned().unwrap_or_default();
+        let scalar = || Measure {
+            length: 1,
+            ..Measure::default()
+        };
+        match name {
+            "_&&_"
+            | "_||_"
+            | "!_"
+            | "-_"
+            | "_-_"
+            | "_*_"
+            | "_/_"
+            | "_%_"
+            | "size"
+            | "type"
+            | "int"
+            | "uint"
+            | "double"
+            | "hasValue"
+            | "@not_strictly_false" => (1, scalar()),
+            "_?_:_" => {
+                let (yes, no) = (nth(1), nth(2));
+                (1, yes.join(no))
+            }
+            "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" => {
+                (tenth(length(0).min(length(1))), scalar())
+            }
+            "@in" | "_in_" | "in" => (length(1).max(1), scalar()),
+            "_[_]" | "_[?_]" | "_?._" => {
+                let operand = nth(0);
+                // With a literal key the field is known: `self[?'a']`, `self.?a`.
+                let literal = source.last().and_then(|key| match &key.expr {
+                    Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+                    _ => None,
+                });
+                let result = match (&literal, operand.shape) {
+                    (Some(field), Shape::Object) => self.select(&operand, field),
+                    (Some(field), _) if operand.fields.contains_key(field.as_str()) => {
+                        self.select(&operand, field)
+                    }
+                    _ => operand.item(),
+                };
+                (1, result)
+            }
+            "_+_" => {
+                let total = length(0).saturating_add(length(1));
+                match given.first().map(|measure| measure.shape) {
+                    Some(Shape::List) => {
+                        let (a, b) = (nth(0), nth(1));
+                        let item = match (a.item, b.item) {
+                            // The empty list that `map` and `filter` start from says nothing.
+                            (_, Some(b)) if a.length == 0 => *b,
+                            (Some(a), Some(b)) => a.join(*b),
+                            (a, b) => a.or(b).map(|item| *item).unwrap_or_default(),
+                        };
+                        (1, Measure::list(total, item))
+                    }
+                    Some(Shape::Text) => (tenth(total), Measure::text(total)),
+                    _ => (
+                        1,
+                        Measure {
+                            length: total,
+                            ..Measure::default()
+                        },
+                    ),
+                }
+            }
+            "contains" => (tenth(length(0)).saturating_mul(tenth(length(1))), scalar()),
+            "matches" | "find" | "findAll" => {
+                let pattern = length(1).div_ceil(4).max(1);
+                let cost = tenth(length(0).saturating_add(1)).saturating_mul(pattern);
+                let found = Measure::text(length(0));
+                (
+                    cost,
+                    if name == "findAll" {
+                        Measure::list(length(0), found)
+                    } else {
+                        found
+                    },
+                )
+            }
+            "startsWith" | "endsWith" => (tenth(length(1)), scalar()),
+            "string" | "bytes" | "lowerAscii" | "upperAscii" | "trim" | "substring" | "charAt"
+            | "reverse" => (tenth(length(0)), Measure::text(length(0).max(20))),
+            "replace" => {
+                let grown = length(0).saturating_mul(length(2).max(1));
+                (tenth(length(0).saturating_add(grown)), Measure::text(grown))
+            }
+            "split" => (
+                tenth(length(0)),
+                Measure::list(length(0), Measure::text(length(0))),
+            ),
+            "join" => {
+                let items =
+                    length(0).saturating_mul(nth(0).item().length.saturating_add(length(1)));
+                (tenth(items), Measure::text(items))
+            }
+            "format" => {
+                let items = nth(1)
+                    .item()
+                    .length
+                    .saturating_mul(length(1))
+                    .saturating_add(length(0));
+                (tenth(items), Measure::text(items))
+            }
+            "isSorted" | "sum" | "max" | "min" | "distinct" | "flatten" | "sort" | "first"
+            | "last" | "slice" => {
+                let list = nth(0);
+                let result = match name {
+                    "sum" | "max" | "min" | "first" | "last" => list.item(),
+                    _ => list,
+                };
+                (length(0).max(1), result)
+            }
+            "indexOf" | "lastIndexOf" => {
+                let list = nth(0).shape == Shape::List;
+                let cost = if list {
+                    length(0)
+                } else {
+                    tenth(length(0)).saturating_mul(tenth(length(1)))
+                };
+                (cost.max(1), scalar())
+            }
+            "sets.contains" | "sets.equivalent" | "sets.intersects" | "equivalent"
+            | "intersects" => (length(0).saturating_mul(length(1)).max(1), scalar()),
+            // What an optional holds, or the thing that takes its place.
+            "value" | "optional.of" | "of" | "optional.ofNonZeroValue" | "ofNonZeroValue" => {
+                (1, nth(0))
+            }
+            "orValue" | "or" => (1, nth(0).join(nth(1))),
+            _ => {
+                if !is_function(name) {
+                    let problem = format!("undeclared reference to '{name}' (in container '')");
+                    self.estimate.problems.push(problem);
+                }
+                let longest = given
+                    .iter()
+                    .map(|measure| measure.length)
+                    .max()
+                    .unwrap_or(0);
+                (
+                    tenth(longest),
+                    Measure {
+                        length: longest,
+                        ..Measure::default()
+                    },
+                )
+            }
+        }
+    }
+}
+
+/// Words before the dot of a function that is no method.
+fn is_namespace(name: &str) -> bool {
+    matches!(
+        name,
+        "sets"
+            | "math"
+            | "base64"
+            | "format"
+            | "jsonpatch"
+            | "optional"
+            | "ip"
+            | "cidr"
+            | "strings"
+    )
+}
+
+/// Functions that need no cost rule of their own.
+fn is_function(name: &str) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    matches!(
+        name,
+        "none"
+            | "optMap"
+            | "optFlatMap"
+            | "duration"
+            | "timestamp"
+            | "dyn"
+            | "bool"
+            | "getFullYear"
+            | "getMonth"
+            | "getDayOfYear"
+            | "getDayOfMonth"
+            | "getDate"
+            | "getDayOfWeek"
+            | "getHours"
+            | "getMinutes"
+            | "getSeconds"
+            | "getMilliseconds"
+            | "url"
+            | "isURL"
+            | "getScheme"
+            | "getHost"
+            | "getHostname"
+            | "getPort"
+            | "getEscapedPath"
+            | "getQuery"
+            | "ip"
+            | "isIP"
+            | "family"
+            | "isUnspecified"
+            | "isLoopback"
+            | "isLinkLocalMulticast"
+            | "isLinkLocalUnicast"
+            | "isGlobalUnicast"
+            | "isCanonical"
+            | "cidr"
+            | "isCIDR"
+            | "containsIP"
+            | "containsCIDR"
+            | "masked"
+            | "prefixLength"
+            | "quantity"
+            | "isQuantity"
+            | "sign"
+            | "isInteger"
+            | "asInteger"
+            | "asApproximateFloat"
+            | "add"
+            | "sub"
+            | "isLessThan"
+            | "isGreaterThan"
+            | "compareTo"
+            | "semver"
+            | "isSemver"
+            | "major"
+            | "minor"
+            | "patch"
+            | "encode"
+            | "decode"
+            | "escapeKey"
+            | "named"
+            | "validate"
+            | "greatest"
+            | "least"
+            | "abs"
+            | "ceil"
+            | "floor"
+            | "round"
+            | "trunc"
+            | "sign_"
+            | "isNaN"
+            | "isInf"
+            | "isFinite"
+            | "bitAnd"
+            | "bitOr"
+            | "bitXor"
+            | "bitNot"
+            | "bitShiftLeft"
+            | "bitShiftRight"
+            | "quote"
+            | "contains"
+            | "equivalent"
+            | "intersects"
+            | "dns1123Label"
+            | "dns1123Subdomain"
+            | "dns1035Label"
+            | "qualifiedName"
+            | "dns1123LabelPrefix"
+            | "dns1123SubdomainPrefix"
+            | "dns1035LabelPrefix"
+            | "labelValue"
+            | "uri"
+            | "uuid"
+            | "byte"
+            | "date"
+            | "datetime"
+    )
+}

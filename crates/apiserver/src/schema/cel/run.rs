@@ -1,0 +1,270 @@
+//! Rules against objects.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kube_cel::{
+    KubeCelExt as _,
+    cel::{self, Context, ExecutionError, IdedExpr},
+};
+use serde_json::Value;
+
+use super::{
+    CALL_LIMIT, OBJECT_LIMIT, Rule,
+    convert::{optional, to_cel},
+    cost::{Measure, estimate},
+};
+use crate::schema::{
+    FieldError, Reason,
+    correlate::{OldItems, unchanged},
+    node::{Additional, Kind, Node},
+    path::Path,
+};
+
+/// Bytes of a message made by an expression.
+const MAX_MESSAGE: usize = 5 * 1024;
+
+/// Runs every rule; violations by values that have not changed are left out, unless the rule looks at
+/// the old value.
+pub(in crate::schema) fn validate(
+    object: &Value,
+    root: &Node,
+    old: Option<&Value>,
+    errors: &mut Vec<FieldError>,
+) {
+    if !root.has_rules {
+        return;
+    }
+    thread_local! {
+        static FUNCTIONS: Context<'static> = Context::default().with_all();
+    }
+    FUNCTIONS.with(|functions| {
+        let mut runner = Runner {
+            functions,
+            left: OBJECT_LIMIT,
+            exhausted: false,
+            errors,
+        };
+        let unchanged = Unchanged {
+            root: true,
+            same: None,
+        };
+        runner.visit(object, root, old, Path::Root, unchanged);
+    });
+}
+
+struct Runner<'a> {
+    functions: &'a Context<'static>,
+    left: u64,
+    exhausted: bool,
+    errors: &'a mut Vec<FieldError>,
+}
+
+/// Whether the value, or the nearest value above it that has an old one, is what it was.
+#[derive(Clone, Copy)]
+struct Unchanged {
+    root: bool,
+    same: Option<bool>,
+}
+
+impl Runner<'_> {
+    fn visit(
+        &mut self,
+        value: &Value,
+        node: &Node,
+        old: Option<&Value>,
+        path: Path<'_>,
+        above: Unchanged,
+    ) {
+        if value.is_null() || !node.has_rules || self.exhausted {
+            return;
+        }
+        let state = Unchanged {
+            root: false,
+            same: old.map(|old| unchanged(node, value, old)).or(above.same),
+        };
+        if !node.rules.is_empty() {
+            self.rules(value, node, old, path, above.root, state.same == Some(true));
+        }
+        match value {
+            Value::Array(items) => {
+                let Some(schema) = &node.items else { return };
+                let old = OldItems::new(node, old);
+                for (i, item) in items.iter().enumerate() {
+                    let old = old.as_ref().and_then(|old| old.get(item));
+                    self.visit(item, schema, old, path.index(i), state);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let old = old.and_then(|old| old.get(name));
+                    match (node.properties.get(name), &node.additional) {
+                        (Some(property), _) => {
+                            self.visit(value, property, old, path.field(name), state);
+                        }
+                        (None, Some(Additional::Schema(schema))) => {
+                            self.visit(value, schema, old, path.key(name), state);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn rules(
+        &mut self,
+        value: &Value,
+        node: &Node,
+        old: Option<&Value>,
+        path: Path<'_>,
+        root: bool,
+        unchanged: bool,
+    ) {
+        let old = old.filter(|old| !old.is_null());
+        let mut scope = self.functions.new_inner_scope();
+        scope.add_variable_from_value("self", to_cel(value, Some(node), root));
+        let old_value = old.map(|old| to_cel(old, Some(node), root));
+        if let Some(old) = &old_value {
+            scope.add_variable_from_value("oldSelf", old.clone());
+        }
+        for rule in &node.rules {
+            if rule.uses_old_self && old.is_none() && !rule.optional_old_self {
+                continue;
+            }
+            let mut inner = scope.new_inner_scope();
+            if rule.optional_old_self
+                && let Some(old) = optional(old_value.clone())
+            {
+                inner.add_variable_from_value("oldSelf", old);
+            }
+            if !self.pay(rule, value, old, node, path) {
+                return;
+            }
+            let result = execute(&rule.program, &inner);
+            let violated = match result {
+                Ok(cel::Value::Bool(true)) => continue,
+                Ok(cel::Value::Bool(false)) => None,
+                Ok(_) => Some("rule must evaluate to a bool".to_owned()),
+                Err(why) => Some(why),
+            };
+            if let Some(why) = violated {
+                let detail = format!("{why} evaluating rule: {}", rule.name());
+                let kind = Value::from(node.type_name());
+                self.errors
+                    .push(FieldError::invalid(path.bracketed(), &kind, detail));
+                continue;
+            }
+            if unchanged && !rule.uses_old_self {
+                continue;
+            }
+            let message = rule
+                .message_program
+                .as_ref()
+                .and_then(|program| message(program, &inner));
+            let message = message.unwrap_or_else(|| match &rule.message {
+                Some(message) => message.clone(),
+                None => format!("failed rule: {}", rule.source),
+            });
+            self.errors
+                .push(violation(rule, value, node, path, &message));
+        }
+    }
+
+    /// Takes the cost of a rule from what is left for the object; measures the values only when the
+    /// schema alone allows too much.
+    fn pay(
+        &mut self,
+        rule: &Rule,
+        value: &Value,
+        old: Option<&Value>,
+        node: &Node,
+        path: Path<'_>,
+    ) -> bool {
+        let mut cost = rule.cost;
+        if cost > CALL_LIMIT / 100 {
+            cost = [Some(value), old]
+                .into_iter()
+                .flatten()
+                .map(|value| estimate(&rule.program, &Measure::of_value(value)).cost)
+                .max()
+                .unwrap_or(cost);
+        }
+        let kind = Value::from(node.type_name());
+        let refusal = if cost > CALL_LIMIT {
+            let name = rule.name();
+            format!(
+                "'operation cancelled: actual cost limit exceeded': no further validation rules \
+                 will be run due to call cost exceeds limit for rule: {name}"
+            )
+        } else if cost > self.left {
+            "validation failed due to running out of cost budget, no further validation rules will \
+             be run"
+                .to_owned()
+        } else {
+            self.left -= cost;
+            return true;
+        };
+        self.exhausted = true;
+        self.errors
+            .push(FieldError::invalid(path.bracketed(), &kind, refusal));
+        false
+    }
+}
+
+fn violation(rule: &Rule, value: &Value, node: &Node, path: Path<'_>, message: &str) -> FieldError {
+    let mut at = path.bracketed();
+    if !rule.field_path.is_empty() {
+        let dot = if at.is_empty() { "" } else { "." };
+        at = format!("{at}{dot}{}", rule.field_path);
+    }
+    let structured = matches!(node.kind, Some(Kind::Object | Kind::Array));
+    match rule.reason.as_deref() {
+        Some("FieldValueForbidden") => FieldError::forbidden(at, message),
+        Some("FieldValueRequired") => FieldError::required(at, message),
+        Some("FieldValueDuplicate") if structured => FieldError {
+            path: at,
+            message: "Duplicate value".to_owned(),
+            reason: Reason::Duplicate,
+        },
+        Some("FieldValueDuplicate") => FieldError::duplicate(at, value),
+        _ if structured => FieldError::invalid_unprinted(at, message),
+        _ => FieldError::invalid(at, value, message),
+    }
+}
+
+/// The message of an expression, unless it fails or is not fit to be one.
+fn message(program: &IdedExpr, scope: &Context<'_>) -> Option<String> {
+    let Ok(cel::Value::String(text)) = execute(program, scope) else {
+        return None;
+    };
+    let text = text.trim();
+    let fit = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');
+    fit.then(|| text.to_owned())
+}
+
+fn execute(program: &IdedExpr, scope: &Context<'_>) -> Result<cel::Value, String> {
+    // The interpreter unwraps here and there; a panic in it must not take the server down.
+    let run = || cel::Value::resolve(program, scope);
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result.map_err(|error| describe(&error)),
+        Err(_) => Err("internal error".to_owned()),
+    }
+}
+
+/// An evaluation error as cel-go words it.
+fn describe(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
+        ExecutionError::NoSuchOverload
+        | ExecutionError::UnsupportedBinaryOperator(..)
+        | ExecutionError::ValuesNotComparable(..)
+        | ExecutionError::UnexpectedType { .. } => "no such overload".to_owned(),
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Where in an object (or schema) we are, cheap to extend while walking.
+
+use std::fmt::Write as _;
+
+/// A path as a chain of borrowed steps; nothing is allocated until it is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Key(&'a Path<'a>, &'a str),
+    Index(&'a Path<'a>, usize),
+}
+
+impl<'a> Path<'a> {
+    /// A declared field.
+    pub(crate) fn field(&'a self, name: &'a str) -> Path<'a> {
+        Path::Field(self, name)
+    }
+
+    /// A key of a map.
+    pub(crate) fn key(&'a self, key: &'a str) -> Path<'a> {
+        Path::Key(self, key)
+    }
+
+    /// An item of a list.
+    pub(crate) fn index(&'a self, index: usize) -> Path<'a> {
+        Path::Index(self, index)
+    }
+
+    /// `spec.labels[app]`, as `field.Path` prints it.
+    pub(crate) fn bracketed(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text, true);
+        text
+    }
+
+    /// `spec.labels.app`, as the OpenAPI validator and pruning print it.
+    pub(crate) fn dotted(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text, false);
+        text
+    }
+
+    fn write(&self, text: &mut String, brackets: bool) {
+        match self {
+            Path::Root => {}
+            Path::Key(parent, key) if brackets => {
+                parent.write(text, brackets);
+                let _ = write!(text, "[{key}]"); // writing to a String cannot fail
+            }
+            Path::Field(parent, name) | Path::Key(parent, name) => {
+                parent.write(text, brackets);
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(name);
+            }
+            Path::Index(parent, index) => {
+                parent.write(text, brackets);
+                let _ = write!(text, "[{index}]");
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Pruning of unknown fields (`apiextensions-apiserver/pkg/apiserver/schema/pruning`).
+
+use serde_json::Value;
+
+use super::{
+    node::{Additional, Node},
+    path::Path,
+};
+
+const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Prunes an object by its root schema; the paths of what was removed, sorted.
+pub(super) fn prune(object: &mut Value, root: &Node) -> Vec<String> {
+    let mut unknown = Vec::new();
+    walk(object, Some(root), true, Path::Root, &mut unknown);
+    unknown.sort();
+    unknown
+}
+
+/// Prunes a value that is not the root of an object.
+pub(super) fn prune_value(value: &mut Value, node: &Node) {
+    walk(value, Some(node), false, Path::Root, &mut Vec::new());
+}
+
+/// `node` is `None` below `additionalProperties: true`, where objects lose all their fields.
+fn walk(
+    value: &mut Value,
+    node: Option<&Node>,
+    root: bool,
+    path: Path<'_>,
+    unknown: &mut Vec<String>,
+) {
+    if let Some(node) = node.filter(|node| node.preserve) {
+        return keep(value, node, root, path, unknown);
+    }
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let Some(node) = node else {
+                unknown.push(path.field(name).dotted());
+                return false;
+            };
+            if (root || node.embedded) && META.contains(&name.as_str()) {
+                return true;
+            }
+            let path_of_child = path.field(name);
+            match (node.properties.get(name), &node.additional) {
+                (Some(property), _) => walk(value, Some(property), false, path_of_child, unknown),
+                (None, Some(Additional::Schema(schema))) => {
+                    walk(value, Some(schema), false, path_of_child, unknown);
+                }
+                (None, Some(Additional::Any(_))) => {
+                    walk(value, None, false, path_of_child, unknown)
+                }
+                (None, None) => {
+                    unknown.push(path_of_child.dotted());
+                    return false;
+                }
+            }
+            true
+        }),
+        Value::Array(items) => {
+            let schema = node.and_then(|node| node.items.as_deref());
+            for (i, item) in items.iter_mut().enumerate() {
+                walk(item, schema, false, path.index(i), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Below `x-kubernetes-preserve-unknown-fields` only declared fields are looked into.
+fn keep(value: &mut Value, node: &Node, root: bool, path: Path<'_>, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if (root || node.embedded) && META.contains(&name.as_str()) {
+                    continue;
+                }
+                let path = path.field(name);
+                match (node.properties.get(name), &node.additional) {
+                    (Some(property), _) => walk(value, Some(property), false, path, unknown),
+                    (None, Some(Additional::Schema(schema))) => {
+                        walk(value, Some(schema), false, path, unknown);
+                    }
+                    (None, Some(Additional::Any(_))) => walk(value, None, false, path, unknown),
+                    (None, None) => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (i, item) in items.iter_mut().enumerate() {
+                if let Some(schema) = &node.items {
+                    keep(item, schema, false, path.index(i), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
