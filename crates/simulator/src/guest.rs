@@ -18,22 +18,39 @@
 //! for each member), and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
 //! `cloud-provider=external`, which would stay forever as long as no cloud controller manager runs.
 
-#![allow(dead_code)] // wired in the next step
-
+mod api;
+mod boot;
+mod cluster;
+mod console;
+mod discovery;
+mod fleet;
+mod front;
 mod jinja;
 mod jws;
 mod kubeadm;
+mod network;
+mod objects;
 mod pki;
+mod record;
 mod user_data;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use self::boot::Shared;
+use self::cluster::Clusters;
+use self::console::Consoles;
+use self::fleet::Fleet;
+use self::record::StateDir;
 use crate::world::World;
+
+/// How many guests boot at the same moment; the others wait for the CPU.
+const BOOTS: usize = 16;
 
 /// How guests are simulated.
 #[derive(Clone, Debug)]
@@ -68,26 +85,47 @@ impl Default for Options {
 /// [`start`](Self::start).
 #[derive(Clone, Debug)]
 pub struct Guests {
+    consoles: Consoles,
     stopped: CancellationToken,
 }
 
 impl Guests {
     /// Follows `world` and runs its instances until `shutdown`. Must be called inside a tokio runtime.
+    ///
+    /// The first World must be complete unless it is empty: what the state directory has of instances
+    /// that are not in it is removed.
     pub fn start(
         world: watch::Receiver<Arc<World>>,
         options: Options,
         shutdown: CancellationToken,
     ) -> Self {
-        let _ = (world, options, shutdown);
-        Self {
-            stopped: CancellationToken::new(),
-        }
+        let consoles = Consoles::default();
+        let state = StateDir::new(options.state_dir.clone());
+        let keepers = TaskTracker::new();
+        let clusters = Clusters::new(state.clone(), options.node_grace, keepers.clone());
+        let (events, heard) = mpsc::unbounded_channel();
+        let fleet = Fleet::new(Arc::new(Shared {
+            options,
+            consoles: consoles.clone(),
+            state,
+            clusters,
+            events,
+            permits: Semaphore::new(BOOTS),
+        }));
+        let stopped = CancellationToken::new();
+        let done = stopped.clone().drop_guard();
+        tokio::spawn(async move {
+            fleet.run(world, heard, shutdown).await;
+            keepers.close();
+            keepers.wait().await;
+            drop(done);
+        });
+        Self { consoles, stopped }
     }
 
     /// The console log of an instance: what cloud-init and kubeadm printed. Empty for an unknown instance.
     pub fn console(&self, instance_id: &str) -> String {
-        let _ = instance_id;
-        String::new()
+        self.consoles.text(instance_id)
     }
 
     /// Waits until everything has stopped after `shutdown` and what must be on disk is there.

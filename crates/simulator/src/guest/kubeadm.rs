@@ -359,6 +359,15 @@ pub(crate) fn join(text: &str) -> Result<Join, Error> {
     })
 }
 
+/// Reads the ClusterConfiguration that `kubeadm-config` holds.
+pub(crate) fn stored(text: &str) -> Result<ClusterConfiguration, Error> {
+    documents(text)?
+        .iter()
+        .find(|document| document.kind == "ClusterConfiguration")
+        .ok_or(Error::Missing("ClusterConfiguration"))?
+        .read()
+}
+
 /// Host and port of `host`, `host:port`, `address`, `[address]:port`; the port defaults to 6443.
 pub(crate) fn split_endpoint(endpoint: &str) -> Option<(String, u16)> {
     let endpoint = endpoint

@@ -1,0 +1,137 @@
+//! JSON objects in and out of a workload API server.
+
+use http::{Method, Request, StatusCode};
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::objects::Manifest;
+
+/// A client for objects as JSON, addressed by path.
+#[derive(Clone)]
+pub(crate) struct Api {
+    client: Client,
+}
+
+/// What goes wrong between a guest and its API server.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: {source}")]
+pub(crate) struct Error {
+    method: Method,
+    path: String,
+    source: Box<kube::Error>,
+}
+
+impl Error {
+    fn status(&self) -> Option<StatusCode> {
+        match self.source.as_ref() {
+            kube::Error::Api(status) => StatusCode::from_u16(status.code).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl Api {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The object, or None when there is none.
+    pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Error> {
+        match self.send(Method::GET, path, None, "").await {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The items of a collection.
+    pub(crate) async fn list(&self, collection: &str) -> Result<Vec<Value>, Error> {
+        let mut list = self.send(Method::GET, collection, None, "").await?;
+        match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => Ok(items),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Creates the object unless there is one of its name. Its status is written too, which the API
+    /// takes only in a second request for most kinds. Returns the object.
+    pub(crate) async fn ensure(&self, manifest: &Manifest) -> Result<Value, Error> {
+        let path = format!("{}/{}", manifest.collection, manifest.name());
+        match self
+            .send(
+                Method::POST,
+                &manifest.collection,
+                Some(&manifest.body),
+                "application/json",
+            )
+            .await
+        {
+            Ok(created) => match manifest.body.get("status") {
+                Some(status) => self.patch_status(&path, status).await,
+                None => Ok(created),
+            },
+            Err(error) if error.status() == Some(StatusCode::CONFLICT) => Ok(self
+                .get(&path)
+                .await?
+                .unwrap_or_else(|| manifest.body.clone())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes fields of the status, by JSON merge patch.
+    pub(crate) async fn patch_status(&self, path: &str, status: &Value) -> Result<Value, Error> {
+        self.patch(&format!("{path}/status"), &json!({"status": status}))
+            .await
+    }
+
+    /// JSON merge patch.
+    pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Result<Value, Error> {
+        self.send(
+            Method::PATCH,
+            path,
+            Some(patch),
+            "application/merge-patch+json",
+        )
+        .await
+    }
+
+    /// Deletes the object at once, if it is there.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Error> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+        });
+        match self
+            .send(Method::DELETE, path, Some(&options), "application/json")
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        content_type: &str,
+    ) -> Result<Value, Error> {
+        let fail = |source: kube::Error| Error {
+            method: method.clone(),
+            path: path.to_owned(),
+            source: Box::new(source),
+        };
+        let mut request = Request::builder().method(method.clone()).uri(path);
+        if body.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, content_type);
+        }
+        let bytes = body
+            .map(|body| body.to_string().into_bytes())
+            .unwrap_or_default();
+        let request = request
+            .body(bytes)
+            .map_err(|error| fail(kube::Error::HttpError(error)))?;
+        self.client.request::<Value>(request).await.map_err(fail)
+    }
+}

@@ -1,0 +1,309 @@
+//! The first boot of a guest: cloud-init reads the user data, kubeadm makes a node of the machine.
+//!
+//! Everything here may be cut off at any moment and run again from the start: each step looks for what
+//! is there already.
+
+mod init;
+mod join;
+mod resume;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Options;
+use super::api;
+use super::cluster::{Cluster, Clusters, Member};
+use super::console::{Console, Consoles};
+use super::kubeadm::{ClusterConfiguration, NodeRegistration, Run};
+use super::objects::addons::service_address;
+use super::objects::node::{self, Machine, NODES};
+use super::objects::{Manifest, pods};
+use super::pki::Pki;
+use super::record::{Membership, StateDir};
+use super::user_data::CloudConfig;
+use super::{kubeadm, user_data};
+use crate::world::Instance;
+
+/// What all guests share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) consoles: Consoles,
+    pub(crate) state: StateDir,
+    pub(crate) clusters: Clusters,
+    pub(crate) events: mpsc::UnboundedSender<Event>,
+    /// Bounds how many guests use the CPU at a time; waiting guests do not count.
+    pub(crate) permits: Semaphore,
+}
+
+/// What a guest tells the fleet.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// An API server is up.
+    Serving(Arc<Member>),
+    /// The first boot has ended. `run` tells the guest's runs apart.
+    Booted {
+        instance: String,
+        run: u64,
+        outcome: Outcome,
+    },
+}
+
+/// How a first boot ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The machine is a node.
+    Node(Membership),
+    /// The user data asks for no node.
+    Nothing,
+    /// kubeadm, or cloud-init, gave up. A reboot does not change that.
+    Failed,
+}
+
+/// One guest while it boots.
+pub(crate) struct Boot {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) instance: Instance,
+    /// The floating addresses that lead to the instance.
+    pub(crate) floating: Vec<IpAddr>,
+    /// Cancelled when the machine is switched off.
+    pub(crate) power: CancellationToken,
+}
+
+impl Boot {
+    /// Runs cloud-init for the first time.
+    pub(crate) async fn first(&self) -> Outcome {
+        let console = self.console();
+        console.cloud_init("Cloud-init v. 25.1 running 'modules:final'");
+        let outcome = match self.run_user_data(&console).await {
+            Ok(Some(node)) => {
+                console.cloud_init("success > /run/cluster-api/bootstrap-success.complete");
+                Outcome::Node(node)
+            }
+            Ok(None) => Outcome::Nothing,
+            Err(message) => {
+                console.cloud_init(&message);
+                console
+                    .cloud_init("cc_scripts_user.py[WARNING]: Failed to run module scripts_user");
+                console.cloud_init("bootstrap failed");
+                Outcome::Failed
+            }
+        };
+        console.cloud_init(
+            "Cloud-init v. 25.1 finished. Datasource DataSourceOpenStackLocal [net,ver=2]",
+        );
+        outcome
+    }
+
+    async fn run_user_data(&self, console: &Console) -> Result<Option<Membership>, String> {
+        let config = self.cloud_config()?;
+        if config.script {
+            console.cloud_init("the user data is a script; scripts are not run in the simulation");
+        }
+        let run = kubeadm::command(&config.commands).map_err(|error| error.to_string())?;
+        match run {
+            None => Ok(None),
+            Some(Run::Init(path)) => self.init(&config, &path, console).await.map(Some),
+            Some(Run::Join(path)) => self.join(&config, &path, console).await.map(Some),
+        }
+    }
+
+    fn console(&self) -> Console {
+        self.shared.consoles.of(&self.instance.id)
+    }
+
+    fn cloud_config(&self) -> Result<CloudConfig, String> {
+        let raw = self.instance.user_data.as_deref().unwrap_or_default();
+        user_data::parse(raw, &user_data::facts(&self.instance))
+            .map_err(|error| format!("util.py[WARNING]: Failed loading user data: {error}"))
+    }
+
+    /// The node's name: as registered, or the host name.
+    fn node_name(&self, registration: &NodeRegistration) -> String {
+        let hostname = user_data::local_hostname(&self.instance.hostname);
+        let name = registration
+            .name
+            .as_deref()
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        name.unwrap_or(hostname).to_lowercase()
+    }
+
+    fn machine(&self, name: &str, version: String, control_plane: bool) -> Machine {
+        Machine {
+            uuid: self.instance.id.clone(),
+            name: name.to_owned(),
+            internal: self.instance.fixed_ips.clone(),
+            external: self.floating.clone(),
+            version,
+            vcpus: self.instance.vcpus,
+            memory_mib: self.instance.memory_mib,
+            disk_gib: self.instance.disk_gib,
+            control_plane,
+        }
+    }
+
+    /// Starts to serve the cluster's API from this machine.
+    fn serve(
+        &self,
+        cluster: &Arc<Cluster>,
+        configuration: &ClusterConfiguration,
+        pki: &Pki,
+        node: &str,
+        bind_port: u16,
+    ) -> Result<(), String> {
+        let names = self.serving_names(configuration, cluster.endpoint_host.as_deref(), node);
+        let tls = pki
+            .ca
+            .server_config(&names)
+            .map_err(|error| error.to_string())?;
+        let addresses = self
+            .instance
+            .fixed_ips
+            .iter()
+            .map(|ip| SocketAddr::new(*ip, bind_port))
+            .collect();
+        let member = Member {
+            instance: self.instance.id.clone(),
+            node: node.to_owned(),
+            cluster: Arc::clone(cluster),
+            tls,
+            addresses,
+            alive: self.power.clone(),
+        };
+        // Fails only when the fleet is gone, and this task with it.
+        let _ = self.shared.events.send(Event::Serving(Arc::new(member)));
+        Ok(())
+    }
+
+    /// The names in the API server's certificate, as kubeadm chooses them. Real machines do not know
+    /// their floating addresses, but many set-ups list them in `certSANs`, so they are there too.
+    fn serving_names(
+        &self,
+        configuration: &ClusterConfiguration,
+        endpoint_host: Option<&str>,
+        node: &str,
+    ) -> Vec<String> {
+        let networking = &configuration.networking;
+        let domain = networking.dns_domain.as_deref().unwrap_or("cluster.local");
+        let subnet = networking
+            .service_subnet
+            .as_deref()
+            .unwrap_or("10.96.0.0/12");
+        let mut names: Vec<String> = [
+            "kubernetes".to_owned(),
+            "kubernetes.default".to_owned(),
+            "kubernetes.default.svc".to_owned(),
+            format!("kubernetes.default.svc.{domain}"),
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            node.to_owned(),
+        ]
+        .into();
+        names.extend(service_address(subnet, 1).map(|address| address.to_string()));
+        names.extend(
+            self.instance
+                .fixed_ips
+                .iter()
+                .chain(&self.floating)
+                .map(ToString::to_string),
+        );
+        names.extend(endpoint_host.map(str::to_owned));
+        names.extend(configuration.api_server.cert_sans.iter().cloned());
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Registers the Node, and the static pods of a control plane.
+    async fn register(
+        &self,
+        cluster: &Cluster,
+        configuration: &ClusterConfiguration,
+        registration: &NodeRegistration,
+        machine: &Machine,
+        bind_port: Option<u16>,
+    ) -> Result<(), api::Error> {
+        let now = Timestamp::now().to_string();
+        let body = node::node(machine, registration, &now);
+        let manifest = Manifest {
+            collection: NODES.to_owned(),
+            body,
+        };
+        let found = cluster.api.ensure(&manifest).await?;
+        if !is_ready(&found) || system_uuid(&found) != machine.uuid {
+            // A Node that was there before, or whose status was cut off: the kubelet takes it over.
+            let path = format!("{NODES}/{}", machine.name);
+            cluster
+                .api
+                .patch_status(&path, &node::status(machine, &now))
+                .await?;
+        }
+        if let Some(port) = bind_port {
+            let uid = found
+                .pointer("/metadata/uid")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            for pod in pods::mirror_pods(configuration, machine, uid, port, &now) {
+                cluster.api.ensure(&pod).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a Node is ready.
+fn is_ready(node: &Value) -> bool {
+    let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.is_some_and(|conditions| node::is_ready(conditions))
+}
+
+/// The system UUID that a Node reports.
+fn system_uuid(node: &Value) -> &str {
+    node.pointer("/status/nodeInfo/systemUUID")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// A file of the user data that kubeadm is pointed at.
+fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String> {
+    let bytes = config.files.get(path).ok_or_else(|| {
+        format!("unable to read config from {path:?}: open {path}: no such file or directory")
+    })?;
+    std::str::from_utf8(bytes).map_err(|_| format!("unable to read config from {path:?}: not text"))
+}
+
+/// The tries of one step until its timeout, with growing pauses.
+struct Tries {
+    deadline: Instant,
+    pause: Duration,
+    longest: Duration,
+}
+
+impl Tries {
+    fn new(limit: Duration, longest: Duration) -> Self {
+        Self {
+            deadline: Instant::now() + limit,
+            pause: Duration::from_millis(100).min(longest),
+            longest,
+        }
+    }
+
+    /// Waits for the next try. False when the time is over.
+    async fn again(&mut self) -> bool {
+        let next = Instant::now() + self.pause;
+        if next > self.deadline {
+            return false;
+        }
+        tokio::time::sleep_until(next).await;
+        self.pause = (self.pause * 2).min(self.longest);
+        true
+    }
+}

@@ -1,0 +1,198 @@
+//! `kubeadm join`: every machine but the first.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::super::cluster::Cluster;
+use super::super::console::Console;
+use super::super::discovery::{self, ClusterInfo, Refusal, Trust};
+use super::super::kubeadm::{self, ClusterConfiguration, Join};
+use super::super::objects;
+use super::super::objects::kubeadm::CONFIG_MAPS;
+use super::super::objects::node::NODES;
+use super::super::pki::{self, Pki};
+use super::super::record::Membership;
+use super::super::user_data::CloudConfig;
+use super::{Boot, Tries, is_ready, system_uuid, text_file};
+
+impl Boot {
+    /// Runs `kubeadm join --config path`. The error is what kubeadm prints.
+    pub(super) async fn join(
+        &self,
+        config: &CloudConfig,
+        path: &str,
+        console: &Console,
+    ) -> Result<Membership, String> {
+        let join = kubeadm::join(text_file(config, path)?).map_err(|error| error.to_string())?;
+        let endpoint = kubeadm::split_endpoint(&join.endpoint)
+            .ok_or_else(|| format!("invalid API server endpoint {:?}", join.endpoint))?;
+        console.cloud_init("[preflight] Running pre-flight checks");
+        let info = self.discover(&join, &endpoint, console).await?;
+        console.cloud_init(
+            "[preflight] Reading configuration from the \"kubeadm-config\" ConfigMap in namespace \"kube-system\"...",
+        );
+        let trust = Trust::Authority(info.authority.clone());
+        let configuration = self.cluster_configuration(&join, &endpoint, &trust).await?;
+        let node = self.node_name(&join.node);
+        self.refuse_taken_name(&node, &join, &endpoint, &trust)
+            .await?;
+        let cluster = self.cluster(&info, &endpoint.0).await?;
+        let version = objects::version(&configuration);
+        if let Some(port) = join.control_plane {
+            let pki = self.control_plane_certificates(config, &configuration, &info)?;
+            console.cloud_init("[certs] Using the existing CA certificates");
+            self.serve(&cluster, &configuration, &pki, &node, port)?;
+            console.cloud_init(
+                "[etcd] Announced new etcd member joining to the existing etcd cluster",
+            );
+        }
+        console.cloud_init("[kubelet-start] Starting the kubelet");
+        let machine = self.machine(&node, version.clone(), join.control_plane.is_some());
+        let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        loop {
+            let _permit = self.shared.permits.acquire().await;
+            let registered = self.register(
+                &cluster,
+                &configuration,
+                &join.node,
+                &machine,
+                join.control_plane,
+            );
+            match registered.await {
+                Ok(()) => break,
+                Err(error) if !tries.again().await => {
+                    return Err(format!("error execution phase kubelet-start: {error}"));
+                }
+                Err(_) => {}
+            }
+        }
+        console.cloud_init("This node has joined the cluster");
+        Ok(Membership {
+            cluster: cluster.key.clone(),
+            name: node,
+            version,
+            bind_port: join.control_plane,
+        })
+    }
+
+    /// Discovery, tried again until its timeout.
+    async fn discover(
+        &self,
+        join: &Join,
+        endpoint: &(String, u16),
+        console: &Console,
+    ) -> Result<ClusterInfo, String> {
+        let prefix =
+            "error execution phase preflight: couldn't validate the identity of the API Server";
+        let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        let mut shown = (String::new(), Instant::now());
+        loop {
+            let permit = self.shared.permits.acquire().await;
+            let found = discovery::discover(join, endpoint).await;
+            drop(permit);
+            let problem = match found {
+                Ok(info) => return Ok(info),
+                Err(Refusal::Never(problem)) => return Err(format!("{prefix}: {problem}")),
+                Err(Refusal::NotYet(problem)) => problem,
+            };
+            if shown.0 != problem {
+                console.cloud_init(&format!("[discovery] {problem}, will try again"));
+                shown = (problem.clone(), Instant::now());
+            }
+            if !tries.again().await {
+                return Err(format!("{prefix}: {problem}"));
+            }
+        }
+    }
+
+    /// Reads `kubeadm-config` as the token allows.
+    async fn cluster_configuration(
+        &self,
+        join: &Join,
+        endpoint: &(String, u16),
+        trust: &Trust,
+    ) -> Result<ClusterConfiguration, String> {
+        let prefix = "error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: failed to get config map";
+        let path = format!("{CONFIG_MAPS}/kubeadm-config");
+        let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        let found = loop {
+            let permit = self.shared.permits.acquire().await;
+            let found = discovery::fetch(endpoint, trust, Some(&join.tls_token), &path).await;
+            drop(permit);
+            match found {
+                Ok(found) => break found,
+                Err(problem) if !tries.again().await => return Err(format!("{prefix}: {problem}")),
+                Err(_) => {}
+            }
+        };
+        let text = found
+            .pointer("/data/ClusterConfiguration")
+            .and_then(Value::as_str)
+            .ok_or_else(|| format!("{prefix}: it has no ClusterConfiguration"))?;
+        kubeadm::stored(text).map_err(|error| format!("{prefix}: {error}"))
+    }
+
+    /// Two machines of one name are refused, unless the other one is not there any more.
+    async fn refuse_taken_name(
+        &self,
+        node: &str,
+        join: &Join,
+        endpoint: &(String, u16),
+        trust: &Trust,
+    ) -> Result<(), String> {
+        let path = format!("{NODES}/{node}");
+        let Ok(found) = discovery::fetch(endpoint, trust, Some(&join.tls_token), &path).await
+        else {
+            return Ok(());
+        };
+        if is_ready(&found) && system_uuid(&found) != self.instance.id {
+            return Err(format!(
+                "error execution phase kubelet-start: a Node with name {node:?} and status \"Ready\" already exists in the cluster. You must delete the existing Node or change the name of this new joining Node"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The simulated cluster behind the endpoint, found by the authority that TLS has just proved.
+    async fn cluster(&self, info: &ClusterInfo, host: &str) -> Result<Arc<Cluster>, String> {
+        let hash = pki::spki_hash(&info.authority).unwrap_or_default();
+        let clusters = self.shared.clusters.with_authority(&hash).await;
+        clusters
+            .iter()
+            .find(|cluster| cluster.endpoint_host.as_deref() == Some(host))
+            .or(clusters.first())
+            .cloned()
+            .ok_or_else(|| format!("the cluster at {host} is not one of this simulation"))
+    }
+
+    fn control_plane_certificates(
+        &self,
+        config: &CloudConfig,
+        configuration: &ClusterConfiguration,
+        info: &ClusterInfo,
+    ) -> Result<Pki, String> {
+        let prefix = "error execution phase control-plane-prepare/certs";
+        if configuration
+            .control_plane_endpoint
+            .as_deref()
+            .unwrap_or_default()
+            .is_empty()
+        {
+            return Err(format!(
+                "{prefix}: unable to add a new control plane instance to a cluster that doesn't have a stable controlPlaneEndpoint address"
+            ));
+        }
+        let external_etcd = configuration.etcd.external.is_some();
+        let pki = Pki::load(&config.files, external_etcd, Timestamp::now().as_second())
+            .map_err(|error| format!("{prefix}: {error}"))?;
+        if pki::spki_hash(&info.authority) != Some(pki.ca.hash()) {
+            return Err(format!(
+                "{prefix}: the certificate authority in /etc/kubernetes/pki/ca.crt is not the one of the cluster"
+            ));
+        }
+        Ok(pki)
+    }
+}

@@ -1,0 +1,210 @@
+//! One workload cluster: its API server, the control plane guests that serve it, and a keeper task that
+//! does what kube-controller-manager would do for nodes and tokens.
+
+mod keeper;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiserver::{ApiServer, InProcess, Store, Synchronous};
+use rustls::ServerConfig;
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::api::Api;
+use super::pki::Pki;
+use super::record::StateDir;
+
+pub(crate) use keeper::{Signal, stored_token};
+
+/// A workload cluster that at least one control plane guest has opened.
+pub(crate) struct Cluster {
+    /// What tells clusters apart: the hash of the authority and the id of the instance that ran
+    /// `kubeadm init`.
+    pub(crate) key: String,
+    /// `sha256:<hex>` of the authority's public key.
+    pub(crate) ca_hash: String,
+    /// The host of the control plane endpoint, as kubeconfigs have it.
+    pub(crate) endpoint_host: Option<String>,
+    /// Objects of the cluster, as an administrator.
+    pub(crate) api: Api,
+    server: ApiServer,
+    signals: mpsc::UnboundedSender<Signal>,
+    stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A control plane guest that serves its cluster's API.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Nova's server id.
+    pub(crate) instance: String,
+    /// The Node's name.
+    pub(crate) node: String,
+    /// The cluster that it serves.
+    pub(crate) cluster: Arc<Cluster>,
+    /// Its own serving certificate, and the authority of client certificates.
+    pub(crate) tls: Arc<ServerConfig>,
+    /// Its addresses inside, with the port of the API server.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Cancelled when the guest stops; its connections end with it.
+    pub(crate) alive: CancellationToken,
+}
+
+/// What a cluster is opened with.
+pub(crate) struct Opening<'a> {
+    /// See [`Cluster::key`].
+    pub(crate) key: &'a str,
+    /// The certificates of the control plane guest that opens it.
+    pub(crate) pki: &'a Pki,
+    /// See [`Cluster::endpoint_host`].
+    pub(crate) endpoint_host: Option<String>,
+    /// The version that `/version` reports, as `v1.34.1`.
+    pub(crate) version: String,
+}
+
+/// Why a workload API server could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("cannot create the state directory of workload cluster {key}: {source}")]
+    Directory { key: String, source: io::Error },
+    #[error("cannot open the API server of workload cluster {key}: {source}")]
+    Server {
+        key: String,
+        source: apiserver::OpenError,
+    },
+}
+
+/// All open clusters, by key.
+#[derive(Debug)]
+pub(crate) struct Clusters {
+    state: StateDir,
+    node_grace: Duration,
+    tasks: TaskTracker,
+    open: Mutex<HashMap<String, Arc<Cluster>>>,
+}
+
+impl Clusters {
+    /// No clusters yet; their keepers will run as `tasks`.
+    pub(crate) fn new(state: StateDir, node_grace: Duration, tasks: TaskTracker) -> Self {
+        Self {
+            state,
+            node_grace,
+            tasks,
+            open: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The cluster, opened if it is not open.
+    pub(crate) async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, OpenError> {
+        let mut open = self.open.lock().await;
+        let key = opening.key.to_owned();
+        if let Some(cluster) = open.get(&key) {
+            return Ok(Arc::clone(cluster));
+        }
+        let store = match self.state.database(&key) {
+            Ok(None) => Store::Memory,
+            // The cluster must survive `kill -9`, not loss of power.
+            Ok(Some(path)) => Store::Sqlite {
+                path,
+                synchronous: Synchronous::Normal,
+            },
+            Err(source) => return Err(OpenError::Directory { key, source }),
+        };
+        let options = apiserver::Options {
+            store,
+            client_ca: Some(opening.pki.ca.pem.clone()),
+            service_account_key: Some(opening.pki.service_account_key.clone()),
+            kubernetes_version: opening.version,
+            ..apiserver::Options::default()
+        };
+        let server = ApiServer::open(options)
+            .await
+            .map_err(|source| OpenError::Server {
+                key: key.clone(),
+                source,
+            })?;
+        let client = kube::Client::new(server.in_process(), "default");
+        let (signals, received) = mpsc::unbounded_channel();
+        let cluster = Arc::new(Cluster {
+            key: key.clone(),
+            ca_hash: opening.pki.ca.hash(),
+            endpoint_host: opening.endpoint_host,
+            api: Api::new(client.clone()),
+            server,
+            signals,
+            stop: CancellationToken::new(),
+        });
+        let keeper = keeper::Keeper::new(client, received, self.node_grace);
+        self.tasks
+            .spawn(cluster.stop.clone().run_until_cancelled_owned(keeper.run()));
+        open.insert(key, Arc::clone(&cluster));
+        Ok(cluster)
+    }
+
+    /// The open clusters with this authority; several when an authority has been used twice.
+    pub(crate) async fn with_authority(&self, hash: &str) -> Vec<Arc<Cluster>> {
+        let open = self.open.lock().await;
+        open.values()
+            .filter(|cluster| cluster.ca_hash == hash)
+            .cloned()
+            .collect()
+    }
+
+    /// Removes a cluster for good, with everything that was in it.
+    pub(crate) async fn remove(&self, key: &str) {
+        let mut open = self.open.lock().await;
+        if let Some(cluster) = open.remove(key) {
+            cluster.close().await;
+        }
+        self.state.remove_cluster(key);
+    }
+
+    /// Closes all clusters; what is on disk stays.
+    pub(crate) async fn close(&self) {
+        let clusters: Vec<_> = self.open.lock().await.drain().collect();
+        for (_, cluster) in clusters {
+            cluster.close().await;
+        }
+    }
+}
+
+impl Cluster {
+    /// Tells the keeper.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // The keeper ends with the cluster; then there is nobody left to tell.
+        let _ = self.signals.send(signal);
+    }
+
+    /// The API server as an administrator sees it.
+    pub(crate) fn service(&self) -> InProcess {
+        self.server.in_process()
+    }
+
+    async fn close(&self) {
+        self.stop.cancel();
+        self.server.clone().close().await;
+    }
+}
+
+impl Member {
+    /// Whether the cluster's kubeconfigs name `address`.
+    pub(crate) fn is_endpoint(&self, address: IpAddr) -> bool {
+        self.cluster
+            .endpoint_host
+            .as_deref()
+            .and_then(|host| host.parse().ok())
+            == Some(address)
+    }
+}

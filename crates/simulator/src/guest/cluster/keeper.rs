@@ -1,0 +1,360 @@
+//! What kube-controller-manager does for a cluster's nodes and bootstrap tokens: one task per cluster,
+//! with one timer, which is off while nothing is pending.
+//!
+//! - bootstrap signer: `kube-public/cluster-info` carries a signature by every valid bootstrap token;
+//! - node lifecycle: a silent kubelet's Node becomes `Ready=Unknown` after a grace, and tainted;
+//! - pod collector: the mirror pods of a deleted Node go, and its etcd member with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::{Stream, StreamExt as _};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use super::super::api::{Api, Error};
+use super::super::jws;
+use super::super::objects::kubeadm::{PUBLIC, SECRETS};
+use super::super::objects::node::{self, NODES};
+use super::super::objects::pods::{self, COMPONENTS, PODS};
+
+/// The type of the Secrets that hold bootstrap tokens.
+const TOKEN: &str = "bootstrap.kubernetes.io/token";
+/// The key of a signature in `cluster-info`, before the token's id.
+const SIGNATURE: &str = "jws-kubeconfig-";
+
+/// What the keeper is told about guests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// The kubelet of this node runs.
+    Up(String),
+    /// The machine of this node is switched off.
+    Down(String),
+    /// The machine of this node is deleted.
+    Gone(String),
+    /// `cluster-info` has been written.
+    Sign,
+}
+
+/// The task's state.
+pub(crate) struct Keeper {
+    client: Client,
+    api: Api,
+    signals: mpsc::UnboundedReceiver<Signal>,
+    grace: Duration,
+    /// Nodes whose kubelet is silent, and when that counts.
+    silent: BTreeMap<String, Instant>,
+    /// When the next bootstrap token expires.
+    expiry: Option<Instant>,
+}
+
+/// A bootstrap token as its Secret has it.
+pub(crate) struct StoredToken {
+    pub(crate) id: String,
+    pub(crate) secret: SecretString,
+    pub(crate) expires: Option<Timestamp>,
+    pub(crate) signing: bool,
+    pub(crate) authentication: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        client: Client,
+        signals: mpsc::UnboundedReceiver<Signal>,
+        grace: Duration,
+    ) -> Self {
+        let api = Api::new(client.clone());
+        Self {
+            client,
+            api,
+            signals,
+            grace,
+            silent: BTreeMap::new(),
+            expiry: None,
+        }
+    }
+
+    /// Runs until dropped.
+    pub(crate) async fn run(mut self) {
+        let mut tokens = std::pin::pin!(token_changes(&self.client));
+        let mut nodes = std::pin::pin!(node_deletions(&self.client));
+        loop {
+            let next = self.silent.values().copied().chain(self.expiry).min();
+            let result = tokio::select! {
+                signal = self.signals.recv() => match signal {
+                    Some(signal) => self.hear(signal).await,
+                    None => return,
+                },
+                Some(()) = tokens.next() => self.sign().await,
+                Some(()) = nodes.next() => self.collect_pods().await,
+                () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
+                    self.on_time().await
+                }
+            };
+            if let Err(error) = result {
+                warn!("keeping a workload cluster: {error}");
+            }
+        }
+    }
+
+    async fn hear(&mut self, signal: Signal) -> Result<(), Error> {
+        match signal {
+            Signal::Up(node) => {
+                self.silent.remove(&node);
+                self.set_ready(&node, true).await
+            }
+            Signal::Down(node) => {
+                self.silent
+                    .entry(node)
+                    .or_insert_with(|| Instant::now() + self.grace);
+                Ok(())
+            }
+            Signal::Gone(node) => {
+                let removed = self.remove_pods(&node).await;
+                self.silent
+                    .entry(node)
+                    .or_insert_with(|| Instant::now() + self.grace);
+                removed
+            }
+            Signal::Sign => self.sign().await,
+        }
+    }
+
+    async fn on_time(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        let due: Vec<String> = self
+            .silent
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(node, _)| node.clone())
+            .collect();
+        for node in due {
+            self.silent.remove(&node);
+            self.set_ready(&node, false).await?;
+        }
+        if self.expiry.is_some_and(|at| at <= now) {
+            self.sign().await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a Node, and the mirror pods on it, show whether its kubelet runs.
+    async fn set_ready(&self, name: &str, ready: bool) -> Result<(), Error> {
+        let path = format!("{NODES}/{name}");
+        let Some(found) = self.api.get(&path).await? else {
+            return Ok(());
+        };
+        let array = |pointer: &str| {
+            found
+                .pointer(pointer)
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let now = Timestamp::now().to_string();
+        let (conditions, taints) = (array("/status/conditions"), array("/spec/taints"));
+        if node::is_ready(&conditions) == ready {
+            return Ok(());
+        }
+        let (conditions, new_taints) = if ready {
+            (
+                node::recovered(&conditions, &now),
+                node::reachable_taints(&taints),
+            )
+        } else {
+            (
+                node::silent(&conditions, &now),
+                node::unreachable_taints(&taints, &now),
+            )
+        };
+        if new_taints != taints {
+            self.api
+                .patch(&path, &json!({"spec": {"taints": new_taints}}))
+                .await?;
+        }
+        self.api
+            .patch_status(&path, &json!({"conditions": conditions}))
+            .await?;
+        for component in COMPONENTS {
+            let path = format!("{PODS}/{component}-{name}");
+            if let Some(pod) = self.api.get(&path).await? {
+                self.api
+                    .patch_status(&path, &pods::status(&pod, ready, &now))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove_pods(&self, node: &str) -> Result<(), Error> {
+        for component in COMPONENTS {
+            self.api
+                .delete(&format!("{PODS}/{component}-{node}"))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the mirror pods whose Node does not exist any more.
+    async fn collect_pods(&self) -> Result<(), Error> {
+        let nodes: BTreeSet<String> = self
+            .api
+            .list(NODES)
+            .await?
+            .iter()
+            .filter_map(|node| Some(node.pointer("/metadata/name")?.as_str()?.to_owned()))
+            .collect();
+        for pod in self
+            .api
+            .list(&format!("{PODS}?labelSelector=tier%3Dcontrol-plane"))
+            .await?
+        {
+            let text = |pointer: &str| {
+                pod.pointer(pointer)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            if !nodes.contains(text("/spec/nodeName")) {
+                debug!(
+                    pod = text("/metadata/name"),
+                    "removing the mirror pod of a deleted node"
+                );
+                self.api
+                    .delete(&format!("{PODS}/{}", text("/metadata/name")))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the signatures of `cluster-info` up to date with the tokens.
+    async fn sign(&mut self) -> Result<(), Error> {
+        self.expiry = None;
+        let path = format!("{PUBLIC}/cluster-info");
+        let Some(info) = self.api.get(&path).await? else {
+            return Ok(()); // kubeadm init is not there yet; it signals when it is
+        };
+        let tokens: Vec<StoredToken> = self
+            .api
+            .list(SECRETS)
+            .await?
+            .iter()
+            .filter_map(stored_token)
+            .collect();
+        let now = Timestamp::now();
+        let next = tokens
+            .iter()
+            .filter_map(|token| token.expires)
+            .filter(|at| *at > now)
+            .min();
+        self.expiry = next.map(|at| {
+            let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+            Instant::now() + wait.min(Duration::from_secs(24 * 3600))
+        });
+        let patch = signature_patch(&info, &tokens, now);
+        if !patch.is_empty() {
+            self.api.patch(&path, &json!({"data": patch})).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A bootstrap token's Secret, read. None for other Secrets and damaged ones.
+pub(crate) fn stored_token(secret: &Value) -> Option<StoredToken> {
+    (secret.get("type")? == TOKEN).then_some(())?;
+    let field = |key: &str| {
+        let text = secret.get("data")?.get(key)?.as_str()?;
+        String::from_utf8(STANDARD.decode(text).ok()?).ok()
+    };
+    Some(StoredToken {
+        id: field("token-id")?,
+        secret: SecretString::from(field("token-secret")?),
+        // An expiration that cannot be read counts as passed, as in kube-apiserver.
+        expires: field("expiration").map(|at| at.parse().unwrap_or(Timestamp::UNIX_EPOCH)),
+        signing: field("usage-bootstrap-signing").is_some_and(|on| on == "true"),
+        authentication: field("usage-bootstrap-authentication").is_some_and(|on| on == "true"),
+    })
+}
+
+impl StoredToken {
+    /// Whether the token still holds.
+    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+        self.expires.is_none_or(|at| at > now)
+    }
+}
+
+/// The fields of `cluster-info` to change so that exactly the valid signing tokens sign it.
+fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<String, Value> {
+    let empty = Map::new();
+    let data = info
+        .get("data")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let Some(kubeconfig) = data.get("kubeconfig").and_then(Value::as_str) else {
+        return Map::new();
+    };
+    let wanted: BTreeMap<String, String> = tokens
+        .iter()
+        .filter(|token| token.signing && token.is_valid(now))
+        .map(|token| {
+            (
+                format!("{SIGNATURE}{}", token.id),
+                jws::sign(kubeconfig, &token.id, &token.secret),
+            )
+        })
+        .collect();
+    let stale = data
+        .keys()
+        .filter(|key| key.starts_with(SIGNATURE) && !wanted.contains_key(*key))
+        .map(|key| (key.clone(), Value::Null));
+    let missing = wanted
+        .iter()
+        .filter(|(key, signature)| data.get(*key).and_then(Value::as_str) != Some(*signature))
+        .map(|(key, signature)| (key.clone(), Value::from(signature.as_str())));
+    stale.chain(missing).collect()
+}
+
+/// Fires after every change of a bootstrap token.
+fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
+    let secrets = kube::Api::<Secret>::namespaced(client.clone(), "kube-system");
+    watcher(secrets, watcher::Config::default())
+        .default_backoff()
+        .filter_map(|event| async {
+            match event {
+                Ok(watcher::Event::Apply(secret) | watcher::Event::Delete(secret)) => {
+                    (secret.type_.as_deref() == Some(TOKEN)).then_some(())
+                }
+                Ok(watcher::Event::InitDone) => Some(()),
+                _ => None,
+            }
+        })
+}
+
+/// Fires when a control plane Node has been deleted, and when a deletion may have been missed.
+fn node_deletions(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
+    let nodes = kube::Api::<Node>::all(client.clone());
+    watcher(nodes, watcher::Config::default())
+        .default_backoff()
+        .filter_map(|event| async {
+            match event {
+                Ok(watcher::Event::Delete(node)) => node
+                    .labels()
+                    .contains_key(node::CONTROL_PLANE)
+                    .then_some(()),
+                Ok(watcher::Event::InitDone) => Some(()),
+                _ => None,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,430 @@
+//! All guests: compares every World with what is running, and switches guests on and off.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use super::boot::{Boot, Event, Outcome, Shared};
+use super::cluster::{Cluster, Member, Signal};
+use super::network::{self, Network};
+use super::record::{Membership, Record};
+use crate::world::{Instance, World};
+
+/// When an address that could not be bound is tried again.
+const REBIND: Duration = Duration::from_secs(1);
+
+/// One instance of the World.
+struct Guest {
+    /// Grows with every switching on.
+    run: u64,
+    /// The `boot` counter of the instance when it was last looked at.
+    boot: u64,
+    /// Cancelled by switching off; None while off.
+    power: Option<CancellationToken>,
+    /// How its first boot ended; None until then.
+    record: Option<Record>,
+    /// The API server it serves, or served before it was switched off.
+    member: Option<Arc<Member>>,
+}
+
+/// The state of the task that follows the World.
+pub(crate) struct Fleet {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+    network: Network,
+    guests: HashMap<String, Guest>,
+    /// Records of earlier processes whose instances have not been seen in the World yet.
+    unclaimed: HashMap<String, Record>,
+    /// Clusters that have been served since the process started.
+    clusters: HashMap<String, Arc<Cluster>>,
+    /// Nodes whose instances went while their cluster was not open, by cluster.
+    gone: HashMap<String, Vec<String>>,
+    /// Whether a World with instances has been seen, or a second one.
+    seen: bool,
+    world: Arc<World>,
+}
+
+impl Fleet {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let tasks = TaskTracker::new();
+        let unclaimed = shared.state.records();
+        for (instance, record) in &unclaimed {
+            shared.consoles.restore(instance, &record.console);
+        }
+        Self {
+            network: Network::new(tasks.clone()),
+            shared,
+            tasks,
+            guests: HashMap::new(),
+            unclaimed,
+            clusters: HashMap::new(),
+            gone: HashMap::new(),
+            seen: false,
+            world: Arc::default(),
+        }
+    }
+
+    /// Follows `world` until `shutdown`.
+    pub(crate) async fn run(
+        mut self,
+        mut world: watch::Receiver<Arc<World>>,
+        mut events: mpsc::UnboundedReceiver<Event>,
+        shutdown: CancellationToken,
+    ) {
+        let first = Arc::clone(&world.borrow_and_update());
+        self.follow(first).await;
+        let mut rebind = self.route().await;
+        let mut followed = true;
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                changed = world.changed(), if followed => match changed {
+                    Ok(()) => {
+                        let next = Arc::clone(&world.borrow_and_update());
+                        self.follow(next).await;
+                    }
+                    // The cloud is gone; its guests run on until shutdown.
+                    Err(_) => followed = false,
+                },
+                Some(event) = events.recv() => self.hear(event).await,
+                () = tokio::time::sleep_until(rebind.unwrap_or_else(Instant::now)), if rebind.is_some() => {}
+            }
+            rebind = self.route().await;
+        }
+        for guest in self.guests.values() {
+            guest.switch_off();
+        }
+        self.network.close();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.shared.clusters.close().await;
+    }
+
+    async fn follow(&mut self, world: Arc<World>) {
+        let present: HashSet<&str> = world
+            .instances
+            .iter()
+            .map(|instance| instance.id.as_str())
+            .collect();
+        let removed: Vec<String> = self
+            .guests
+            .keys()
+            .filter(|id| !present.contains(id.as_str()))
+            .cloned()
+            .collect();
+        for instance in &world.instances {
+            self.follow_instance(&world, instance);
+        }
+        for id in removed {
+            self.remove(&id);
+        }
+        // An empty first World may only mean that the cloud is still being read.
+        if self.seen || !world.instances.is_empty() {
+            if !self.seen {
+                self.sweep(&present);
+            }
+            self.seen = true;
+        }
+        self.seen |= !self.world.instances.is_empty();
+        self.world = world;
+    }
+
+    fn follow_instance(&mut self, world: &World, instance: &Instance) {
+        if !self.guests.contains_key(&instance.id) {
+            let guest = Guest {
+                run: 0,
+                boot: instance.boot,
+                power: None,
+                record: self.unclaimed.remove(&instance.id),
+                member: None,
+            };
+            self.guests.insert(instance.id.clone(), guest);
+        }
+        let Some(guest) = self.guests.get_mut(&instance.id) else {
+            return;
+        };
+        let rebooted = guest.boot != instance.boot;
+        guest.boot = instance.boot;
+        let node = guest
+            .record
+            .as_ref()
+            .and_then(|record| record.node.as_ref());
+        let cluster = node.and_then(|node| self.clusters.get(&node.cluster));
+        if guest.power.is_some() && (!instance.running || rebooted) {
+            guest.switch_off();
+            guest.power = None;
+            if let (Some(cluster), Some(node)) = (cluster, node) {
+                cluster.signal(Signal::Down(node.name.clone()));
+            }
+        }
+        if instance.running && guest.power.is_none() {
+            if let (Some(cluster), Some(node)) = (cluster, node) {
+                cluster.signal(Signal::Up(node.name.clone()));
+            }
+            self.switch_on(world, instance);
+        }
+    }
+
+    fn switch_on(&mut self, world: &World, instance: &Instance) {
+        let Some(guest) = self.guests.get_mut(&instance.id) else {
+            return;
+        };
+        let power = CancellationToken::new();
+        guest.power = Some(power.clone());
+        guest.run += 1;
+        let booted = match &guest.record {
+            // Nothing runs in a worker that has been booted, nor in a guest without a node.
+            Some(record) => match &record.node {
+                Some(node) if node.bind_port.is_some() => Some(node.clone()),
+                _ => return,
+            },
+            None => None,
+        };
+        let boot = Boot {
+            shared: Arc::clone(&self.shared),
+            instance: instance.clone(),
+            floating: floating(world, &instance.fixed_ips),
+            power: power.clone(),
+        };
+        let run = guest.run;
+        self.tasks
+            .spawn(power.run_until_cancelled_owned(run_guest(boot, run, booted)));
+    }
+
+    async fn hear(&mut self, event: Event) {
+        match event {
+            Event::Serving(member) => self.serving(member),
+            Event::Booted {
+                instance,
+                run,
+                outcome,
+            } => self.booted(&instance, run, outcome),
+        }
+    }
+
+    fn serving(&mut self, member: Arc<Member>) {
+        if member.alive.is_cancelled() {
+            return;
+        }
+        let Some(guest) = self.guests.get_mut(&member.instance) else {
+            return;
+        };
+        let cluster = Arc::clone(&member.cluster);
+        info!(
+            instance = member.instance,
+            cluster = cluster.key,
+            "a guest serves a workload cluster"
+        );
+        guest.member = Some(member);
+        if self
+            .clusters
+            .insert(cluster.key.clone(), Arc::clone(&cluster))
+            .is_some()
+        {
+            return;
+        }
+        // The cluster has just been opened: tell it what happened to its nodes meanwhile.
+        for guest in self.guests.values() {
+            if let Some(node) = guest.node().filter(|node| node.cluster == cluster.key) {
+                let name = node.name.clone();
+                let on = guest.power.is_some();
+                cluster.signal(if on {
+                    Signal::Up(name)
+                } else {
+                    Signal::Down(name)
+                });
+            }
+        }
+        for node in self.gone.remove(&cluster.key).unwrap_or_default() {
+            cluster.signal(Signal::Gone(node));
+        }
+    }
+
+    fn booted(&mut self, instance: &str, run: u64, outcome: Outcome) {
+        let node = match outcome {
+            Outcome::Node(node) => Some(node),
+            Outcome::Nothing | Outcome::Failed => None,
+        };
+        let Some(guest) = self
+            .guests
+            .get_mut(instance)
+            .filter(|guest| guest.run == run)
+        else {
+            // Deleted or switched off in the last moment. If it is to boot again, it finds its Node.
+            if let Some(node) = node
+                && !self.guests.contains_key(instance)
+                && let Some(cluster) = self.clusters.get(&node.cluster)
+            {
+                cluster.signal(Signal::Gone(node.name));
+            }
+            return;
+        };
+        let record = Record {
+            node,
+            console: self.shared.consoles.text(instance),
+        };
+        if let Err(error) = self.shared.state.write(instance, &record) {
+            warn!(
+                instance,
+                "cannot write the record of a guest, it will boot again after a restart: {error}"
+            );
+        }
+        guest.record = Some(record);
+    }
+
+    /// The instance has been deleted.
+    fn remove(&mut self, id: &str) {
+        let Some(guest) = self.guests.remove(id) else {
+            return;
+        };
+        guest.switch_off();
+        self.shared.consoles.forget(id);
+        let node = guest
+            .node()
+            .map(|node| (node.cluster.clone(), node.name.clone()));
+        let member = guest
+            .member
+            .map(|it| (it.cluster.key.clone(), it.node.clone()));
+        self.leave(id, node.or(member));
+    }
+
+    /// Takes a deleted instance out of its cluster, and its cluster down with the last control plane.
+    fn leave(&mut self, id: &str, node: Option<(String, String)>) {
+        if let Some((key, name)) = node {
+            if self.has_control_plane(&key) {
+                match self.clusters.get(&key) {
+                    Some(cluster) => cluster.signal(Signal::Gone(name)),
+                    None => self.gone.entry(key).or_default().push(name),
+                }
+            } else {
+                self.drop_cluster(key);
+            }
+        }
+        self.shared.state.remove(id);
+    }
+
+    fn has_control_plane(&self, key: &str) -> bool {
+        let serves = |guest: &Guest| {
+            guest
+                .member
+                .as_ref()
+                .is_some_and(|member| member.cluster.key == key)
+                || guest
+                    .node()
+                    .is_some_and(|node| node.cluster == key && node.bind_port.is_some())
+        };
+        // A record that nobody has claimed yet may still turn out to be one.
+        let unclaimed = |record: &Record| {
+            let node = record.node.as_ref();
+            node.is_some_and(|node| node.cluster == key && node.bind_port.is_some())
+        };
+        self.guests.values().any(serves) || self.unclaimed.values().any(unclaimed)
+    }
+
+    fn drop_cluster(&mut self, key: String) {
+        self.gone.remove(&key);
+        self.clusters.remove(&key);
+        let shared = Arc::clone(&self.shared);
+        self.tasks.spawn(async move {
+            info!(
+                cluster = key,
+                "the last control plane guest of a workload cluster is gone"
+            );
+            shared.clusters.remove(&key).await;
+        });
+    }
+
+    /// After a restart: what belongs to instances that are gone goes too.
+    fn sweep(&mut self, present: &HashSet<&str>) {
+        let orphans: Vec<(String, Record)> =
+            std::mem::take(&mut self.unclaimed).into_iter().collect();
+        for (id, record) in orphans {
+            self.shared.consoles.forget(&id);
+            self.leave(&id, record.node.map(|node| (node.cluster, node.name)));
+        }
+        for key in self.shared.state.cluster_keys() {
+            // An init that was cut off has a directory, but no record yet.
+            let creator = key.split_once('-').map_or("", |(_, instance)| instance);
+            if !present.contains(creator) && !self.has_control_plane(&key) {
+                self.drop_cluster(key);
+            }
+        }
+    }
+
+    /// Brings the bound addresses up to date. Returns when to try again, if something failed.
+    async fn route(&mut self) -> Option<Instant> {
+        let members: Vec<Arc<Member>> = self
+            .guests
+            .values()
+            .filter_map(|guest| guest.member.clone())
+            .collect();
+        let routes = network::routes(&self.world, &members);
+        self.network
+            .follow(routes)
+            .await
+            .then(|| Instant::now() + REBIND)
+    }
+}
+
+impl Guest {
+    fn node(&self) -> Option<&Membership> {
+        self.record.as_ref()?.node.as_ref()
+    }
+
+    fn switch_off(&self) {
+        if let Some(power) = &self.power {
+            power.cancel();
+        }
+    }
+}
+
+/// Runs a guest until it has nothing more to do; what it serves is served by the network.
+async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
+    let console = boot.shared.consoles.of(&boot.instance.id);
+    console.power_on();
+    let instance = boot.instance.id.clone();
+    match booted {
+        Some(node) => {
+            if let Err(error) = boot.resume(&node).await {
+                console.line(&format!("kubelet: the API server does not start: {error}"));
+                warn!(
+                    instance,
+                    node = node.name,
+                    "a guest's API server does not start: {error}"
+                );
+            }
+        }
+        None => {
+            let outcome = boot.first().await;
+            let _ = boot.shared.events.send(Event::Booted {
+                instance,
+                run,
+                outcome,
+            });
+        }
+    }
+}
+
+/// The floating addresses that lead to one of the fixed ones.
+fn floating(world: &World, fixed: &[IpAddr]) -> Vec<IpAddr> {
+    let owners = |address: &IpAddr| {
+        world
+            .instances
+            .iter()
+            .filter(|other| other.fixed_ips.contains(address))
+            .count()
+    };
+    world
+        .addresses
+        .iter()
+        .filter(|forward| fixed.contains(&forward.fixed) && owners(&forward.fixed) == 1)
+        .map(|forward| forward.floating)
+        .collect()
+}

@@ -1,0 +1,277 @@
+//! The data plane: floating addresses that lead to the API servers of control plane guests.
+//!
+//! [`routes`] is pure: it works out which floating address and port leads to which guests, directly or
+//! through a load balancer listener. [`Network`] binds exactly those, accepts, and hands every
+//! connection to a guest that is alive.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+
+use super::cluster::Member;
+use super::front;
+use crate::world::{Listener, World};
+
+/// A control plane guest as the data plane sees it. Tests use their own.
+pub(crate) trait Target: Clone {
+    /// Where it serves inside.
+    fn addresses(&self) -> &[SocketAddr];
+    /// Whether its cluster's kubeconfigs name this address.
+    fn is_endpoint(&self, address: IpAddr) -> bool;
+}
+
+impl Target for Arc<Member> {
+    fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    fn is_endpoint(&self, address: IpAddr) -> bool {
+        Member::is_endpoint(self, address)
+    }
+}
+
+/// Which address and port outside leads to which guests.
+///
+/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. Where two guests could be meant,
+/// those whose cluster calls the outside address its endpoint are; if there is none, nobody is.
+pub(crate) fn routes<T: Target>(world: &World, targets: &[T]) -> BTreeMap<SocketAddr, Vec<T>> {
+    let mut inside: BTreeMap<SocketAddr, Vec<&T>> = BTreeMap::new();
+    for target in targets {
+        for address in target.addresses() {
+            inside.entry(*address).or_default().push(target);
+        }
+    }
+    let mut owners: HashMap<IpAddr, usize> = HashMap::new();
+    for address in world
+        .instances
+        .iter()
+        .flat_map(|instance| &instance.fixed_ips)
+    {
+        *owners.entry(*address).or_default() += 1;
+    }
+    let is_unique = |fixed: IpAddr| owners.get(&fixed) == Some(&1);
+    let mut listeners: HashMap<IpAddr, Vec<&Listener>> = HashMap::new();
+    for listener in &world.listeners {
+        listeners.entry(listener.vip).or_default().push(listener);
+    }
+    let forwards = world
+        .addresses
+        .iter()
+        .map(|forward| (forward.floating, forward.fixed));
+    // An address of a server or load balancer on the external network itself leads there too.
+    let direct = owners
+        .keys()
+        .chain(listeners.keys())
+        .map(|address| (*address, *address));
+    let pairs: BTreeSet<(IpAddr, IpAddr)> = forwards
+        .chain(direct)
+        .filter(|(outside, _)| outside.is_loopback())
+        .collect();
+
+    let mut found: BTreeMap<SocketAddr, Candidates<'_, T>> = BTreeMap::new();
+    for (outside, fixed) in pairs {
+        let ports = SocketAddr::new(fixed, 0)..=SocketAddr::new(fixed, u16::MAX);
+        for (at, targets) in inside.range(ports) {
+            let outside = SocketAddr::new(outside, at.port());
+            found
+                .entry(outside)
+                .or_default()
+                .add(targets, is_unique(fixed));
+        }
+        let listeners = listeners.get(&fixed).map(Vec::as_slice).unwrap_or_default();
+        let one_balancer = listeners
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if a.load_balancer_id == b.load_balancer_id));
+        for (listener, member) in listeners
+            .iter()
+            .flat_map(|it| it.members.iter().map(move |member| (it, member)))
+        {
+            if let Some(targets) = inside.get(member) {
+                let outside = SocketAddr::new(outside, listener.port);
+                let unique = one_balancer && is_unique(member.ip());
+                found.entry(outside).or_default().add(targets, unique);
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(at, candidates)| (at, candidates.choose(at.ip())))
+        .filter(|(_, targets)| !targets.is_empty())
+        .collect()
+}
+
+/// Those that an outside address may lead to, and whether each is the only one it could be.
+struct Candidates<'a, T>(Vec<(&'a T, bool)>);
+
+impl<T> Default for Candidates<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'a, T: Target> Candidates<'a, T> {
+    fn add(&mut self, targets: &[&'a T], unique: bool) {
+        let known: Vec<*const T> = self
+            .0
+            .iter()
+            .map(|(target, _)| std::ptr::from_ref(*target))
+            .collect();
+        let new = targets
+            .iter()
+            .filter(|target| !known.contains(&std::ptr::from_ref(**target)));
+        self.0.extend(new.map(|target| (*target, unique)));
+    }
+
+    fn choose(&self, outside: IpAddr) -> Vec<T> {
+        let named: Vec<T> = self
+            .0
+            .iter()
+            .filter(|(target, _)| target.is_endpoint(outside))
+            .map(|(target, _)| (*target).clone())
+            .collect();
+        if !named.is_empty() {
+            return named;
+        }
+        self.0
+            .iter()
+            .filter(|(_, unique)| *unique)
+            .map(|(target, _)| (*target).clone())
+            .collect()
+    }
+}
+
+/// The addresses that are bound.
+#[derive(Debug)]
+pub(crate) struct Network {
+    tasks: TaskTracker,
+    bound: BTreeMap<SocketAddr, Bound>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    targets: Arc<ArcSwap<Vec<Arc<Member>>>>,
+    stop: CancellationToken,
+}
+
+impl Network {
+    /// Nothing bound; connections will run as `tasks`.
+    pub(crate) fn new(tasks: TaskTracker) -> Self {
+        Self {
+            tasks,
+            bound: BTreeMap::new(),
+        }
+    }
+
+    /// Binds what is in `routes`, unbinds what is not. Returns whether an address could not be bound and
+    /// is to be tried again.
+    pub(crate) async fn follow(&mut self, routes: BTreeMap<SocketAddr, Vec<Arc<Member>>>) -> bool {
+        self.bound.retain(|address, bound| {
+            let keep = routes.contains_key(address);
+            if !keep {
+                debug!(%address, "no longer serving a workload cluster");
+                bound.stop.cancel();
+            }
+            keep
+        });
+        let mut failed = false;
+        for (address, targets) in routes {
+            if let Some(bound) = self.bound.get(&address) {
+                bound.targets.store(Arc::new(targets));
+                continue;
+            }
+            match TcpListener::bind(address).await {
+                Ok(listener) => drop(self.bound.insert(address, self.serve(listener, targets))),
+                Err(error) => {
+                    warn!(%address, "cannot bind a floating address, will try again: {error}");
+                    failed = true;
+                }
+            }
+        }
+        failed
+    }
+
+    /// Unbinds everything and ends all connections.
+    pub(crate) fn close(&mut self) {
+        for bound in std::mem::take(&mut self.bound).into_values() {
+            bound.stop.cancel();
+        }
+    }
+
+    fn serve(&self, listener: TcpListener, targets: Vec<Arc<Member>>) -> Bound {
+        let targets = Arc::new(ArcSwap::from_pointee(targets));
+        let stop = CancellationToken::new();
+        let accept = accept(
+            listener,
+            Arc::clone(&targets),
+            stop.clone(),
+            self.tasks.clone(),
+        );
+        self.tasks
+            .spawn(stop.clone().run_until_cancelled_owned(accept));
+        Bound { targets, stop }
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    targets: Arc<ArcSwap<Vec<Arc<Member>>>>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
+    let turn = AtomicUsize::new(0);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, most likely: give others the time to close some.
+                if !is_of_connection(&error) {
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+                continue;
+            }
+        };
+        let targets = targets.load();
+        let alive: Vec<&Arc<Member>> = targets
+            .iter()
+            .filter(|member| !member.alive.is_cancelled())
+            .collect();
+        let Some(member) = turn
+            .fetch_add(1, Ordering::Relaxed)
+            .checked_rem(alive.len())
+            .and_then(|index| alive.get(index))
+        else {
+            continue; // nobody serves: the connection is closed at once
+        };
+        let member = Arc::clone(member);
+        let stop = stop.clone();
+        tasks.spawn(async move {
+            let alive = member.alive.clone();
+            let _ = stream.set_nodelay(true);
+            tokio::select! {
+                () = front::serve(stream, member) => {}
+                () = alive.cancelled() => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+}
+
+fn is_of_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests;

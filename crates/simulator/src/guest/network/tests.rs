@@ -1,0 +1,181 @@
+use super::*;
+use crate::world::{Forward, Instance};
+
+#[derive(Clone, Debug, PartialEq)]
+struct Guest {
+    name: &'static str,
+    addresses: Vec<SocketAddr>,
+    endpoint: IpAddr,
+}
+
+impl Target for Guest {
+    fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    fn is_endpoint(&self, address: IpAddr) -> bool {
+        self.endpoint == address
+    }
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn guest(name: &'static str, address: &str, endpoint: &str) -> Guest {
+    Guest {
+        name,
+        addresses: vec![address.parse().unwrap()],
+        endpoint: ip(endpoint),
+    }
+}
+
+fn instance(name: &str, fixed: &str) -> Instance {
+    Instance {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        project_id: String::new(),
+        user_data: None,
+        fixed_ips: vec![ip(fixed)],
+        availability_zone: String::new(),
+        metadata: BTreeMap::new(),
+        hostname: name.to_owned(),
+        running: true,
+        boot: 0,
+        vcpus: 1,
+        memory_mib: 1024,
+        disk_gib: 1,
+        image: String::new(),
+    }
+}
+
+fn listener(balancer: &str, vip: &str, port: u16, members: &[&str]) -> Listener {
+    Listener {
+        id: format!("{balancer}-{port}"),
+        load_balancer_id: balancer.to_owned(),
+        project_id: String::new(),
+        vip: ip(vip),
+        port,
+        protocol: "TCP".to_owned(),
+        members: members
+            .iter()
+            .map(|member| member.parse().unwrap())
+            .collect(),
+        allowed_cidrs: Vec::new(),
+    }
+}
+
+fn world(instances: &[(&str, &str)], forwards: &[(&str, &str)], listeners: Vec<Listener>) -> World {
+    World {
+        instances: instances
+            .iter()
+            .map(|(name, fixed)| instance(name, fixed))
+            .collect(),
+        addresses: forwards
+            .iter()
+            .map(|(floating, fixed)| Forward {
+                floating: ip(floating),
+                fixed: ip(fixed),
+            })
+            .collect(),
+        listeners,
+    }
+}
+
+fn shown(world: &World, guests: &[Guest]) -> Vec<(String, Vec<&'static str>)> {
+    routes(world, guests)
+        .into_iter()
+        .map(|(at, guests)| {
+            (
+                at.to_string(),
+                guests.iter().map(|guest| guest.name).collect(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_floating_address_leads_to_its_server_and_port() {
+    let world = world(
+        &[("a", "10.6.0.10")],
+        &[("127.9.0.1", "10.6.0.10")],
+        Vec::new(),
+    );
+    let guests = [guest("a", "10.6.0.10:7443", "127.9.0.1")];
+    assert_eq!(
+        shown(&world, &guests),
+        [("127.9.0.1:7443".to_owned(), vec!["a"])]
+    );
+    assert!(
+        shown(&world, &[]).is_empty(),
+        "a server without a guest binds nothing"
+    );
+}
+
+#[test]
+fn a_load_balancer_leads_to_all_its_members() {
+    let world = world(
+        &[("a", "10.6.0.10"), ("b", "10.6.0.11"), ("c", "10.6.0.12")],
+        &[("127.9.0.1", "10.6.0.5")],
+        vec![
+            listener("lb", "10.6.0.5", 443, &["10.6.0.10:6443", "10.6.0.11:6443"]),
+            listener("lb", "10.6.0.5", 80, &["10.6.0.10:8080"]),
+        ],
+    );
+    let guests = [
+        guest("a", "10.6.0.10:6443", "127.9.0.1"),
+        guest("b", "10.6.0.11:6443", "127.9.0.1"),
+        guest("c", "10.6.0.12:6443", "127.9.0.1"),
+    ];
+    assert_eq!(
+        shown(&world, &guests),
+        [("127.9.0.1:443".to_owned(), vec!["a", "b"])]
+    );
+}
+
+#[test]
+fn two_clusters_with_the_same_fixed_addresses_do_not_mix() {
+    let world = world(
+        &[("a", "10.6.0.10"), ("b", "10.6.0.10")],
+        &[
+            ("127.9.0.1", "10.6.0.5"),
+            ("127.9.0.2", "10.6.0.5"),
+            ("127.9.0.3", "10.6.0.10"),
+        ],
+        vec![
+            listener("lb-a", "10.6.0.5", 6443, &["10.6.0.10:6443"]),
+            listener("lb-b", "10.6.0.5", 6443, &["10.6.0.10:6443"]),
+        ],
+    );
+    let (a, b) = (
+        guest("a", "10.6.0.10:6443", "127.9.0.1"),
+        guest("b", "10.6.0.10:6443", "127.9.0.2"),
+    );
+    let expected = [
+        ("127.9.0.1:6443".to_owned(), vec!["a"]),
+        ("127.9.0.2:6443".to_owned(), vec!["b"]),
+    ];
+    assert_eq!(shown(&world, &[a.clone(), b]), expected);
+    // The other cluster is not up yet: its address leads nowhere, and not to the first one.
+    assert_eq!(shown(&world, &[a]), expected[..1]);
+}
+
+#[test]
+fn addresses_outside_of_loopback_are_not_bound() {
+    let world = world(
+        &[("a", "10.6.0.10")],
+        &[("203.0.113.5", "10.6.0.10")],
+        Vec::new(),
+    );
+    assert!(shown(&world, &[guest("a", "10.6.0.10:6443", "203.0.113.5")]).is_empty());
+}
+
+#[test]
+fn a_server_on_the_external_network_is_reached_without_a_floating_address() {
+    let world = world(&[("a", "127.9.0.7")], &[], Vec::new());
+    let guests = [guest("a", "127.9.0.7:6443", "127.9.0.7")];
+    assert_eq!(
+        shown(&world, &guests),
+        [("127.9.0.7:6443".to_owned(), vec!["a"])]
+    );
+}

@@ -1,0 +1,61 @@
+//! The Kubernetes objects that a cluster of real machines would have, as JSON. Pure.
+//!
+//! ```text
+//!   node     the Node that a kubelet registers, and its status
+//!   pods     the static pods of a control plane, as the mirror pods that the API shows
+//!   kubeadm  what `kubeadm init` leaves behind: kubeadm-config, kubelet-config, cluster-info, RBAC
+//!   addons   kube-proxy and CoreDNS
+//! ```
+
+pub(crate) mod addons;
+pub(crate) mod kubeadm;
+pub(crate) mod node;
+pub(crate) mod pods;
+
+use serde_json::Value;
+
+use super::kubeadm::ClusterConfiguration;
+
+/// Where images come from unless the ClusterConfiguration says otherwise.
+const REGISTRY: &str = "registry.k8s.io";
+
+/// An object and the collection it is created in, as `/api/v1/namespaces/kube-system/configmaps`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Manifest {
+    /// The path of the collection.
+    pub(crate) collection: String,
+    /// The object.
+    pub(crate) body: Value,
+}
+
+impl Manifest {
+    fn new(collection: impl Into<String>, body: Value) -> Self {
+        Self {
+            collection: collection.into(),
+            body,
+        }
+    }
+
+    /// The name of the object.
+    pub(crate) fn name(&self) -> &str {
+        self.body
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+}
+
+/// The image `name` of the cluster's registry.
+fn image(cluster: &ClusterConfiguration, name: &str, tag: &str) -> String {
+    let registry = cluster.image_repository.as_deref().unwrap_or(REGISTRY);
+    format!("{registry}/{name}:{tag}")
+}
+
+/// The cluster's version with its `v`.
+pub(crate) fn version(cluster: &ClusterConfiguration) -> String {
+    let version = cluster.kubernetes_version.as_deref().unwrap_or_default();
+    format!("v{}", version.trim_start_matches('v'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! kube-proxy and CoreDNS, as kubeadm's add-on phases create them.
+
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use super::super::kubeadm::Init;
+use super::kubeadm::config_map;
+use super::{Manifest, image, version};
+
+const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
+const CORE: &str = "/api/v1/namespaces/kube-system";
+
+/// kubeadm's default CoreDNS.
+const COREDNS: &str = "v1.12.1";
+
+/// The add-ons that `skipPhases` leaves in.
+pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
+    let skipped = |phase: &str| {
+        init.skip_phases
+            .iter()
+            .any(|skipped| skipped == phase || skipped == "addon")
+    };
+    let mut all = Vec::new();
+    if !skipped("addon/kube-proxy") {
+        all.extend(kube_proxy(init));
+    }
+    if !skipped("addon/coredns") {
+        all.extend(coredns(init));
+    }
+    all
+}
+
+/// The address `index` of a service subnet, as `10.96.0.1` for index 1 of `10.96.0.0/12`.
+pub(crate) fn service_address(subnet: &str, index: u128) -> Option<IpAddr> {
+    let first = subnet.split(',').next()?.trim();
+    match first.parse::<ipnet::IpNet>().ok()? {
+        ipnet::IpNet::V4(net) => {
+            let index = u32::try_from(index).ok()?;
+            let address = u32::from(net.network()).checked_add(index)?;
+            let address = std::net::Ipv4Addr::from(address);
+            net.contains(&address).then_some(address.into())
+        }
+        ipnet::IpNet::V6(net) => {
+            let address = u128::from(net.network()).checked_add(index)?;
+            let address = std::net::Ipv6Addr::from(address);
+            net.contains(&address).then_some(address.into())
+        }
+    }
+}
+
+fn kube_proxy(init: &Init) -> Vec<Manifest> {
+    let labels = json!({"k8s-app": "kube-proxy"});
+    let containers = json!([{
+        "name": "kube-proxy",
+        "image": image(&init.cluster, "kube-proxy", &version(&init.cluster)),
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf", "--hostname-override=$(NODE_NAME)"],
+    }]);
+    vec![
+        service_account("kube-proxy"),
+        config_map(
+            "kube-system",
+            "kube-proxy",
+            json!({"config.conf": "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"}),
+        ),
+        Manifest::new(
+            format!("{APPS}/daemonsets"),
+            json!({
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "metadata": {"name": "kube-proxy", "namespace": "kube-system", "labels": labels},
+                "spec": {
+                    "selector": {"matchLabels": labels},
+                    "updateStrategy": {"type": "RollingUpdate"},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {
+                            "containers": containers,
+                            "hostNetwork": true,
+                            "priorityClassName": "system-node-critical",
+                            "serviceAccountName": "kube-proxy",
+                            "nodeSelector": {"kubernetes.io/os": "linux"},
+                            "tolerations": [{"operator": "Exists"}],
+                        },
+                    },
+                },
+                "status": {
+                    "currentNumberScheduled": 1, "desiredNumberScheduled": 1, "numberAvailable": 1,
+                    "numberMisscheduled": 0, "numberReady": 1, "observedGeneration": 1,
+                    "updatedNumberScheduled": 1,
+                },
+            }),
+        ),
+    ]
+}
+
+fn coredns(init: &Init) -> Vec<Manifest> {
+    let labels = json!({"k8s-app": "kube-dns"});
+    let dns = &init.cluster.dns;
+    let tag = dns.image_tag.as_deref().unwrap_or(COREDNS);
+    let image = match &dns.image_repository {
+        Some(registry) => format!("{registry}/coredns:{tag}"),
+        None => image(&init.cluster, "coredns/coredns", tag),
+    };
+    let networking = &init.cluster.networking;
+    let domain = networking.dns_domain.as_deref().unwrap_or("cluster.local");
+    let subnet = networking
+        .service_subnet
+        .as_deref()
+        .unwrap_or("10.96.0.0/12");
+    let corefile = format!(
+        ".:53 {{\n    errors\n    health {{\n       lameduck 5s\n    }}\n    ready\n    kubernetes {domain} in-addr.arpa ip6.arpa {{\n       pods insecure\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }}\n    prometheus :9153\n    forward . /etc/resolv.conf {{\n       max_concurrent 1000\n    }}\n    cache 30\n    loop\n    reload\n    loadbalance\n}}\n"
+    );
+    let mut all = vec![
+        service_account("coredns"),
+        config_map("kube-system", "coredns", json!({"Corefile": corefile})),
+        Manifest::new(
+            format!("{APPS}/deployments"),
+            coredns_deployment(&labels, &image),
+        ),
+    ];
+    if let Some(address) = service_address(subnet, 10) {
+        all.push(Manifest::new(
+            format!("{CORE}/services"),
+            dns_service(&labels, address),
+        ));
+    }
+    all
+}
+
+fn coredns_deployment(labels: &Value, image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "coredns", "namespace": "kube-system", "labels": labels},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "containers": [{
+                        "name": "coredns",
+                        "image": image,
+                        "imagePullPolicy": "IfNotPresent",
+                        "args": ["-conf", "/etc/coredns/Corefile"],
+                    }],
+                    "priorityClassName": "system-cluster-critical",
+                    "serviceAccountName": "coredns",
+                    "volumes": [{
+                        "name": "config-volume",
+                        "configMap": {"name": "coredns", "items": [{"key": "Corefile", "path": "Corefile"}]},
+                    }],
+                },
+            },
+        },
+        "status": {
+            "availableReplicas": 2, "observedGeneration": 1, "readyReplicas": 2, "replicas": 2,
+            "updatedReplicas": 2,
+        },
+    })
+}
+
+fn dns_service(labels: &Value, address: IpAddr) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kube-dns", "namespace": "kube-system", "labels": labels},
+        "spec": {
+            "clusterIP": address,
+            "selector": labels,
+            "ports": [
+                {"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 53},
+                {"name": "dns-tcp", "port": 53, "protocol": "TCP", "targetPort": 53},
+                {"name": "metrics", "port": 9153, "protocol": "TCP", "targetPort": 9153},
+            ],
+        },
+    })
+}
+
+fn service_account(name: &str) -> Manifest {
+    Manifest::new(
+        format!("{CORE}/serviceaccounts"),
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": "kube-system"},
+        }),
+    )
+}

@@ -1,0 +1,288 @@
+//! The Node that a kubelet registers, and what it reports as its status.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use super::super::kubeadm::{NodeRegistration, Taint};
+
+/// The label and taint key of control plane nodes.
+pub(crate) const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
+/// The collection of Nodes.
+pub(crate) const NODES: &str = "/api/v1/nodes";
+
+/// What a kubelet knows of its machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Machine {
+    /// Nova's server id, which a guest sees as its system UUID.
+    pub(crate) uuid: String,
+    /// The node's name.
+    pub(crate) name: String,
+    /// Addresses inside.
+    pub(crate) internal: Vec<IpAddr>,
+    /// Floating addresses.
+    pub(crate) external: Vec<IpAddr>,
+    /// The kubelet's version, as `v1.34.1`.
+    pub(crate) version: String,
+    /// Virtual CPUs.
+    pub(crate) vcpus: u32,
+    /// Memory in MiB.
+    pub(crate) memory_mib: u64,
+    /// Root disk in GiB.
+    pub(crate) disk_gib: u64,
+    /// Whether kubeadm makes it a control plane.
+    pub(crate) control_plane: bool,
+}
+
+/// The Node as registered by the kubelet and marked by kubeadm.
+pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str) -> Value {
+    let mut labels = Map::new();
+    for (key, value) in [
+        ("beta.kubernetes.io/arch", "amd64"),
+        ("beta.kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", "amd64"),
+        ("kubernetes.io/os", "linux"),
+        ("kubernetes.io/hostname", machine.name.as_str()),
+    ] {
+        labels.insert(key.to_owned(), value.into());
+    }
+    for pair in registration
+        .kubelet_argument("node-labels")
+        .unwrap_or_default()
+        .split(',')
+    {
+        if let Some((key, value)) = pair.split_once('=') {
+            labels.insert(key.trim().to_owned(), value.trim().into());
+        }
+    }
+    if machine.control_plane {
+        labels.insert(CONTROL_PLANE.to_owned(), "".into());
+        labels.insert(
+            "node.kubernetes.io/exclude-from-external-load-balancers".to_owned(),
+            "".into(),
+        );
+    }
+    let socket = registration.cri_socket.as_deref();
+    let mut spec = Map::new();
+    if let Some(id) = registration
+        .kubelet_argument("provider-id")
+        .filter(|id| !id.is_empty())
+    {
+        spec.insert("providerID".to_owned(), id.into());
+    }
+    let taints = taints(machine, registration, now);
+    if !taints.is_empty() {
+        spec.insert("taints".to_owned(), taints.into());
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": machine.name,
+            "labels": labels,
+            "annotations": {
+                "kubeadm.alpha.kubernetes.io/cri-socket":
+                    socket.unwrap_or("unix:///var/run/containerd/containerd.sock"),
+                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+            },
+        },
+        "spec": spec,
+        "status": status(machine, now),
+    })
+}
+
+/// The status of a kubelet in good health.
+pub(crate) fn status(machine: &Machine, now: &str) -> Value {
+    let addresses: Vec<Value> = machine
+        .internal
+        .iter()
+        .map(|address| json!({"type": "InternalIP", "address": address}))
+        .chain(
+            machine
+                .external
+                .iter()
+                .map(|address| json!({"type": "ExternalIP", "address": address})),
+        )
+        .chain([json!({"type": "Hostname", "address": machine.name})])
+        .collect();
+    let conditions: Vec<Value> = HEALTHY
+        .iter()
+        .map(|(kind, status, reason, message)| {
+            json!({
+                "type": kind, "status": status, "reason": reason, "message": message,
+                "lastHeartbeatTime": now, "lastTransitionTime": now,
+            })
+        })
+        .collect();
+    let capacity = |memory_mib: u64| {
+        json!({
+            "cpu": machine.vcpus.max(1).to_string(),
+            "memory": format!("{}Ki", memory_mib * 1024),
+            "ephemeral-storage": format!("{}Ki", machine.disk_gib.max(1) * 1024 * 1024),
+            "hugepages-2Mi": "0",
+            "pods": "110",
+        })
+    };
+    let memory = machine.memory_mib.max(512);
+    json!({
+        "addresses": addresses,
+        "capacity": capacity(memory),
+        "allocatable": capacity(memory.saturating_sub(100)), // evictionHard: memory.available<100Mi
+        "conditions": conditions,
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {
+            "architecture": "amd64",
+            "bootID": machine.uuid,
+            "containerRuntimeVersion": "containerd://2.0.0",
+            "kernelVersion": "6.8.0-simulated",
+            "kubeProxyVersion": machine.version,
+            "kubeletVersion": machine.version,
+            "machineID": machine.uuid.replace('-', ""),
+            "operatingSystem": "linux",
+            "osImage": "Simulated guest",
+            "systemUUID": machine.uuid,
+        },
+    })
+}
+
+/// Type, status, reason and message of the conditions of a kubelet in good health.
+const HEALTHY: [(&str, &str, &str, &str); 4] = [
+    (
+        "MemoryPressure",
+        "False",
+        "KubeletHasSufficientMemory",
+        "kubelet has sufficient memory available",
+    ),
+    (
+        "DiskPressure",
+        "False",
+        "KubeletHasNoDiskPressure",
+        "kubelet has no disk pressure",
+    ),
+    (
+        "PIDPressure",
+        "False",
+        "KubeletHasSufficientPID",
+        "kubelet has sufficient PID available",
+    ),
+    (
+        "Ready",
+        "True",
+        "KubeletReady",
+        "kubelet is posting ready status",
+    ),
+];
+
+/// Whether the conditions say that the node is ready.
+pub(crate) fn is_ready(conditions: &[Value]) -> bool {
+    conditions.iter().any(|condition| {
+        condition.get("type").is_some_and(|kind| kind == "Ready")
+            && condition
+                .get("status")
+                .is_some_and(|status| status == "True")
+    })
+}
+
+/// The conditions of a Node whose kubelet runs again, made from those it had. Conditions that are not
+/// the kubelet's stay.
+pub(crate) fn recovered(conditions: &[Value], now: &str) -> Vec<Value> {
+    conditions
+        .iter()
+        .map(|condition| {
+            let mut condition = condition.clone();
+            let healthy = HEALTHY.iter().find(|(kind, ..)| condition["type"] == *kind);
+            if let Some((_, status, reason, message)) = healthy
+                && condition["status"] != *status
+            {
+                condition["status"] = (*status).into();
+                condition["reason"] = (*reason).into();
+                condition["message"] = (*message).into();
+                condition["lastHeartbeatTime"] = now.into();
+                condition["lastTransitionTime"] = now.into();
+            }
+            condition
+        })
+        .collect()
+}
+
+/// The conditions of a Node whose kubelet has fallen silent, made from those it had, as the node
+/// lifecycle controller writes them.
+pub(crate) fn silent(conditions: &[Value], now: &str) -> Vec<Value> {
+    conditions
+        .iter()
+        .map(|condition| {
+            let mut condition = condition.clone();
+            if condition
+                .get("status")
+                .is_some_and(|status| status != "Unknown")
+            {
+                condition["status"] = "Unknown".into();
+                condition["reason"] = "NodeStatusUnknown".into();
+                condition["message"] = "Kubelet stopped posting node status.".into();
+                condition["lastTransitionTime"] = now.into();
+            }
+            condition
+        })
+        .collect()
+}
+
+/// The taints of an unreachable node, beside those it had.
+pub(crate) fn unreachable_taints(taints: &[Value], now: &str) -> Vec<Value> {
+    let mut taints = reachable_taints(taints);
+    for effect in ["NoSchedule", "NoExecute"] {
+        taints.push(json!({"key": UNREACHABLE, "effect": effect, "timeAdded": now}));
+    }
+    taints
+}
+
+/// The taints of a node without those for being unreachable.
+pub(crate) fn reachable_taints(taints: &[Value]) -> Vec<Value> {
+    taints
+        .iter()
+        .filter(|taint| taint.get("key").is_none_or(|key| key != UNREACHABLE))
+        .cloned()
+        .collect()
+}
+
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
+fn taints(machine: &Machine, registration: &NodeRegistration, now: &str) -> Vec<Value> {
+    let default = || {
+        if machine.control_plane {
+            vec![Taint {
+                key: CONTROL_PLANE.to_owned(),
+                value: String::new(),
+                effect: "NoSchedule".to_owned(),
+            }]
+        } else {
+            Vec::new()
+        }
+    };
+    let mut taints = registration.taints.clone().unwrap_or_else(default);
+    let flag = registration
+        .kubelet_argument("register-with-taints")
+        .unwrap_or_default();
+    taints.extend(flag.split(',').filter_map(|text| {
+        let (key, effect) = text.trim().rsplit_once(':')?;
+        let (key, value) = key.split_once('=').unwrap_or((key, ""));
+        Some(Taint {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            effect: effect.to_owned(),
+        })
+    }));
+    taints
+        .into_iter()
+        .map(|taint| {
+            let mut out = json!({"key": taint.key, "effect": taint.effect});
+            if !taint.value.is_empty() {
+                out["value"] = taint.value.into();
+            }
+            if out["effect"] == "NoExecute" {
+                out["timeAdded"] = now.into();
+            }
+            out
+        })
+        .collect()
+}

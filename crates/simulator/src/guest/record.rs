@@ -1,0 +1,159 @@
+//! What survives the process: one small file per booted instance, one directory per workload cluster.
+//!
+//! ```text
+//!   <state_dir>/instances/<instance id>.json    Record
+//!   <state_dir>/clusters/<cluster key>/api.db   the workload API server's SQLite file
+//! ```
+//!
+//! Files are replaced by renaming, so that `kill -9` leaves the old or the new one.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+/// The end of an instance's first boot. An instance with a record never runs its user data again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Record {
+    /// The node it has become, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<Membership>,
+    /// What the console showed.
+    #[serde(default)]
+    pub(crate) console: String,
+}
+
+/// A node of a workload cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Membership {
+    /// Which cluster.
+    pub(crate) cluster: String,
+    /// The Node's name.
+    pub(crate) name: String,
+    /// The Kubernetes version it runs, as `v1.34.1`.
+    pub(crate) version: String,
+    /// The port of its API server, if it is a control plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bind_port: Option<u16>,
+}
+
+/// The directory of all that; None keeps nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StateDir {
+    root: Option<PathBuf>,
+}
+
+impl StateDir {
+    pub(crate) fn new(root: Option<PathBuf>) -> Self {
+        Self { root }
+    }
+
+    /// All records, by instance id. A file that cannot be read is left alone and its instance boots
+    /// again, which is safe: every step of a boot looks for what is there already.
+    pub(crate) fn records(&self) -> HashMap<String, Record> {
+        let Some(directory) = self.instances() else {
+            return HashMap::new();
+        };
+        let Ok(entries) = std::fs::read_dir(&directory) else {
+            return HashMap::new();
+        };
+        let mut records = HashMap::new();
+        for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+            let Some(id) = path
+                .file_name()
+                .and_then(|name| name.to_str()?.strip_suffix(".json"))
+            else {
+                continue;
+            };
+            match std::fs::read(&path).map(|text| serde_json::from_slice(&text)) {
+                Ok(Ok(record)) => drop(records.insert(id.to_owned(), record)),
+                Ok(Err(error)) => warn!(path = %path.display(), "unreadable guest record: {error}"),
+                Err(error) => warn!(path = %path.display(), "unreadable guest record: {error}"),
+            }
+        }
+        records
+    }
+
+    /// Writes the record of an instance.
+    pub(crate) fn write(&self, instance: &str, record: &Record) -> io::Result<()> {
+        let Some(directory) = self.instances() else {
+            return Ok(());
+        };
+        let Some(name) = file_name(instance) else {
+            return Ok(());
+        };
+        create(&directory)?;
+        let (path, draft) = (
+            directory.join(format!("{name}.json")),
+            directory.join(format!("{name}.new")),
+        );
+        std::fs::write(&draft, serde_json::to_vec(record)?)?;
+        std::fs::rename(draft, path)
+    }
+
+    /// Forgets an instance.
+    pub(crate) fn remove(&self, instance: &str) {
+        if let (Some(directory), Some(name)) = (self.instances(), file_name(instance)) {
+            let _ = std::fs::remove_file(directory.join(format!("{name}.json")));
+        }
+    }
+
+    /// The database of a cluster; its directory is created. None: in memory.
+    pub(crate) fn database(&self, cluster: &str) -> io::Result<Option<PathBuf>> {
+        let Some(directory) = self.clusters().map(|clusters| clusters.join(cluster)) else {
+            return Ok(None);
+        };
+        create(&directory)?;
+        Ok(Some(directory.join("api.db")))
+    }
+
+    /// The keys of all clusters that have a directory.
+    pub(crate) fn cluster_keys(&self) -> Vec<String> {
+        let entries = self
+            .clusters()
+            .and_then(|directory| std::fs::read_dir(directory).ok());
+        entries
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect()
+    }
+
+    /// Removes a cluster with all its objects.
+    pub(crate) fn remove_cluster(&self, cluster: &str) {
+        if let (Some(directory), Some(name)) = (self.clusters(), file_name(cluster)) {
+            let _ = std::fs::remove_dir_all(directory.join(name));
+        }
+    }
+
+    fn instances(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join("instances"))
+    }
+
+    fn clusters(&self) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join("clusters"))
+    }
+}
+
+/// Instance ids are UUIDs; anything that could leave the directory is refused.
+fn file_name(name: &str) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (!name.is_empty() && name.chars().all(plain)).then_some(name)
+}
+
+/// Creates a directory that only its owner can look into: the databases hold Secrets.
+fn create(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+}
+
+#[cfg(test)]
+mod tests;
