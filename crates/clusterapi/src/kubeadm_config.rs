@@ -56,8 +56,7 @@ struct Subject {
 }
 
 /// Runs the controller until shutdown.
-pub async fn run(context: Arc<Context>) {
-    let configs: Feed<KubeadmConfig> = context.feed();
+pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let triggers = triggers(&context, &configs);
     let controller = Controller::for_shared_stream(configs.touched(), configs.store().clone());
     let settings = context.settings("kubeadmconfig");
@@ -93,7 +92,7 @@ async fn reconcile(
         return Ok(Action::await_change());
     }
     let key = ClusterKey::new(namespace, cluster.name_any());
-    let subject = Subject {
+    let mut subject = Subject {
         config,
         machine,
         cluster,

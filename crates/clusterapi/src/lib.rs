@@ -17,6 +17,7 @@ use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
 pub mod cloudinit;
+pub mod control_plane;
 pub mod external;
 pub mod feed;
 pub mod kubeadm;
@@ -26,6 +27,11 @@ pub mod pki;
 pub mod remote;
 
 mod context;
+mod summary;
+mod pause;
+mod owners;
+mod naming;
+mod error;
 
 pub use context::Context;
 
@@ -62,9 +68,11 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 /// One future a controller.
 fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
     let _ = context;
+    let configs = context.feed();
     vec![
         // The controllers of cluster.x-k8s.io.
         // Kubeadm bootstrap and control plane.
-        Box::pin(kubeadm_config::run(Arc::clone(context))),
+        Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
+        Box::pin(control_plane::run(Arc::clone(context), configs)),
     ]
 }

@@ -46,6 +46,15 @@ pub enum StoreError {
         /// The key that is missing or no text.
         key: &'static str,
     },
+    /// The Secret of a running cluster is gone.
+    #[error(
+        "secret {name} is missing and cannot be made anew, because the cluster runs on its keys: \
+         restore it from a backup or from the machines' /etc/kubernetes/pki"
+    )]
+    Lost {
+        /// The Secret.
+        name: String,
+    },
     /// Making it failed.
     #[error(transparent)]
     Pki(#[from] PkiError),
@@ -56,7 +65,7 @@ impl Retry for StoreError {
         match self {
             StoreError::Api { source, .. } => source.when(),
             // Nobody tells when a person has repaired the Secret.
-            StoreError::Malformed { .. } | StoreError::Pki(_) => When::Backoff,
+            StoreError::Malformed { .. } | StoreError::Lost { .. } | StoreError::Pki(_) => When::Backoff,
         }
     }
 }

@@ -1,0 +1,38 @@
+//! What we write on the status of our Machines.
+
+use api::conditions;
+use api::core::v1beta2::{Machine, MachineStatus};
+use api::kube::api::Api;
+
+use super::observe::Observation;
+use super::{ControlPlaneError, Scope, Subject, error};
+
+/// Conditions that we own on a Machine; the rest is the Machine controller's.
+pub(super) async fn write(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    for seen_machine in &seen.machines {
+        let before = &seen_machine.machine;
+        let mut after = before.clone();
+        let status = after.status.get_or_insert_with(MachineStatus::default);
+        for verdict in &seen_machine.verdicts {
+            let generation = before.metadata.generation;
+            conditions::set(
+                &mut status.conditions,
+                verdict.clone(),
+                generation,
+                seen.now,
+            );
+        }
+        match operator::patch::status(&api, before, &after).await {
+            Ok(_) => {}
+            // Gone meanwhile.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(source) => return Err(error::doing("writing conditions of a Machine")(source)),
+        }
+    }
+    Ok(())
+}

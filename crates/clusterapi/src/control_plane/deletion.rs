@@ -1,0 +1,63 @@
+//! Deleting a control plane: all machines at once, after the workers are gone.
+
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Machine;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, DeleteParams, ListParams};
+use api::kube::runtime::controller::Action;
+use api::names::CLUSTER_NAME_LABEL;
+
+use super::{ControlPlaneError, FINALIZER, Scope, Subject, error, hooks, observe, status};
+
+/// One look at a control plane that is being deleted. Every Machine that goes wakes us.
+pub(super) async fn reconcile(
+    scope: &Scope,
+    subject: &Subject,
+) -> Result<Action, ControlPlaneError> {
+    let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
+    let workers = workers(scope, subject).await?;
+    let machines = observe::machines(scope, subject).await?;
+    let after = status::deleting(&subject.plane, &workers, &machines, scope.context.now());
+    let stored = operator::patch::status(&planes, &subject.plane, &after).await;
+    let stored = stored.map_err(status::failed)?;
+    if !workers.is_empty() {
+        return Ok(Action::await_change());
+    }
+    if machines.is_empty() {
+        let plane = stored.as_ref().unwrap_or(subject.plane.as_ref());
+        let removed = operator::finalizer::remove(&planes, plane, FINALIZER).await;
+        removed.map_err(error::doing("removing the finalizer"))?;
+        return Ok(Action::await_change());
+    }
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    for machine in &machines {
+        // The whole of etcd goes: no member has to be taken out of it.
+        hooks::remove(&api, machine).await?;
+        if !machine.is_deleting() {
+            delete(&api, machine).await?;
+        }
+    }
+    Ok(Action::await_change())
+}
+
+async fn delete(machines: &Api<Machine>, machine: &Machine) -> Result<(), ControlPlaneError> {
+    let name = machine.name_any();
+    match machines.delete(&name, &DeleteParams::default()).await {
+        Err(source) if !crate::error::is_absent(&source) => {
+            Err(error::doing(format!("deleting Machine {name}"))(source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Names of the cluster's machines that are no control plane machines.
+async fn workers(scope: &Scope, subject: &Subject) -> Result<Vec<String>, ControlPlaneError> {
+    let selector = format!("{CLUSTER_NAME_LABEL}={}", subject.key.name);
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let list = machines
+        .list(&ListParams::default().labels(&selector))
+        .await;
+    let list = list.map_err(error::doing("listing Machines"))?;
+    let workers = list.iter().filter(|machine| !machine.is_control_plane());
+    Ok(workers.map(ResourceExt::name_any).collect())
+}

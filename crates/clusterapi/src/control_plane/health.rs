@@ -1,0 +1,192 @@
+//! How a control plane machine is doing, by its Node and its static Pods.
+
+use std::sync::Arc;
+
+use api::conditions::{Status, Verdict};
+use api::k8s_openapi::api::core::v1::{Node, Pod};
+use api::kube::ResourceExt;
+
+use super::etcd::Member;
+
+/// A static Pod of the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Component {
+    ApiServer,
+    ControllerManager,
+    Scheduler,
+    Etcd,
+}
+
+impl Component {
+    pub(super) const ALL: [Component; 4] = [
+        Component::ApiServer,
+        Component::ControllerManager,
+        Component::Scheduler,
+        Component::Etcd,
+    ];
+
+    /// The start of the Pod's name, and its label `component`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Component::ApiServer => "kube-apiserver",
+            Component::ControllerManager => "kube-controller-manager",
+            Component::Scheduler => "kube-scheduler",
+            Component::Etcd => "etcd",
+        }
+    }
+
+    /// The Machine's condition.
+    pub(super) fn condition(self) -> &'static str {
+        match self {
+            Component::ApiServer => "APIServerPodHealthy",
+            Component::ControllerManager => "ControllerManagerPodHealthy",
+            Component::Scheduler => "SchedulerPodHealthy",
+            Component::Etcd => "EtcdPodHealthy",
+        }
+    }
+}
+
+/// The Machine's condition about its etcd member.
+pub(super) const ETCD_MEMBER: &str = "EtcdMemberHealthy";
+/// The Machine's condition about what kubeadm puts on the Node last.
+pub(super) const LABELS_AND_TAINTS: &str = "NodeKubeadmLabelsAndTaintsSet";
+/// The label that kubeadm puts on control plane Nodes.
+const ROLE: &str = "node-role.kubernetes.io/control-plane";
+
+/// The conditions that make a control plane machine ready; with an external etcd two do not apply.
+pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
+    let components = Component::ALL
+        .into_iter()
+        .filter(|c| !(external_etcd && *c == Component::Etcd));
+    let member = (!external_etcd).then_some(ETCD_MEMBER);
+    std::iter::once(LABELS_AND_TAINTS)
+        .chain(components.map(Component::condition))
+        .chain(member)
+        .collect()
+}
+
+/// What can be seen of the workload cluster.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) pods: &'a [Arc<Pod>],
+    pub(super) nodes: &'a [Arc<Node>],
+    pub(super) members: &'a [Member],
+    pub(super) external_etcd: bool,
+}
+
+/// The conditions of the machine on `node`. `node` is unset before the Machine controller found it;
+/// `view` is unset while the workload cluster cannot be reached.
+pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> {
+    let external = view.is_some_and(|view| view.external_etcd);
+    let all = |status: Status, reason: &str, message: &str| {
+        let verdict = |type_| Verdict::new(type_, status, reason).because(message);
+        gates(external).into_iter().map(verdict).collect()
+    };
+    let Some(view) = view else {
+        let message = "The workload cluster cannot be reached";
+        return all(Status::Unknown, "ConnectionDown", message);
+    };
+    let Some(node) = node else {
+        let message = "Waiting for a Node with spec.providerID of the Machine to exist";
+        return all(Status::Unknown, "InspectionFailed", message);
+    };
+    let Some(object) = view.nodes.iter().find(|known| known.name_any() == node) else {
+        return all(
+            Status::Unknown,
+            "InspectionFailed",
+            &format!("Node {node} does not exist"),
+        );
+    };
+    let mut verdicts = vec![labels_and_taints(object)];
+    for component in Component::ALL {
+        if !(external && component == Component::Etcd) {
+            verdicts.push(pod(component, node, view.pods));
+        }
+    }
+    if !external {
+        verdicts.push(member(node, view.members));
+    }
+    verdicts
+}
+
+/// The Node that a static Pod of `component` runs on.
+pub(super) fn node_of(pod: &Pod, component: Component) -> Option<&str> {
+    let name = pod.metadata.name.as_deref()?;
+    name.strip_prefix(component.name())?.strip_prefix('-')
+}
+
+/// Whether the Pod's condition `Ready` is true and it is not going away.
+pub(super) fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions
+        .filter(|c| c.type_ == "Ready")
+        .any(|c| c.status == "True");
+    ready && pod.metadata.deletion_timestamp.is_none()
+}
+
+fn labels_and_taints(node: &Node) -> Verdict {
+    let verdict = |holds, reason: &str| Verdict::new(LABELS_AND_TAINTS, holds, reason);
+    if node.labels().contains_key(ROLE) {
+        verdict(true, "Set")
+    } else {
+        verdict(false, "NotSet").because(format!("Node {} has no label {ROLE}", node.name_any()))
+    }
+}
+
+fn pod(component: Component, node: &str, pods: &[Arc<Pod>]) -> Verdict {
+    let type_ = component.condition();
+    let of_node = |pod: &&Arc<Pod>| node_of(pod, component) == Some(node);
+    let Some(pod) = pods.iter().find(of_node) else {
+        let name = format!("{}-{node}", component.name());
+        return Verdict::new(type_, false, "DoesNotExist")
+            .because(format!("Pod {name} does not exist"));
+    };
+    if pod.metadata.deletion_timestamp.is_some() {
+        return Verdict::new(type_, false, "Deleting");
+    }
+    if is_ready(pod) {
+        return Verdict::new(type_, true, "Running");
+    }
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    match phase {
+        Some("Failed" | "Succeeded") => {
+            let message = format!("Pod {} has terminated", pod.name_any());
+            Verdict::new(type_, false, "Failed").because(message)
+        }
+        Some("Unknown") | None => Verdict::new(type_, Status::Unknown, "InspectionFailed")
+            .because(format!("Nothing is known of Pod {}", pod.name_any())),
+        Some(_) => {
+            let message = waiting(pod).unwrap_or_else(|| "Waiting to become ready".to_owned());
+            Verdict::new(type_, false, "Provisioning").because(message)
+        }
+    }
+}
+
+/// Why a container does not run, in the kubelet's words.
+fn waiting(pod: &Pod) -> Option<String> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let waiting = statuses
+        .iter()
+        .find_map(|status| status.state.as_ref()?.waiting.as_ref())?;
+    waiting.message.clone().or_else(|| waiting.reason.clone())
+}
+
+fn member(node: &str, members: &[Member]) -> Verdict {
+    match members.iter().find(|member| member.node == node) {
+        Some(Member { learner: true, .. }) => Verdict::new(ETCD_MEMBER, false, "NotHealthy")
+            .because("The etcd member is still a learner"),
+        Some(Member { healthy: true, .. }) => Verdict::new(ETCD_MEMBER, true, "Healthy"),
+        Some(_) => Verdict::new(ETCD_MEMBER, false, "NotHealthy"),
+        None => Verdict::new(ETCD_MEMBER, false, "NotHealthy")
+            .because(format!("There is no etcd member on Node {node}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The pre-terminate hook that keeps a machine until its etcd member can go.
+
+use api::conditions;
+use api::core::v1beta2::Machine;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use super::observe::{Observation, has_external_etcd};
+use super::{ControlPlaneError, Scope, Subject, error, etcd};
+use crate::kubeadm::version::Version;
+
+/// Our hook.
+pub(super) const PRE_TERMINATE: &str =
+    "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup";
+/// The start of every pre-terminate hook.
+const ANY_PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
+
+/// Lets the oldest machine go that is being deleted, once its etcd member may be removed: one at a
+/// time, and from Kubernetes 1.31 on only after its Node was drained (its kubelet talks to its own
+/// API server, which needs its own etcd member).
+pub(super) async fn release(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let going = seen
+        .machines
+        .iter()
+        .map(|seen| &seen.machine)
+        .filter(|m| is_held(m));
+    let Some(machine) = going.min_by_key(|machine| deleted_at(machine)) else {
+        return Ok(());
+    };
+    if !is_drained(machine, &subject.plane.spec.version) {
+        return Ok(());
+    }
+    let others = seen
+        .machines
+        .iter()
+        .any(|other| !other.machine.is_deleting());
+    if others && !has_external_etcd(&subject.plane) {
+        let Some(workload) = &seen.workload else {
+            return Ok(());
+        };
+        if let Some(node) = machine.node_name() {
+            let member = workload.members.iter().find(|member| member.node == node);
+            let members = etcd::count(&workload.members);
+            if member.is_some_and(|member| !members.can_remove(member.healthy)) {
+                return Ok(());
+            }
+            scope.etcd.remove(workload.view(), node).await?;
+        }
+    }
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    remove(&machines, machine).await
+}
+
+/// Takes our hook off a machine.
+pub(super) async fn remove(
+    machines: &Api<Machine>,
+    machine: &Machine,
+) -> Result<(), ControlPlaneError> {
+    if !machine.annotations().contains_key(PRE_TERMINATE) {
+        return Ok(());
+    }
+    let name = machine.name_any();
+    let patch = json!({"metadata": {"annotations": {PRE_TERMINATE: null}}});
+    match machines
+        .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(source) if crate::error::is_absent(&source) => Ok(()),
+        Err(source) => Err(error::doing(format!("releasing Machine {name}"))(source)),
+    }
+}
+
+fn is_held(machine: &Machine) -> bool {
+    machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
+}
+
+fn deleted_at(machine: &Machine) -> Option<api::k8s_openapi::jiff::Timestamp> {
+    machine
+        .metadata
+        .deletion_timestamp
+        .as_ref()
+        .map(|time| time.0)
+}
+
+/// Whether the Machine controller waits for our hook only.
+fn is_drained(machine: &Machine, version: &str) -> bool {
+    let version = machine
+        .spec
+        .version
+        .as_deref()
+        .unwrap_or(version)
+        .parse::<Version>();
+    if version.is_ok_and(|version| version.is_before_minor(1, 31)) {
+        return true;
+    }
+    let others = |key: &&String| key.starts_with(ANY_PRE_TERMINATE) && *key != PRE_TERMINATE;
+    let waiting = conditions::find(machine.conditions(), "Deleting")
+        .is_some_and(|condition| condition.reason == "WaitingForPreTerminateHook");
+    waiting && machine.annotations().keys().find(others).is_none()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! Making, changing and deleting the Machines of a control plane.
+
+use std::collections::BTreeMap;
+
+use api::bootstrap::v1beta2::KubeadmConfig;
+use api::core::v1beta2::{
+    Bootstrap, ConditionGate, ContractReference, Machine, MachineDeletion, MachineSpec,
+};
+use api::kube::ResourceExt;
+use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
+
+use super::observe::{Observation, has_external_etcd};
+use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated};
+use crate::external::CloneRequest;
+use crate::{naming, owners};
+
+/// Makes a machine: its KubeadmConfig, its infrastructure, the Machine itself, all of one name. A
+/// machine that was begun and not finished is finished first.
+pub(super) async fn create(
+    scope: &Scope,
+    subject: &Subject,
+    failure_domain: Option<&str>,
+    init: bool,
+) -> Result<(), ControlPlaneError> {
+    let name = match unfinished(scope, subject, init).await? {
+        Some(name) => name,
+        None => {
+            let name = new_name(subject)?;
+            create_config(scope, subject, &name, init).await?;
+            name
+        }
+    };
+    let template = &subject.plane.spec.machine_template;
+    let request = CloneRequest {
+        template: &template.spec.infrastructure_ref,
+        namespace: &subject.key.namespace,
+        name: &name,
+        cluster_name: &subject.key.name,
+        owner: Some(owners::controller(subject.plane.as_ref())),
+        labels: labels(subject),
+        annotations: annotations(subject),
+    };
+    let infrastructure = scope.context.external.clone_template(&request).await?;
+    let machine = machine(subject, &name, infrastructure, failure_domain);
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let action = format!("creating Machine {name}");
+    match machines.create(&PostParams::default(), &machine).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(source) => return Err(error::doing(action)(source)),
+    }
+    let note = format!("created Machine {name}");
+    scope
+        .events
+        .normal(subject.plane.as_ref(), "MachineCreated", "Create", note)
+        .await;
+    Ok(())
+}
+
+/// Deletes a machine. Its etcd member goes when the Machine controller has drained the Node.
+pub(super) async fn delete(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+    name: &str,
+) -> Result<(), ControlPlaneError> {
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let Some(known) = seen
+        .machines
+        .iter()
+        .find(|seen| seen.machine.name_any() == name)
+    else {
+        return Ok(());
+    };
+    let preconditions = Preconditions {
+        uid: known.machine.uid(),
+        resource_version: None,
+    };
+    let params = DeleteParams {
+        preconditions: Some(preconditions),
+        ..DeleteParams::default()
+    };
+    match machines.delete(name, &params).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        Err(source) => return Err(error::doing(format!("deleting Machine {name}"))(source)),
+    }
+    let note = format!("deleted Machine {name}");
+    scope
+        .events
+        .normal(subject.plane.as_ref(), "MachineDeleted", "Delete", note)
+        .await;
+    Ok(())
+}
+
+/// Hands labels, annotations, timeouts and gates of the template to machines that exist already:
+/// none of that is worth a new machine.
+pub(super) async fn synchronize(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    for seen_machine in seen
+        .machines
+        .iter()
+        .filter(|seen| !seen.machine.is_deleting())
+    {
+        // Conditions were written after this was read, so the version is looked up again if needed.
+        let before = &seen_machine.machine;
+        let after = synchronized(subject, before);
+        let Some(change) = change(before, &after) else {
+            continue;
+        };
+        let name = before.name_any();
+        let params = api::kube::api::PatchParams::default();
+        let patched = api
+            .patch(&name, &params, &api::kube::api::Patch::Merge(&change))
+            .await;
+        patched.map_err(error::doing(format!("changing Machine {name}")))?;
+    }
+    Ok(())
+}
+
+/// The patch of metadata and spec, without a resourceVersion: it touches only fields that are ours.
+fn change(before: &Machine, after: &Machine) -> Option<serde_json::Value> {
+    let value = |machine: &Machine| {
+        serde_json::json!({
+            "metadata": {
+                "labels": machine.metadata.labels,
+                "annotations": machine.metadata.annotations,
+            },
+            "spec": machine.spec,
+        })
+    };
+    operator::patch::diff(&value(before), &value(after))
+}
+
+fn synchronized(subject: &Subject, machine: &Machine) -> Machine {
+    let mut after = machine.clone();
+    after.labels_mut().extend(labels(subject));
+    after.annotations_mut().extend(annotations(subject));
+    after
+        .annotations_mut()
+        .entry(hooks::PRE_TERMINATE.to_owned())
+        .or_default();
+    let template = &subject.plane.spec.machine_template.spec;
+    after.spec.deletion = deletion(subject);
+    after.spec.readiness_gates = Some(readiness_gates(subject));
+    after.spec.taints = (!template.taints.is_empty()).then(|| template.taints.clone());
+    after
+}
+
+/// A KubeadmConfig of ours without a Machine: the process was stopped in between. One made for
+/// another purpose, or from another spec, is removed.
+async fn unfinished(
+    scope: &Scope,
+    subject: &Subject,
+    init: bool,
+) -> Result<Option<String>, ControlPlaneError> {
+    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
+    let selector = format!(
+        "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
+        subject.key.name
+    );
+    let list = configs.list(&ListParams::default().labels(&selector)).await;
+    let list = list.map_err(error::doing("listing KubeadmConfigs"))?;
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    for config in list {
+        let ours = owners::is_controlled_by(&config.metadata, subject.plane.as_ref());
+        if !ours || config.metadata.deletion_timestamp.is_some() {
+            continue;
+        }
+        let name = config.name_any();
+        let machine = machines.get_metadata_opt(&name).await;
+        if machine
+            .map_err(error::doing(format!("reading Machine {name}")))?
+            .is_some()
+        {
+            continue;
+        }
+        if config.spec == outdated::config_spec(&subject.plane, init) {
+            return Ok(Some(name));
+        }
+        let removed = configs.delete(&name, &DeleteParams::default()).await;
+        match removed {
+            Err(source) if !crate::error::is_absent(&source) => {
+                return Err(error::doing(format!("deleting KubeadmConfig {name}"))(
+                    source,
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+async fn create_config(
+    scope: &Scope,
+    subject: &Subject,
+    name: &str,
+    init: bool,
+) -> Result<(), ControlPlaneError> {
+    let mut config = KubeadmConfig::new(name, outdated::config_spec(&subject.plane, init));
+    config.metadata = metadata(subject, name);
+    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
+    let created = configs.create(&PostParams::default(), &config).await;
+    created.map_err(error::doing(format!("creating KubeadmConfig {name}")))?;
+    Ok(())
+}
+
+fn machine(
+    subject: &Subject,
+    name: &str,
+    infrastructure: ContractReference,
+    failure_domain: Option<&str>,
+) -> Machine {
+    let plane = &subject.plane;
+    let template = &plane.spec.machine_template.spec;
+    let config = ContractReference::new(api::bootstrap::GROUP, "KubeadmConfig", name);
+    let spec = MachineSpec {
+        cluster_name: subject.key.name.clone(),
+        bootstrap: Bootstrap {
+            config_ref: Some(config),
+            data_secret_name: None,
+        },
+        infrastructure_ref: infrastructure,
+        version: Some(plane.spec.version.clone()),
+        failure_domain: failure_domain.map(str::to_owned),
+        readiness_gates: Some(readiness_gates(subject)),
+        deletion: deletion(subject),
+        taints: (!template.taints.is_empty()).then(|| template.taints.clone()),
+        ..MachineSpec::default()
+    };
+    let mut machine = Machine::new(name, spec);
+    machine.metadata = metadata(subject, name);
+    // In place before there is an etcd member that could be lost.
+    machine
+        .annotations_mut()
+        .insert(hooks::PRE_TERMINATE.to_owned(), String::new());
+    machine
+}
+
+fn deletion(subject: &Subject) -> Option<MachineDeletion> {
+    let mut deletion = subject
+        .plane
+        .spec
+        .machine_template
+        .spec
+        .deletion
+        .clone()
+        .unwrap_or_default();
+    // The Machine's own default, so that it does not look like a change.
+    deletion.node_deletion_timeout_seconds.get_or_insert(10);
+    Some(deletion)
+}
+
+fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {
+    let ours = health::gates(has_external_etcd(&subject.plane)).into_iter();
+    let ours = ours.map(|type_| ConditionGate {
+        condition_type: type_.to_owned(),
+        polarity: None,
+    });
+    let mut gates: Vec<_> = ours.collect();
+    for gate in &subject.plane.spec.machine_template.spec.readiness_gates {
+        if !gates
+            .iter()
+            .any(|known| known.condition_type == gate.condition_type)
+        {
+            gates.push(gate.clone());
+        }
+    }
+    gates
+}
+
+fn metadata(subject: &Subject, name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(subject.key.namespace.clone()),
+        labels: Some(labels(subject)),
+        annotations: Some(annotations(subject)),
+        owner_references: Some(vec![owners::controller(subject.plane.as_ref())]),
+        ..ObjectMeta::default()
+    }
+}
+
+fn labels(subject: &Subject) -> BTreeMap<String, String> {
+    let template = subject
+        .plane
+        .spec
+        .machine_template
+        .metadata
+        .clone()
+        .unwrap_or_default();
+    let mut labels = template.labels.unwrap_or_default();
+    labels.extend([
+        (CLUSTER_NAME_LABEL.to_owned(), subject.key.name.clone()),
+        (CONTROL_PLANE_LABEL.to_owned(), String::new()),
+        (
+            CONTROL_PLANE_NAME_LABEL.to_owned(),
+            naming::shortened(&subject.plane.name_any()),
+        ),
+    ]);
+    labels
+}
+
+fn annotations(subject: &Subject) -> BTreeMap<String, String> {
+    let template = subject
+        .plane
+        .spec
+        .machine_template
+        .metadata
+        .clone()
+        .unwrap_or_default();
+    template.annotations.unwrap_or_default()
+}
+
+fn new_name(subject: &Subject) -> Result<String, ControlPlaneError> {
+    let (plane, random) = (subject.plane.name_any(), naming::suffix());
+    let template = subject.plane.spec.machine_naming.as_ref();
+    let Some(template) = template.and_then(|naming| naming.template.as_deref()) else {
+        return Ok(naming::with_suffix(&plane, &random));
+    };
+    let values = [
+        (".cluster.name", subject.key.name.as_str()),
+        (".kubeadmControlPlane.name", plane.as_str()),
+        (".random", random.as_str()),
+    ];
+    naming::render(template, &values).ok_or_else(|| ControlPlaneError::Naming {
+        template: template.to_owned(),
+    })
+}

@@ -1,0 +1,292 @@
+//! Everything that a look at a control plane sees.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::bootstrap::v1beta2::KubeadmConfig;
+use api::conditions::{self, Verdict};
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Machine;
+use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::{Api, DynamicObject, ListParams};
+use api::kube::{Client, ResourceExt};
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
+
+use super::etcd::{self, Member, Workload};
+use super::plan::{Facts, MachineFacts};
+use super::secrets::Foundation;
+use super::{ControlPlaneError, Scope, Subject, error, health, outdated};
+use crate::owners;
+
+/// Everything that a look sees.
+pub(super) struct Observation {
+    /// What the plan is made from.
+    pub(super) facts: Facts,
+    /// Our machines, oldest first.
+    pub(super) machines: Vec<Seen>,
+    /// The workload cluster, while it can be reached.
+    pub(super) workload: Option<Reached>,
+    /// When.
+    pub(super) now: Timestamp,
+}
+
+/// One machine with the objects that belong to it.
+pub(super) struct Seen {
+    pub(super) machine: Machine,
+    pub(super) config: Option<Arc<KubeadmConfig>>,
+    pub(super) infrastructure: Option<Arc<DynamicObject>>,
+    /// The conditions that we write on it.
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// A workload cluster that answers.
+pub(super) struct Reached {
+    pub(super) client: Client,
+    pub(super) pods: Vec<Arc<Pod>>,
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) members: Vec<Member>,
+}
+
+impl Reached {
+    /// What a view of etcd may look at.
+    pub(super) fn view(&self) -> Workload<'_> {
+        Workload {
+            client: &self.client,
+            pods: &self.pods,
+            nodes: &self.nodes,
+        }
+    }
+}
+
+impl Observation {
+    /// Whether the ConfigMap that ends the initialization may appear at any moment.
+    pub(super) fn awaits_initialization(&self) -> bool {
+        !self.facts.initialized && self.workload.is_some() && !self.machines.is_empty()
+    }
+}
+
+/// Looks at everything. Machines are read live: the number of machines must not come from a cache.
+pub(super) async fn look(
+    scope: &Scope,
+    subject: &Subject,
+    foundation: &Result<Foundation, ControlPlaneError>,
+) -> Result<Observation, ControlPlaneError> {
+    let now = scope.context.now();
+    let machines = machines(scope, subject).await?;
+    scope.context.remote.track(&subject.key);
+    let workload = reach(scope, subject).await?;
+    let initialized = match &workload {
+        _ if is_initialized(&subject.plane) => true,
+        Some(workload) => has_kubeadm_config(&workload.client).await,
+        None => false,
+    };
+    let mut seen = Vec::new();
+    for machine in machines {
+        seen.push(look_at(scope, subject, machine, workload.as_ref(), now).await?);
+    }
+    let external = has_external_etcd(&subject.plane);
+    let facts = Facts {
+        replicas: usize::try_from(subject.plane.spec.replicas.unwrap_or(1)).unwrap_or(0),
+        surge: surge(&subject.plane),
+        infrastructure: subject.cluster.infrastructure_provisioned()
+            && subject.cluster.endpoint().is_some(),
+        certificates: foundation.is_ok(),
+        initialized,
+        reachable: workload.is_some(),
+        machines: seen.iter().map(|seen| facts_of(seen, external)).collect(),
+        failure_domains: failure_domains(subject),
+        etcd: workload
+            .as_ref()
+            .filter(|_| !external)
+            .map(|workload| etcd::count(&workload.members)),
+        rollout_after: until_rollout(&subject.plane, now),
+    };
+    Ok(Observation {
+        facts,
+        machines: seen,
+        workload,
+        now,
+    })
+}
+
+/// The machines that `plane` controls, oldest first.
+pub(super) async fn machines(
+    scope: &Scope,
+    subject: &Subject,
+) -> Result<Vec<Machine>, ControlPlaneError> {
+    let selector = format!(
+        "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
+        subject.key.name
+    );
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let list = api.list(&ListParams::default().labels(&selector)).await;
+    let mut machines = list.map_err(error::doing("listing Machines"))?.items;
+    machines.retain(|machine| owners::is_controlled_by(&machine.metadata, subject.plane.as_ref()));
+    machines.sort_by_key(|machine| (created(machine), machine.name_any()));
+    Ok(machines)
+}
+
+/// Whether etcd is somebody else's.
+pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
+    let config = plane.spec.kubeadm_config_spec.as_ref();
+    let cluster = config.and_then(|config| config.cluster_configuration.as_ref());
+    cluster
+        .and_then(|cluster| cluster.etcd.as_ref())
+        .is_some_and(|etcd| etcd.external.is_some())
+}
+
+/// Whether status says that the control plane has been initialized.
+pub(super) fn is_initialized(plane: &KubeadmControlPlane) -> bool {
+    let steps = plane
+        .status
+        .as_ref()
+        .and_then(|status| status.initialization.as_ref());
+    steps.and_then(|steps| steps.control_plane_initialized) == Some(true)
+}
+
+fn created(machine: &Machine) -> Timestamp {
+    machine
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map_or(Timestamp::MAX, |time| time.0)
+}
+
+async fn look_at(
+    scope: &Scope,
+    subject: &Subject,
+    machine: Machine,
+    workload: Option<&Reached>,
+    now: Timestamp,
+) -> Result<Seen, ControlPlaneError> {
+    let namespace = &subject.key.namespace;
+    let config = machine.spec.bootstrap.config_ref.as_ref();
+    let config = config.and_then(|reference| scope.configs.get(namespace, &reference.name));
+    let infrastructure = scope
+        .context
+        .external
+        .get(&machine.spec.infrastructure_ref, namespace)
+        .await?;
+    let parts = outdated::Parts {
+        machine: &machine,
+        config: config.as_deref(),
+        infrastructure: infrastructure.as_deref(),
+    };
+    let mut verdicts = vec![up_to_date(&outdated::reasons(&subject.plane, parts, now))];
+    let view = workload.map(|workload| health::View {
+        pods: &workload.pods,
+        nodes: &workload.nodes,
+        members: &workload.members,
+        external_etcd: has_external_etcd(&subject.plane),
+    });
+    verdicts.extend(health::judge(machine.node_name(), view));
+    Ok(Seen {
+        machine,
+        config,
+        infrastructure,
+        verdicts,
+    })
+}
+
+fn up_to_date(reasons: &[String]) -> Verdict {
+    if reasons.is_empty() {
+        return Verdict::new("UpToDate", true, "UpToDate");
+    }
+    let lines: Vec<_> = reasons.iter().map(|reason| format!("* {reason}")).collect();
+    Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
+}
+
+fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
+    let machine = &seen.machine;
+    let bad = |type_: &&'static str| {
+        let verdict = seen.verdicts.iter().find(|verdict| verdict.type_ == *type_);
+        verdict.is_none_or(|verdict| verdict.status != conditions::Status::True)
+    };
+    let problems = health::gates(external_etcd)
+        .into_iter()
+        .filter(bad)
+        .map(str::to_owned);
+    let outdated = seen
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.type_ == "UpToDate");
+    let outdated = outdated.filter(|verdict| verdict.status != conditions::Status::True);
+    let status = machine.status.as_ref();
+    MachineFacts {
+        name: machine.name_any(),
+        created: created(machine),
+        deleting: machine.is_deleting(),
+        marked: machine
+            .annotations()
+            .contains_key(DELETE_MACHINE_ANNOTATION),
+        failure_domain: machine
+            .spec
+            .failure_domain
+            .clone()
+            .or_else(|| status.and_then(|status| status.failure_domain.clone())),
+        outdated: outdated
+            .map(|verdict| verdict.message.clone())
+            .into_iter()
+            .collect(),
+        node: machine.node_name().map(str::to_owned),
+        problems: problems.collect(),
+    }
+}
+
+fn failure_domains(subject: &Subject) -> Vec<String> {
+    let status = subject.cluster.status.as_ref();
+    let domains = status
+        .and_then(|status| status.failure_domains.clone())
+        .unwrap_or_default();
+    let ours = domains
+        .into_iter()
+        .filter(|domain| domain.control_plane == Some(true));
+    ours.map(|domain| domain.name).collect()
+}
+
+fn surge(plane: &KubeadmControlPlane) -> usize {
+    let rollout = plane.spec.rollout.as_ref();
+    let strategy = rollout.and_then(|rollout| rollout.strategy.as_ref());
+    let update = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+    match update.and_then(|update| update.max_surge.as_ref()) {
+        Some(IntOrString::Int(0)) => 0,
+        Some(IntOrString::String(text)) if text == "0" => 0,
+        _ => 1,
+    }
+}
+
+fn until_rollout(plane: &KubeadmControlPlane, now: Timestamp) -> Option<Duration> {
+    let after = plane.spec.rollout.as_ref()?.after.as_ref()?;
+    Duration::try_from(after.0.duration_since(now))
+        .ok()
+        .filter(|left| !left.is_zero())
+}
+
+/// The workload cluster, if it answers and its static Pods have been listed.
+async fn reach(scope: &Scope, subject: &Subject) -> Result<Option<Reached>, ControlPlaneError> {
+    let Ok(client) = scope.context.remote.client(&subject.key) else {
+        return Ok(None);
+    };
+    let Ok(nodes) = scope.context.remote.nodes(&subject.key) else {
+        return Ok(None);
+    };
+    let Some(pods) = scope.pods.of(&subject.key, &client) else {
+        return Ok(None);
+    };
+    let mut reached = Reached {
+        client,
+        pods,
+        nodes,
+        members: Vec::new(),
+    };
+    reached.members = scope.etcd.members(reached.view()).await?;
+    Ok(Some(reached))
+}
+
+/// Whether `kubeadm init` is through. Until then an API server may answer with anything.
+async fn has_kubeadm_config(client: &Client) -> bool {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    matches!(maps.get_metadata_opt("kubeadm-config").await, Ok(Some(_)))
+}

@@ -1,0 +1,123 @@
+//! Whether a machine is as the control plane's spec says.
+
+use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigSpec};
+use api::controlplane::v1beta2::{KubeadmControlPlane, Rollout};
+use api::core::v1beta2::Machine;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::api::DynamicObject;
+use api::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION};
+
+/// A machine with the objects that belong to it, as far as they are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) config: Option<&'a KubeadmConfig>,
+    pub(super) infrastructure: Option<&'a DynamicObject>,
+}
+
+/// Why a machine is not as the spec says; empty when it is. What is unknown does not count: a
+/// replacement is expensive.
+pub(super) fn reasons(plane: &KubeadmControlPlane, of: Parts<'_>, now: Timestamp) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let version = of.machine.spec.version.as_deref().unwrap_or_default();
+    if bare(version) != bare(&plane.spec.version) {
+        reasons.push(format!(
+            "Version {version}, {} required",
+            plane.spec.version
+        ));
+    }
+    let rollout = plane.spec.rollout.clone().unwrap_or_default();
+    reasons.extend(by_time(&rollout, of.machine, now));
+    if let Some(object) = of.infrastructure {
+        reasons.extend(by_template(plane, object));
+    }
+    if of.config.is_some_and(|config| differs(plane, config)) {
+        reasons.push("KubeadmConfig is not up-to-date".to_owned());
+    }
+    reasons
+}
+
+fn bare(version: &str) -> &str {
+    version.strip_prefix('v').unwrap_or(version)
+}
+
+fn by_time(rollout: &Rollout, machine: &Machine, now: Timestamp) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let (Some(after), Some(created)) = (&rollout.after, &machine.metadata.creation_timestamp) {
+        if after.0 <= now && created.0 < after.0 {
+            reasons.push("KubeadmControlPlane spec.rollout.after expired".to_owned());
+        }
+    }
+    let days = rollout
+        .before
+        .as_ref()
+        .and_then(|before| before.certificates_expiry_days);
+    let expiry = machine
+        .status
+        .as_ref()
+        .and_then(|status| status.certificates_expiry_date.as_ref());
+    if let (Some(days), Some(expiry)) = (days, expiry) {
+        let left = expiry.0.as_second().saturating_sub(now.as_second());
+        if left < i64::from(days).saturating_mul(86_400) {
+            reasons.push(format!("Certificates expire in less than {days} days"));
+        }
+    }
+    reasons
+}
+
+/// The infrastructure was cloned from another template. Objects without the annotations, adopted
+/// ones, are taken as they are.
+fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<String> {
+    let annotations = object.annotations();
+    let name = annotations.get(CLONED_FROM_NAME_ANNOTATION)?;
+    let kind = annotations.get(CLONED_FROM_GROUP_KIND_ANNOTATION)?;
+    let wanted = &plane.spec.machine_template.spec.infrastructure_ref;
+    let same = *name == wanted.name && *kind == format!("{}.{}", wanted.kind, wanted.api_group);
+    let actual = object
+        .types
+        .as_ref()
+        .map_or("Infrastructure", |types| &types.kind);
+    (!same).then(|| format!("{actual} is not up-to-date"))
+}
+
+/// Whether the machine would be given another KubeadmConfig today.
+fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
+    let init = config.spec.join_configuration.is_none();
+    comparable(config_spec(plane, init)) != comparable(config.spec.clone())
+}
+
+/// The KubeadmConfig of a new machine: without what concerns joining for the first machine, without
+/// what concerns initialization for all others. The cluster's part stays in both, because it says
+/// whether etcd is external.
+pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmConfigSpec {
+    let mut spec = plane.spec.kubeadm_config_spec.clone().unwrap_or_default();
+    if init {
+        spec.join_configuration = None;
+    } else {
+        spec.init_configuration = None;
+        let join = spec.join_configuration.get_or_insert_default();
+        join.control_plane.get_or_insert_default();
+    }
+    spec
+}
+
+/// A spec without what the bootstrap controller fills in, and with defaults spelled out.
+fn comparable(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
+    spec.format = Some(spec.format.unwrap_or_default());
+    if let Some(join) = &mut spec.join_configuration {
+        join.discovery = None;
+        join.control_plane.get_or_insert_default();
+    }
+    // An empty part and none mean the same.
+    if spec.init_configuration.as_ref() == Some(&Default::default()) {
+        spec.init_configuration = None;
+    }
+    if spec.cluster_configuration.as_ref() == Some(&Default::default()) {
+        spec.cluster_configuration = None;
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! What to do about a control plane now: a pure function of what was observed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::k8s_openapi::jiff::Timestamp;
+
+use super::quorum::Members;
+
+/// What the plan depends on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// How many machines there should be.
+    pub(super) replicas: usize,
+    /// How many more there may be during a rollout: 0 or 1.
+    pub(super) surge: usize,
+    /// The cluster's infrastructure is provisioned and its endpoint known.
+    pub(super) infrastructure: bool,
+    /// Certificates and kubeconfig are there.
+    pub(super) certificates: bool,
+    /// The first machine's API server accepted requests once.
+    pub(super) initialized: bool,
+    /// The workload cluster can be reached now and its Pods are known.
+    pub(super) reachable: bool,
+    /// The machines.
+    pub(super) machines: Vec<MachineFacts>,
+    /// Failure domains that control plane machines may be in.
+    pub(super) failure_domains: Vec<String>,
+    /// etcd's members; unset with an external etcd or while nobody knows.
+    pub(super) etcd: Option<Members>,
+    /// How long until `spec.rollout.after`, if that is in the future.
+    pub(super) rollout_after: Option<Duration>,
+}
+
+/// What the plan needs to know of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct MachineFacts {
+    pub(super) name: String,
+    pub(super) created: Timestamp,
+    pub(super) deleting: bool,
+    /// Somebody marked it with the delete-machine annotation.
+    pub(super) marked: bool,
+    pub(super) failure_domain: Option<String>,
+    /// Why it is not as the spec says; empty when it is.
+    pub(super) outdated: Vec<String>,
+    /// The Node's name.
+    pub(super) node: Option<String>,
+    /// Its conditions that are not true.
+    pub(super) problems: Vec<String>,
+}
+
+impl MachineFacts {
+    fn is_outdated(&self) -> bool {
+        !self.outdated.is_empty()
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.node.is_some() && self.problems.is_empty()
+    }
+}
+
+/// What to do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// All is as it should be.
+    Nothing,
+    /// Something else has to happen first; one sentence each.
+    Wait(Vec<String>),
+    /// Make a machine.
+    Create {
+        /// Where.
+        failure_domain: Option<String>,
+        /// Whether it is the first one.
+        init: bool,
+    },
+    /// Delete a machine.
+    Delete {
+        /// Its name.
+        machine: String,
+    },
+}
+
+/// The plan.
+pub(super) fn decide(facts: &Facts) -> Step {
+    if !facts.infrastructure {
+        return wait("Waiting for the Cluster's infrastructure and endpoint");
+    }
+    if !facts.certificates {
+        return wait("Waiting for certificates");
+    }
+    let count = facts.machines.len();
+    if count == 0 && facts.replicas > 0 {
+        return Step::Create {
+            failure_domain: domain_for_new(facts),
+            init: true,
+        };
+    }
+    let outdated = facts
+        .machines
+        .iter()
+        .any(|machine| machine.is_outdated() && !machine.deleting);
+    let most = if outdated {
+        facts.replicas + facts.surge
+    } else {
+        facts.replicas
+    };
+    // Without surge, an outdated machine goes before its successor comes.
+    if count > most || (outdated && count >= most) {
+        return scale_down(facts);
+    }
+    if count < most {
+        scale_up(facts)
+    } else {
+        Step::Nothing
+    }
+}
+
+fn wait(why: &str) -> Step {
+    Step::Wait(vec![why.to_owned()])
+}
+
+fn scale_up(facts: &Facts) -> Step {
+    let mut problems = preflight(facts, None);
+    if problems.is_empty() && facts.etcd.is_some_and(|members| !members.can_add()) {
+        problems.push("etcd would lose its quorum if the new member failed".to_owned());
+    }
+    if !problems.is_empty() {
+        return Step::Wait(problems);
+    }
+    Step::Create {
+        failure_domain: domain_for_new(facts),
+        init: false,
+    }
+}
+
+fn scale_down(facts: &Facts) -> Step {
+    let Some(machine) = victim(facts) else {
+        return Step::Nothing;
+    };
+    let mut problems = preflight(facts, Some(&machine.name));
+    if facts.machines.len() <= 1 {
+        problems.push("The last control plane machine is never deleted".to_owned());
+    }
+    if problems.is_empty()
+        && facts
+            .etcd
+            .is_some_and(|m| !m.can_remove(machine.is_healthy()))
+    {
+        problems.push(format!(
+            "etcd would lose its quorum without Machine {}",
+            machine.name
+        ));
+    }
+    if !problems.is_empty() {
+        return Step::Wait(problems);
+    }
+    Step::Delete {
+        machine: machine.name.clone(),
+    }
+}
+
+/// Why no machine may be made or deleted now. The machine that is about to go may be ill.
+fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !facts.initialized {
+        problems.push("Waiting for the first machine to initialize the control plane".to_owned());
+        return problems;
+    }
+    if !facts.reachable {
+        problems.push("The workload cluster cannot be reached".to_owned());
+        return problems;
+    }
+    for machine in &facts.machines {
+        if machine.deleting {
+            problems.push(format!("Machine {} is being deleted", machine.name));
+        } else if going != Some(machine.name.as_str()) {
+            if machine.node.is_none() {
+                problems.push(format!("Machine {} has no Node yet", machine.name));
+            } else if !machine.problems.is_empty() {
+                let what = machine.problems.join(", ");
+                problems.push(format!("Machine {} is not healthy: {what}", machine.name));
+            }
+        }
+    }
+    problems
+}
+
+/// Which machine goes first: marked and outdated, marked, ill and outdated, outdated, any; of those
+/// one in the fullest failure domain, the oldest.
+fn victim(facts: &Facts) -> Option<&MachineFacts> {
+    let staying = || facts.machines.iter().filter(|machine| !machine.deleting);
+    let classes: [fn(&MachineFacts) -> bool; 5] = [
+        |m| m.marked && m.is_outdated(),
+        |m| m.marked,
+        |m| !m.is_healthy() && m.is_outdated(),
+        MachineFacts::is_outdated,
+        |_| true,
+    ];
+    let candidates = classes
+        .into_iter()
+        .map(|class| {
+            staying()
+                .filter(|machine| class(machine))
+                .collect::<Vec<_>>()
+        })
+        .find(|candidates| !candidates.is_empty())?;
+    let crowd = |machine: &MachineFacts| {
+        candidates
+            .iter()
+            .filter(|other| other.failure_domain == machine.failure_domain)
+            .count()
+    };
+    let order = |m: &&MachineFacts| (usize::MAX - crowd(m), m.created, m.name.clone());
+    candidates.iter().copied().min_by_key(order)
+}
+
+/// The failure domain with the fewest machines; those that are up to date count first.
+fn domain_for_new(facts: &Facts) -> Option<String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = facts
+        .failure_domains
+        .iter()
+        .map(|name| (name.as_str(), (0, 0)))
+        .collect();
+    for machine in facts.machines.iter().filter(|machine| !machine.deleting) {
+        let domain = machine
+            .failure_domain
+            .as_deref()
+            .and_then(|name| counts.get_mut(name));
+        if let Some((current, all)) = domain {
+            *current += usize::from(!machine.is_outdated());
+            *all += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .min_by_key(|(name, count)| (*count, *name))
+        .map(|(name, _)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! What changes inside the workload cluster when its Kubernetes version changes.
+
+use std::collections::HashMap;
+
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::k8s_openapi::api::apps::v1::DaemonSet;
+use api::k8s_openapi::api::core::v1::ConfigMap;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::observe::Observation;
+use super::{ControlPlaneError, Scope, Subject, error};
+use crate::cloudinit::yaml;
+use crate::kubeadm::{self, ApiVersion, version::Version};
+
+/// Keeps kube-proxy as it is.
+const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
+
+/// Which version of kube-proxy a cluster is known to have, so that it is not asked for every time.
+#[derive(Debug, Default)]
+pub(super) struct AddOns {
+    known: Mutex<HashMap<String, String>>,
+}
+
+/// Brings `kubeadm-config` up to date before the first machine of a new version joins: `kubeadm join`
+/// takes the cluster's configuration from there.
+pub(super) async fn before_first_machine(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let Some(workload) = seen.workload.as_ref().filter(|_| seen.facts.initialized) else {
+        return Ok(());
+    };
+    let _ = scope;
+    let maps: Api<ConfigMap> = Api::namespaced(workload.client.clone(), "kube-system");
+    let action = "reading configmap kube-system/kubeadm-config";
+    let map = maps
+        .get("kubeadm-config")
+        .await
+        .map_err(error::remotely(action))?;
+    let text = map
+        .data
+        .as_ref()
+        .and_then(|data| data.get("ClusterConfiguration"));
+    let known: Option<Value> = text.and_then(|text| serde_saphyr::from_str(text).ok());
+    let known = known
+        .filter(Value::is_object)
+        .ok_or(ControlPlaneError::KubeadmConfigMap)?;
+    let wanted = merged(known.clone(), &configuration(subject)?);
+    if wanted == known {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": map.resource_version()},
+        "data": {"ClusterConfiguration": yaml::document(&wanted)},
+    });
+    let params = PatchParams::default();
+    let patch = Patch::Merge(&patch);
+    let written = maps.patch("kubeadm-config", &params, &patch);
+    written.await.map_err(error::remotely(
+        "writing configmap kube-system/kubeadm-config",
+    ))?;
+    Ok(())
+}
+
+/// Gives kube-proxy the version of the control plane once all machines have it.
+pub(super) async fn add_ons(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let settled = seen.facts.initialized
+        && seen.facts.machines.len() == seen.facts.replicas
+        && seen
+            .facts
+            .machines
+            .iter()
+            .all(|m| m.outdated.is_empty() && m.node.is_some());
+    let Some(workload) = seen.workload.as_ref().filter(|_| settled) else {
+        return Ok(());
+    };
+    let (uid, version) = (
+        subject.plane.uid().unwrap_or_default(),
+        &subject.plane.spec.version,
+    );
+    let done = scope.add_ons.known.lock().get(&uid) == Some(version);
+    if done || subject.plane.annotations().contains_key(SKIP_KUBE_PROXY) {
+        return Ok(());
+    }
+    let sets: Api<DaemonSet> = Api::namespaced(workload.client.clone(), "kube-system");
+    let proxy = sets.get_opt("kube-proxy").await;
+    let proxy = proxy.map_err(error::remotely("reading daemonset kube-system/kube-proxy"))?;
+    if let Some(patch) = proxy
+        .as_ref()
+        .and_then(|proxy| proxy_patch(proxy, &subject.plane))
+    {
+        let params = PatchParams::default();
+        let patch = Patch::Strategic(&patch);
+        let written = sets.patch("kube-proxy", &params, &patch);
+        written
+            .await
+            .map_err(error::remotely("writing daemonset kube-system/kube-proxy"))?;
+    }
+    scope.add_ons.known.lock().insert(uid, version.clone());
+    Ok(())
+}
+
+/// The ClusterConfiguration that the spec asks for.
+fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
+    let spec = &subject.plane.spec;
+    let version: Version = spec.version.parse()?;
+    let config = spec.kubeadm_config_spec.clone().unwrap_or_default();
+    let cluster =
+        kubeadm::with_local_mode(config.cluster_configuration.unwrap_or_default(), &version);
+    let timeouts = config.init_configuration.and_then(|init| init.timeouts);
+    let facts = kubeadm::facts_of(&subject.cluster, &spec.version);
+    let api = ApiVersion::of(&version)?;
+    Ok(kubeadm::cluster_configuration(
+        &cluster,
+        &facts,
+        timeouts.as_ref(),
+        api,
+    ))
+}
+
+/// Fields that a rollout may change are taken from `wanted`, all others stay as kubeadm wrote them.
+fn merged(mut known: Value, wanted: &Value) -> Value {
+    let upgraded = known.get("apiVersion") != wanted.get("apiVersion");
+    if upgraded {
+        // Another version of kubeadm's API has other shapes, so the whole document is ours.
+        return wanted.clone();
+    }
+    for name in [
+        "kubernetesVersion",
+        "imageRepository",
+        "featureGates",
+        "apiServer",
+        "controllerManager",
+        "scheduler",
+        "etcd",
+        "dns",
+        "certificateValidityPeriod",
+        "caCertificateValidityPeriod",
+        "encryptionAlgorithm",
+    ] {
+        if let Some(value) = wanted.get(name) {
+            known[name] = value.clone();
+        }
+    }
+    known
+}
+
+/// The patch that gives kube-proxy's image the tag of the control plane's version.
+fn proxy_patch(proxy: &DaemonSet, plane: &KubeadmControlPlane) -> Option<Value> {
+    let pod = proxy.spec.template.spec.as_ref()?;
+    let container = pod
+        .containers
+        .iter()
+        .find(|container| container.name == "kube-proxy")?;
+    let image = with_tag(container.image.as_deref()?, &plane.spec.version)?;
+    Some(json!({"spec": {"template": {"spec": {
+        "containers": [{"name": "kube-proxy", "image": image}],
+    }}}}))
+}
+
+/// `image` with the tag of `version` (where tags cannot have a `+`, kubeadm writes `_`); unset when it
+/// has it already, or is named by digest.
+fn with_tag(image: &str, version: &str) -> Option<String> {
+    if image.contains('@') {
+        return None;
+    }
+    let tag = format!("v{}", version.trim_start_matches('v')).replace('+', "_");
+    let path = image.rfind('/').map_or(0, |at| at + 1);
+    let name = match image[path..].find(':') {
+        Some(colon) => &image[..path + colon],
+        None => image,
+    };
+    let wanted = format!("{name}:{tag}");
+    (wanted != image).then_some(wanted)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! What a control plane is founded on: certificates and the administrator's kubeconfig.
+
+use api::bootstrap::v1beta2::ClusterConfiguration;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::kube::api::Api;
+
+use super::observe::{has_external_etcd, is_initialized};
+use super::{ControlPlaneError, Scope, Subject, owners};
+use crate::kubeadm::host_port;
+use crate::kubeconfig::{self, Outcome};
+use crate::pki::store::{self, Recipe, StoreError};
+use crate::pki::{CA_DAYS, PkiError, Purpose};
+
+/// Everything is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foundation {
+    /// The kubeconfig is there, too; it needs the endpoint.
+    pub(super) kubeconfig: bool,
+}
+
+/// Makes certificates and kubeconfig, or sees that they are there. Certificates need no
+/// infrastructure, so their keys are made while the cloud works.
+pub(super) async fn ensure(
+    scope: &Scope,
+    subject: &Subject,
+) -> Result<Foundation, ControlPlaneError> {
+    let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
+    let config = cluster_configuration(subject);
+    let external = has_external_etcd(&subject.plane);
+    let recipe = Recipe {
+        owner: owners::controller(subject.plane.as_ref()),
+        algorithm: config.encryption_algorithm.unwrap_or_default(),
+        validity_days: config
+            .ca_certificate_validity_period_days
+            .unwrap_or(CA_DAYS),
+        except: if external {
+            vec![Purpose::Etcd]
+        } else {
+            Vec::new()
+        },
+    };
+    let (name, now) = (&subject.key.name, scope.context.now());
+    // A running cluster was founded on keys that are lost now: new ones would not be its own.
+    let certificates = if is_initialized(&subject.plane) {
+        store::read(&secrets, name).await?
+    } else {
+        store::ensure(&secrets, name, &recipe, now).await?
+    };
+    let missing = certificates
+        .missing()
+        .into_iter()
+        .find(|p| !recipe.except.contains(p));
+    if let Some(purpose) = missing {
+        let name = purpose.secret_name(name);
+        return Err(StoreError::Lost { name }.into());
+    }
+    let (Some((host, port)), Some(ca)) = (
+        subject.cluster.endpoint(),
+        certificates.get(Purpose::Cluster),
+    ) else {
+        return Ok(Foundation { kubeconfig: false });
+    };
+    if ca.private.is_none() {
+        return existing_kubeconfig(&secrets, name).await;
+    }
+    let outcome = kubeconfig::ensure(
+        &secrets,
+        kubeconfig::Recipe {
+            cluster: name.clone(),
+            server: format!("https://{}", host_port(host, port)),
+            ca: ca.clone(),
+            algorithm: recipe.algorithm,
+            owner: recipe.owner,
+        },
+        now,
+    );
+    report(scope, subject, outcome.await?).await;
+    Ok(Foundation { kubeconfig: true })
+}
+
+/// Without the CA's key nobody here can make a kubeconfig: it must have been supplied.
+async fn existing_kubeconfig(
+    secrets: &Api<Secret>,
+    cluster: &str,
+) -> Result<Foundation, ControlPlaneError> {
+    let name = kubeconfig::secret_name(cluster);
+    let known = secrets.get_opt(&name).await;
+    let known = known.map_err(|source| StoreError::Api { name, source })?;
+    match known {
+        Some(_) => Ok(Foundation { kubeconfig: true }),
+        None => Err(PkiError::Key {
+            what: "the CA's tls.key (needed for the kubeconfig)",
+        }
+        .into()),
+    }
+}
+
+async fn report(scope: &Scope, subject: &Subject, outcome: Outcome) {
+    let (reason, note) = match outcome {
+        Outcome::Rotated => ("KubeconfigRotated", "made a new client certificate"),
+        _ => return,
+    };
+    scope
+        .events
+        .normal(subject.plane.as_ref(), reason, "Rotate", note)
+        .await;
+}
+
+fn cluster_configuration(subject: &Subject) -> ClusterConfiguration {
+    let config = subject.plane.spec.kubeadm_config_spec.as_ref();
+    config
+        .and_then(|config| config.cluster_configuration.clone())
+        .unwrap_or_default()
+}

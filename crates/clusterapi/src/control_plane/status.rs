@@ -1,0 +1,399 @@
+//! What a control plane says about itself.
+
+use std::collections::BTreeMap;
+
+use api::conditions::{self, Status, Verdict};
+use api::controlplane::v1beta2::{
+    ControlPlaneInitialization, KubeadmControlPlane, KubeadmControlPlaneStatus,
+};
+use api::core::v1beta2::{Machine, VersionCount};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+
+use super::health::{self, Component};
+use super::observe::Observation;
+use super::plan::{Facts, Step};
+use super::{ControlPlaneError, error, pause, quorum};
+use crate::kubeadm::version::Version;
+use crate::summary::{self, Reasons};
+
+/// Status could not be written.
+pub(super) fn failed(source: kube::Error) -> ControlPlaneError {
+    error::doing("writing the status of the KubeadmControlPlane")(source)
+}
+
+/// The object with the status of one that is left alone.
+pub(super) fn paused(
+    plane: &KubeadmControlPlane,
+    reason: &str,
+    now: Timestamp,
+) -> KubeadmControlPlane {
+    let mut after = plane.clone();
+    let status = after
+        .status
+        .get_or_insert_with(KubeadmControlPlaneStatus::default);
+    pause::record(
+        &mut status.conditions,
+        Some(reason),
+        plane.metadata.generation,
+        now,
+    );
+    after
+}
+
+/// The object with the status of one that is being deleted.
+pub(super) fn deleting(
+    plane: &KubeadmControlPlane,
+    workers: &[String],
+    machines: &[Machine],
+    now: Timestamp,
+) -> KubeadmControlPlane {
+    let mut after = plane.clone();
+    let generation = plane.metadata.generation;
+    let cluster = plane
+        .labels()
+        .get(CLUSTER_NAME_LABEL)
+        .cloned()
+        .unwrap_or_default();
+    let status = after
+        .status
+        .get_or_insert_with(KubeadmControlPlaneStatus::default);
+    let refs: Vec<_> = machines.iter().collect();
+    count(status, &cluster, &refs);
+    let names = |names: &[&str]| summary::some_of(names);
+    let (reason, message) = if !workers.is_empty() {
+        let workers: Vec<_> = workers.iter().map(String::as_str).collect();
+        let message = format!(
+            "Waiting for worker Machines to be deleted: {}",
+            names(&workers)
+        );
+        ("WaitingForWorkersDeletion", message)
+    } else if machines.is_empty() {
+        ("DeletionCompleted", String::new())
+    } else {
+        let machines: Vec<_> = machines
+            .iter()
+            .filter_map(|m| m.metadata.name.as_deref())
+            .collect();
+        let message = format!("Waiting for Machines to be deleted: {}", names(&machines));
+        ("WaitingForMachineDeletion", message)
+    };
+    let available = Verdict::new("Available", false, "NotAvailable")
+        .because("* Control plane metadata.deletionTimestamp is set");
+    for verdict in [
+        available,
+        Verdict::new("Deleting", true, reason).because(message),
+    ] {
+        conditions::set(&mut status.conditions, verdict, generation, now);
+    }
+    after
+}
+
+/// The object with the status that fits what was seen and what is being done about it.
+pub(super) fn after(
+    plane: &KubeadmControlPlane,
+    seen: &Observation,
+    step: &Step,
+    problem: Option<&ControlPlaneError>,
+    now: Timestamp,
+) -> KubeadmControlPlane {
+    let mut after = plane.clone();
+    let generation = plane.metadata.generation;
+    let cluster = plane
+        .labels()
+        .get(CLUSTER_NAME_LABEL)
+        .cloned()
+        .unwrap_or_default();
+    let machines: Vec<_> = seen.machines.iter().map(|seen| &seen.machine).collect();
+    let status = after
+        .status
+        .get_or_insert_with(KubeadmControlPlaneStatus::default);
+    count(status, &cluster, &machines);
+    if seen.facts.initialized {
+        status.initialization = Some(ControlPlaneInitialization {
+            control_plane_initialized: Some(true),
+        });
+    }
+    status.observed_generation = generation;
+    for verdict in verdicts(seen, step, problem) {
+        conditions::set(&mut status.conditions, verdict, generation, now);
+    }
+    pause::record(&mut status.conditions, None, generation, now);
+    after
+}
+
+fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Machine]) {
+    let holding = |type_: &str| {
+        let holds = machines
+            .iter()
+            .filter(|m| conditions::is_true(m.conditions(), type_));
+        Some(i32::try_from(holds.count()).unwrap_or(i32::MAX))
+    };
+    status.selector = Some(format!(
+        "{CLUSTER_NAME_LABEL}={cluster},{CONTROL_PLANE_LABEL}"
+    ));
+    status.replicas = Some(i32::try_from(machines.len()).unwrap_or(i32::MAX));
+    status.ready_replicas = holding("Ready");
+    status.available_replicas = holding("Available");
+    status.up_to_date_replicas = holding("UpToDate");
+    status.versions = versions(machines);
+    status.version = status.versions.first().map(|oldest| oldest.version.clone());
+}
+
+/// The versions of the machines, oldest first.
+fn versions(machines: &[&Machine]) -> Vec<VersionCount> {
+    let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
+    for version in machines
+        .iter()
+        .filter_map(|machine| machine.spec.version.as_deref())
+    {
+        *counts.entry(version).or_default() += 1;
+    }
+    let mut versions: Vec<_> = counts
+        .into_iter()
+        .map(|(version, count)| VersionCount {
+            version: version.to_owned(),
+            replicas: Some(count),
+        })
+        .collect();
+    versions.sort_by_key(|count| count.version.parse::<Version>().ok());
+    versions
+}
+
+fn verdicts(seen: &Observation, step: &Step, problem: Option<&ControlPlaneError>) -> Vec<Verdict> {
+    let facts = &seen.facts;
+    let certificates = certificates(problem);
+    let etcd = etcd(facts);
+    let components = components(seen);
+    vec![
+        available(facts, &certificates, &etcd, seen),
+        initialized(facts),
+        certificates,
+        etcd,
+        components,
+        machines(
+            seen,
+            "MachinesReady",
+            "Ready",
+            ("Ready", "NotReady", "ReadyUnknown"),
+        ),
+        machines(
+            seen,
+            "MachinesUpToDate",
+            "UpToDate",
+            ("UpToDate", "NotUpToDate", "UpToDateUnknown"),
+        ),
+        rolling_out(facts),
+        scaling_up(facts, step),
+        scaling_down(facts, step),
+        Verdict::new("Remediating", false, "NotRemediating"),
+        Verdict::new("Deleting", false, "NotDeleting"),
+    ]
+}
+
+fn certificates(problem: Option<&ControlPlaneError>) -> Verdict {
+    match problem {
+        None => Verdict::new("CertificatesAvailable", true, "Available"),
+        Some(problem) => Verdict::new("CertificatesAvailable", false, "NotAvailable")
+            .because(operator::controller::chain(problem)),
+    }
+}
+
+fn initialized(facts: &Facts) -> Verdict {
+    if facts.initialized {
+        return Verdict::new("Initialized", true, "Initialized");
+    }
+    Verdict::new("Initialized", false, "NotInitialized")
+        .because("Waiting for configmap kube-system/kubeadm-config in the workload cluster")
+}
+
+fn etcd(facts: &Facts) -> Verdict {
+    let verdict = |status: Status, reason| Verdict::new("EtcdClusterHealthy", status, reason);
+    let unknown = |text: &str| verdict(Status::Unknown, "HealthUnknown").because(text);
+    if !facts.initialized {
+        return unknown("Waiting for Cluster control plane to be initialized");
+    }
+    if !facts.reachable {
+        return unknown("The workload cluster cannot be reached");
+    }
+    match facts.etcd {
+        None => verdict(Status::True, "Healthy").because("etcd is external"),
+        Some(members) if members.unhealthy == 0 && members.learners == 0 && members.voters > 0 => {
+            verdict(Status::True, "Healthy")
+        }
+        Some(members) => verdict(Status::False, "NotHealthy").because(format!(
+            "{} of {} members are healthy, {} are needed",
+            members.voters.saturating_sub(members.unhealthy),
+            members.voters,
+            quorum::quorum(members.voters)
+        )),
+    }
+}
+
+fn components(seen: &Observation) -> Verdict {
+    let type_ = "ControlPlaneComponentsHealthy";
+    let unknown = |text: &str| Verdict::new(type_, Status::Unknown, "HealthUnknown").because(text);
+    if !seen.facts.initialized {
+        return unknown("Waiting for Cluster control plane to be initialized");
+    }
+    if !seen.facts.reachable {
+        return unknown("The workload cluster cannot be reached");
+    }
+    let apps = [
+        Component::ApiServer,
+        Component::ControllerManager,
+        Component::Scheduler,
+    ];
+    let mut lines = Vec::new();
+    for machine in &seen.machines {
+        let bad = |verdict: &&Verdict| {
+            apps.iter().any(|app| app.condition() == verdict.type_)
+                && verdict.status != Status::True
+        };
+        let problems: Vec<_> = machine
+            .verdicts
+            .iter()
+            .filter(bad)
+            .map(|verdict| verdict.type_)
+            .collect();
+        if !problems.is_empty() {
+            let name = machine.machine.name_any();
+            lines.push(format!(
+                "* Machine {name}: {} not true",
+                problems.join(", ")
+            ));
+        }
+    }
+    if lines.is_empty() {
+        return Verdict::new(type_, true, "Healthy");
+    }
+    Verdict::new(type_, false, "NotHealthy").because(lines.join("\n"))
+}
+
+/// The control plane can be used: it was initialized, etcd has its quorum, and one machine at least
+/// runs every component.
+fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Observation) -> Verdict {
+    let mut lines = Vec::new();
+    if !facts.initialized {
+        lines.push("* Control plane not yet initialized".to_owned());
+    } else if !facts.reachable {
+        lines.push("* The workload cluster cannot be reached".to_owned());
+    } else {
+        let whole = |machine: &super::observe::Seen| {
+            health::gates(facts.etcd.is_none()).iter().all(|gate| {
+                let verdict = machine
+                    .verdicts
+                    .iter()
+                    .find(|verdict| verdict.type_ == *gate);
+                verdict.is_some_and(|verdict| verdict.status == Status::True)
+            })
+        };
+        if !seen.machines.iter().any(whole) {
+            lines.push(
+                "* There are no Machines with healthy control plane components, at least 1 required"
+                    .to_owned(),
+            );
+        }
+        if facts.etcd.is_some_and(|members| !members.has_quorum()) {
+            lines.push(format!("* etcd: {}", etcd.message));
+        }
+    }
+    if certificates.status != Status::True {
+        lines.push("* Control plane certificates are not available".to_owned());
+    }
+    if lines.is_empty() {
+        return Verdict::new("Available", true, "Available");
+    }
+    Verdict::new("Available", false, "NotAvailable").because(lines.join("\n"))
+}
+
+fn machines(
+    seen: &Observation,
+    type_: &'static str,
+    from: &str,
+    (good, bad, unknown): (&'static str, &'static str, &'static str),
+) -> Verdict {
+    if seen.machines.is_empty() {
+        return Verdict::new(type_, true, "NoReplicas");
+    }
+    // What we are about to write counts, rather than what was there before.
+    let fresh: Vec<(String, Vec<Condition>)> = seen
+        .machines
+        .iter()
+        .map(|machine| {
+            let mut list = machine.machine.conditions().to_vec();
+            for verdict in machine
+                .verdicts
+                .iter()
+                .filter(|verdict| verdict.type_ == from)
+            {
+                conditions::set(&mut list, verdict.clone(), None, seen.now);
+            }
+            (machine.machine.name_any(), list)
+        })
+        .collect();
+    let objects = fresh
+        .iter()
+        .map(|(name, list)| (name.as_str(), list.as_slice()));
+    summary::aggregate(
+        type_,
+        from,
+        objects,
+        "Machines",
+        Reasons { good, bad, unknown },
+    )
+}
+
+fn rolling_out(facts: &Facts) -> Verdict {
+    let outdated: Vec<_> = facts
+        .machines
+        .iter()
+        .filter(|m| !m.outdated.is_empty())
+        .collect();
+    if outdated.is_empty() {
+        return Verdict::new("RollingOut", false, "NotRollingOut");
+    }
+    let mut reasons: Vec<_> = outdated
+        .iter()
+        .flat_map(|m| m.outdated.iter())
+        .cloned()
+        .collect();
+    reasons.sort();
+    reasons.dedup();
+    let head = format!("Rolling out {} not up-to-date replicas", outdated.len());
+    Verdict::new("RollingOut", true, "RollingOut")
+        .because(format!("{head}\n{}", reasons.join("\n")))
+}
+
+fn scaling_up(facts: &Facts, step: &Step) -> Verdict {
+    let count = facts.machines.len();
+    if count >= facts.replicas {
+        return Verdict::new("ScalingUp", false, "NotScalingUp");
+    }
+    let head = format!("Scaling up from {count} to {} replicas", facts.replicas);
+    Verdict::new("ScalingUp", true, "ScalingUp").because(with_obstacles(head, step))
+}
+
+fn scaling_down(facts: &Facts, step: &Step) -> Verdict {
+    let count = facts.machines.len();
+    if count <= facts.replicas {
+        return Verdict::new("ScalingDown", false, "NotScalingDown");
+    }
+    let head = format!("Scaling down from {count} to {} replicas", facts.replicas);
+    Verdict::new("ScalingDown", true, "ScalingDown").because(with_obstacles(head, step))
+}
+
+fn with_obstacles(head: String, step: &Step) -> String {
+    match step {
+        Step::Wait(problems) if !problems.is_empty() => {
+            let lines: Vec<_> = problems
+                .iter()
+                .map(|problem| format!("* {problem}"))
+                .collect();
+            format!("{head} is blocked because:\n{}", lines.join("\n"))
+        }
+        _ => head,
+    }
+}
