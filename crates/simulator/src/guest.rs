@@ -133,3 +133,6 @@ impl Guests {
         self.stopped.cancelled().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

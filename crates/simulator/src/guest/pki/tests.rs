@@ -39,6 +39,27 @@ fn self_signed(ca: bool) -> (String, KeyPair) {
     (params.self_signed(&key).unwrap().pem(), key)
 }
 
+/// Certificate and key, as PEM, of a client that the cluster's authority vouches for.
+pub(crate) fn client(
+    files: &BTreeMap<String, Vec<u8>>,
+    name: &str,
+    group: &str,
+) -> (String, String) {
+    let ca = authority(files, "ca", now()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, group);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let issuer = Issuer::from_ca_cert_der(&ca.der, &ca.key).unwrap();
+    (
+        params.signed_by(&key, &issuer).unwrap().pem(),
+        key.serialize_pem(),
+    )
+}
+
 pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }

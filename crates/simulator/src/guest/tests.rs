@@ -1,0 +1,512 @@
+//! Clusters of guests, driven by hand-made Worlds and looked at through real TLS.
+
+mod cloud;
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::json;
+
+use self::cloud::{Cloud, Machine, TOKEN, eventually};
+use super::*;
+
+fn quick() -> Options {
+    Options {
+        node_grace: Duration::from_millis(20),
+        retry: Duration::from_millis(100),
+        join_timeout: Duration::from_secs(20),
+        ..Options::default()
+    }
+}
+
+async fn nodes(client: &Client) -> Vec<String> {
+    let nodes = Api::<Node>::all(client.clone())
+        .list(&ListParams::default())
+        .await;
+    let mut names: Vec<String> = nodes.unwrap().iter().map(|node| node.name_any()).collect();
+    names.sort();
+    names
+}
+
+async fn control_plane_pods(client: &Client) -> Vec<String> {
+    let selected = ListParams::default().labels("tier=control-plane");
+    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system")
+        .list(&selected)
+        .await;
+    let mut names: Vec<String> = pods.unwrap().iter().map(|pod| pod.name_any()).collect();
+    names.sort();
+    names
+}
+
+fn ready(node: &Node) -> Option<String> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    Some(
+        conditions
+            .iter()
+            .find(|condition| condition.type_ == "Ready")?
+            .status
+            .clone(),
+    )
+}
+
+async fn readiness(client: &Client, node: &str) -> Option<String> {
+    let node = Api::<Node>::all(client.clone())
+        .get_opt(node)
+        .await
+        .unwrap()?;
+    ready(&node)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    let config = cloud.initialized(&client).await;
+    assert!(config.data.unwrap()["ClusterConfiguration"].contains("kubernetesVersion: v1.34.1"));
+
+    cloud.create_token(&client, TOKEN, None).await;
+    cloud.add(Machine::join(&cloud, "cp-1", true));
+    cloud.add(Machine::join(&cloud, "worker-0", false));
+    eventually(&cloud, "three nodes", async || {
+        nodes(&client).await == ["cp-0", "cp-1", "worker-0"]
+    })
+    .await;
+    eventually(&cloud, "the pods of two control planes", async || {
+        control_plane_pods(&client).await.len() == 8
+    })
+    .await;
+
+    let api = Api::<Node>::all(client.clone());
+    let control_plane = api.get("cp-1").await.unwrap();
+    let spec = control_plane.spec.clone().unwrap();
+    assert_eq!(spec.provider_id.as_deref(), Some("openstack:///cp-1-id"));
+    assert_eq!(
+        spec.taints.unwrap()[0].key,
+        "node-role.kubernetes.io/control-plane"
+    );
+    assert!(
+        control_plane
+            .labels()
+            .contains_key("node-role.kubernetes.io/control-plane")
+    );
+    let worker = api.get("worker-0").await.unwrap();
+    assert_eq!(ready(&worker).as_deref(), Some("True"));
+    assert_eq!(worker.spec.unwrap().taints, None);
+    let status = worker.status.unwrap();
+    assert_eq!(status.node_info.unwrap().kubelet_version, "v1.34.1");
+    assert_eq!(status.addresses.unwrap()[0].type_, "InternalIP");
+
+    let pod = Api::<Pod>::namespaced(client.clone(), "kube-system")
+        .get("etcd-cp-1")
+        .await
+        .unwrap();
+    assert!(
+        pod.annotations()
+            .contains_key("kubeadm.kubernetes.io/etcd.advertise-client-urls")
+    );
+    assert_eq!(pod.owner_references()[0].name, "cp-1");
+    assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
+    Api::<DaemonSet>::namespaced(client.clone(), "kube-system")
+        .get("kube-proxy")
+        .await
+        .unwrap();
+    Api::<Deployment>::namespaced(client.clone(), "kube-system")
+        .get("coredns")
+        .await
+        .unwrap();
+
+    let console = cloud.guests.console("worker-0-id");
+    assert!(
+        console.contains("This node has joined the cluster"),
+        "{console}"
+    );
+    assert!(console.contains("bootstrap-success.complete"), "{console}");
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_token_or_hash_or_certificate_gives_no_node() {
+    let options = Options {
+        join_timeout: Duration::from_millis(500),
+        ..quick()
+    };
+    let mut cloud = Cloud::start(options);
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    cloud
+        .create_token(
+            &client,
+            "expire.0123456789abcdef",
+            Some("2020-01-01T00:00:00Z"),
+        )
+        .await;
+    cloud.signed_by(&client, "abcdef").await;
+
+    let zeros = format!("sha256:{}", "0".repeat(64));
+    let hash = cloud.hash();
+    cloud.add(Machine::join(&cloud, "unknown", false).replacing(TOKEN, "zzzzzz.0123456789abcdef"));
+    cloud.add(Machine::join(&cloud, "expired", false).replacing(TOKEN, "expire.0123456789abcdef"));
+    cloud.add(Machine::join(&cloud, "secret", false).replacing(TOKEN, "abcdef.1123456789abcdef"));
+    cloud.add(Machine::join(&cloud, "hash", false).replacing(&hash, &zeros));
+    cloud.add(Machine::join(&cloud, "ca", true).with_other_certificates());
+    cloud.add(
+        Machine::join(&cloud, "cp-0-again", false).replacing("name: 'cp-0-again'", "name: 'cp-0'"),
+    );
+    for (name, message) in [
+        ("unknown", "could not find a JWS signature"),
+        ("expired", "could not find a JWS signature"),
+        ("secret", "failed to verify JWS signature"),
+        ("hash", "pinned"),
+        ("ca", "is not the one of the cluster"),
+        ("cp-0-again", "already exists in the cluster"),
+    ] {
+        let console = || cloud.guests.console(&format!("{name}-id"));
+        eventually(&cloud, name, async || {
+            console().contains("bootstrap failed")
+        })
+        .await;
+        assert!(console().contains(message), "{}", console());
+        assert!(
+            !console().contains("0123456789abcdef"),
+            "no secret in {}",
+            console()
+        );
+    }
+    assert_eq!(nodes(&client).await, ["cp-0"]);
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        state_dir: Some(directory.path().to_owned()),
+        ..quick()
+    };
+    let mut cloud = Cloud::start(options.clone());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    cloud.add(Machine::join(&cloud, "worker-0", false));
+    cloud.add(Machine::join(&cloud, "worker-1", false));
+    eventually(&cloud, "workers", async || nodes(&client).await.len() == 3).await;
+    let written = || {
+        std::fs::read_dir(directory.path().join("instances"))
+            .unwrap()
+            .count()
+            == 3
+    };
+    eventually(&cloud, "records", async || written()).await;
+    // A node that somebody deletes stays deleted: its machine does not boot again.
+    Api::<Node>::all(client.clone())
+        .delete("worker-1", &Default::default())
+        .await
+        .unwrap();
+    cloud.stop().await;
+
+    cloud.restart(options.clone());
+    eventually(&cloud, "the cluster again", async || {
+        Api::<Node>::all(client.clone())
+            .get_opt("worker-0")
+            .await
+            .is_ok_and(|node| node.is_some())
+    })
+    .await;
+    assert_eq!(nodes(&client).await, ["cp-0", "worker-0"]);
+    assert!(
+        cloud
+            .guests
+            .console("worker-0-id")
+            .contains("joined the cluster")
+    );
+
+    // While the process is down, a worker is deleted.
+    cloud.stop().await;
+    cloud.remove("worker-0");
+    cloud.restart(options.clone());
+    eventually(&cloud, "worker-0 to be unreachable", async || {
+        Api::<Node>::all(client.clone())
+            .get("worker-0")
+            .await
+            .is_ok_and(|node| ready(&node).as_deref() == Some("Unknown"))
+    })
+    .await;
+
+    // And at last the control plane.
+    cloud.stop().await;
+    cloud.remove("cp-0");
+    cloud.restart(options);
+    let clusters = directory.path().join("clusters");
+    eventually(&cloud, "an empty directory", async || {
+        std::fs::read_dir(&clusters).unwrap().count() == 0
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    for name in ["cp-1", "cp-2"] {
+        cloud.add(Machine::join(&cloud, name, true));
+    }
+    cloud.add(Machine::join(&cloud, "worker-0", false));
+    eventually(&cloud, "all pods", async || {
+        control_plane_pods(&client).await.len() == 12
+    })
+    .await;
+    eventually(&cloud, "all nodes", async || {
+        nodes(&client).await.len() == 4
+    })
+    .await;
+
+    // A stopped worker becomes unreachable, and comes back.
+    cloud.change("worker-0", |machine| machine.running = false);
+    let is =
+        async |node: &str, status: &str| readiness(&client, node).await.as_deref() == Some(status);
+    eventually(&cloud, "worker-0 unreachable", async || {
+        is("worker-0", "Unknown").await
+    })
+    .await;
+    cloud.change("worker-0", |machine| machine.running = true);
+    eventually(&cloud, "worker-0 back", async || {
+        is("worker-0", "True").await
+    })
+    .await;
+    let worker = Api::<Node>::all(client.clone())
+        .get("worker-0")
+        .await
+        .unwrap();
+    assert_eq!(worker.spec.unwrap().taints.unwrap_or_default(), []);
+
+    // A deleted control plane machine takes its etcd member with it; the others serve on.
+    cloud.remove("cp-0");
+    eventually(&cloud, "cp-0's pods to go", async || {
+        control_plane_pods(&client).await.len() == 8
+    })
+    .await;
+    eventually(&cloud, "cp-0 unreachable", async || {
+        is("cp-0", "Unknown").await
+    })
+    .await;
+
+    // So does a deleted Node.
+    Api::<Node>::all(client.clone())
+        .delete("cp-1", &Default::default())
+        .await
+        .unwrap();
+    eventually(&cloud, "cp-1's pods to go", async || {
+        control_plane_pods(&client)
+            .await
+            .iter()
+            .all(|name| name.ends_with("cp-2"))
+    })
+    .await;
+
+    // With the last control plane machine the cluster is gone and its address is free.
+    cloud.remove("cp-1");
+    cloud.remove("cp-2");
+    let endpoint = cloud.endpoint;
+    eventually(&cloud, "the address to be free", async || {
+        std::net::TcpStream::connect((endpoint, 6443)).is_err()
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_control_plane_closes_connections_and_a_reboot_serves_again() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.change("cp-0", |machine| machine.running = false);
+    eventually(&cloud, "the API to be down", async || {
+        client.apiserver_version().await.is_err()
+    })
+    .await;
+    assert!(
+        std::net::TcpStream::connect((cloud.endpoint, 6443)).is_ok(),
+        "accepted, then closed"
+    );
+    cloud.change("cp-0", |machine| {
+        machine.running = true;
+        machine.boot += 1;
+    });
+    eventually(&cloud, "the API to be back", async || {
+        client.apiserver_version().await.is_ok()
+    })
+    .await;
+    eventually(&cloud, "the node to be ready", async || {
+        readiness(&client, "cp-0").await.as_deref() == Some("True")
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_sign_cluster_info_while_they_hold_and_open_no_other_doors() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    cloud.signed_by(&client, "abcdef").await;
+
+    let anonymous = cloud.client_with(None, None);
+    let bearer = cloud.client_with(None, Some(TOKEN));
+    let wrong = cloud.client_with(None, Some("abcdef.1123456789abcdef"));
+    let member = cloud.client_with(Some(("someone", "system:authenticated")), None);
+    let code =
+        async |client: &Client, namespace: &str, name: &str| match Api::<ConfigMap>::namespaced(
+            client.clone(),
+            namespace,
+        )
+        .get(name)
+        .await
+        {
+            Ok(_) => 200,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(other) => panic!("{other}"),
+        };
+    assert_eq!(code(&anonymous, "kube-public", "cluster-info").await, 200);
+    assert_eq!(code(&anonymous, "kube-system", "kubeadm-config").await, 403);
+    assert_eq!(code(&bearer, "kube-system", "kubeadm-config").await, 200);
+    assert_eq!(code(&bearer, "kube-system", "coredns").await, 403);
+    assert_eq!(code(&wrong, "kube-system", "kubeadm-config").await, 401);
+    assert_eq!(code(&member, "kube-system", "kubeadm-config").await, 403);
+
+    // Expiry takes the signature away.
+    let secrets =
+        Api::<k8s_openapi::api::core::v1::Secret>::namespaced(client.clone(), "kube-system");
+    let expired = json!({"stringData": {"expiration": "2020-01-01T00:00:00Z"}});
+    let params = PatchParams::default();
+    secrets
+        .patch("bootstrap-token-abcdef", &params, &Patch::Merge(expired))
+        .await
+        .unwrap();
+    let infos = Api::<ConfigMap>::namespaced(client.clone(), "kube-public");
+    eventually(&cloud, "the signature to go", async || {
+        let info = infos.get("cluster-info").await.unwrap();
+        !info.data.unwrap().contains_key("jws-kubeconfig-abcdef")
+    })
+    .await;
+    assert_eq!(code(&bearer, "kube-system", "kubeadm-config").await, 401);
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_that_leads_elsewhere_or_broken_user_data_fails_the_boot_for_good() {
+    let options = Options {
+        init_timeout: Duration::from_millis(300),
+        ..quick()
+    };
+    let mut cloud = Cloud::start(options);
+    let mut lost = Machine::init(&cloud, "lost");
+    lost.balanced = false;
+    cloud.add(lost);
+    let mut mime = Machine::init(&cloud, "mime");
+    mime.user_data = "Content-Type: multipart/mixed\n".to_owned();
+    cloud.add(mime);
+    let mut plain = Machine::init(&cloud, "plain");
+    plain.user_data = String::new();
+    cloud.add(plain);
+    let console = |name: &str| cloud.guests.console(&format!("{name}-id"));
+    eventually(&cloud, "lost", async || {
+        console("lost").contains("bootstrap failed")
+    })
+    .await;
+    assert!(
+        console("lost").contains("does not lead to this API server"),
+        "{}",
+        console("lost")
+    );
+    eventually(&cloud, "mime", async || {
+        console("mime").contains("multi-part")
+    })
+    .await;
+    eventually(&cloud, "plain", async || {
+        console("plain").contains("finished")
+    })
+    .await;
+    assert!(!console("plain").contains("failed"));
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_init_that_was_cut_off_is_finished_by_the_next_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        state_dir: Some(directory.path().to_owned()),
+        ..quick()
+    };
+    let mut cloud = Cloud::start(options.clone());
+    let mut machine = Machine::init(&cloud, "cp-0");
+    machine.balanced = false;
+    cloud.add(machine);
+    let waits = || {
+        cloud
+            .guests
+            .console("cp-0-id")
+            .contains("Waiting for a healthy API server")
+    };
+    eventually(&cloud, "init to wait", async || waits()).await;
+    cloud.stop().await;
+
+    cloud.change("cp-0", |machine| machine.balanced = true);
+    cloud.restart(options);
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    assert_eq!(nodes(&client).await, ["cp-0"]);
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_in_use_is_bound_as_soon_as_it_is_free() {
+    let mut cloud = Cloud::start(quick());
+    let other = std::net::TcpListener::bind((cloud.endpoint, 6443)).unwrap();
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let waits = || {
+        cloud
+            .guests
+            .console("cp-0-id")
+            .contains("Waiting for a healthy API server")
+    };
+    eventually(&cloud, "init to wait", async || waits()).await;
+    drop(other);
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.stop().await;
+}
+
+/// Not a check but a measurement: `cargo test --release -p ferrostack-simulator thousand -- --ignored --nocapture`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn a_thousand_workers_join() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    let started = std::time::Instant::now();
+    cloud.add_all(
+        (0..1000)
+            .map(|n| Machine::join(&cloud, &format!("worker-{n}"), false))
+            .collect(),
+    );
+    eventually(&cloud, "all nodes", async || {
+        nodes(&client).await.len() == 1001
+    })
+    .await;
+    println!("1000 workers joined in {:?}", started.elapsed());
+    cloud.stop().await;
+}
