@@ -20,6 +20,7 @@ mod write;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -42,6 +43,8 @@ use members::PoolMarks;
 
 /// Enough for a burst of a thousand servers; a receiver that lags is told so.
 const CHANGES: usize = 4096;
+/// Tells inventories of equally named clouds apart.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// How an inventory behaves.
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ impl Default for InventoryOptions {
 /// makes of them afterwards is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Inventory it comes from: cloud, region and project.
+    /// Inventory it comes from: see [`Inventory::scope`].
     pub scope: Arc<str>,
     /// Kind of the object.
     pub kind: Kind,
@@ -122,11 +125,9 @@ impl Inventory {
     /// runtime until the last clone is dropped.
     pub fn new(session: Session, options: InventoryOptions) -> Self {
         let config = session.config();
-        let scope = format!(
-            "{}/{}",
-            config.name,
-            config.region.as_deref().unwrap_or_default()
-        );
+        let region = config.region.as_deref().unwrap_or_default();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let scope = format!("{}/{region}/{number}", config.name);
         let stop = CancellationToken::new();
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Inner {
@@ -154,6 +155,11 @@ impl Inventory {
     /// [`Inventory::fold`] the result.
     pub fn session(&self) -> &Session {
         &self.inner.session
+    }
+
+    /// Name of this inventory, unique in the process: cloud, region and a number.
+    pub fn scope(&self) -> &Arc<str> {
+        &self.inner.scope
     }
 
     /// What is known of the kinds in `needs`, none of it older than `max_age`: the age of a list
@@ -220,7 +226,7 @@ impl Inventory {
     /// Makes the next view read this kind again whatever its age, after a write whose effect
     /// cannot be told from its answer.
     pub fn stale(&self, kind: Kind) {
-        self.inner.pace(kind).stale();
+        self.inner.pace(kind).stale(Instant::now());
         self.inner.wake.notify_one();
     }
 

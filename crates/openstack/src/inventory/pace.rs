@@ -58,6 +58,8 @@ struct State {
     asked: Option<Instant>,
     /// Start of the last list that succeeded.
     read: Option<Instant>,
+    /// Lists that began before this show less than we did.
+    stale: Option<Instant>,
     was_read: bool,
     /// Start of the last list, whatever became of it.
     begun: Option<Instant>,
@@ -113,10 +115,10 @@ impl Pace {
         state.retry_after = error.retry_after();
     }
 
-    /// Makes whatever was read too old.
-    pub(super) fn stale(&self) {
+    /// Makes every list that began before `now` too old, also one under way.
+    pub(super) fn stale(&self, now: Instant) {
         let mut state = self.0.lock();
-        state.read = None;
+        state.stale = Some(now);
         state.unchanged = 0;
     }
 

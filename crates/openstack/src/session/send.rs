@@ -22,6 +22,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Before the second and third attempt when the cloud does not say.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
+/// No response.
+struct Failure {
+    error: Error,
+    never_sent: bool,
+    timed_out: bool,
+}
+
 impl Session {
     /// The object under `key` of the answer.
     pub(crate) async fn one<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<T> {
@@ -52,14 +59,14 @@ impl Session {
             return Err(error.clone());
         }
         let token = self.valid_token().await?;
-        let response = self.attempts(&call, &token).await?;
+        let (path, response) = self.attempts(&call, &token).await?;
         let response = if response.status() == StatusCode::UNAUTHORIZED {
             let token = self.replace_token(&token).await?;
-            self.attempts(&call, &token).await?
+            self.attempts(&call, &token).await?.1
         } else {
             response
         };
-        let (service, method, path) = (call.service, &call.method, call.path.as_str());
+        let (service, method, path) = (call.service, &call.method, path.as_str());
         let (status, body) = (response.status(), response.body());
         // A version list comes with 300 at the root of several services.
         let is_answer =
@@ -86,48 +93,61 @@ impl Session {
         })
     }
 
-    /// Repeats what is safe to repeat, a few times and for about a second at most.
-    async fn attempts(&self, call: &Call, token: &Arc<Token>) -> Result<http::Response<Bytes>> {
-        let idempotent = call.method != Method::POST;
+    /// Repeats what is safe to repeat, a few times and for about a second at most. Gives the path
+    /// that was asked with the response.
+    async fn attempts(
+        &self,
+        call: &Call,
+        token: &Arc<Token>,
+    ) -> Result<(String, http::Response<Bytes>)> {
+        let config = &self.shared.config;
+        let mut endpoint = catalog::endpoint(config, token, call.service)
+            .map_err(|error| error.at(call.service, &call.method, &call.path))?;
+        if call.root {
+            endpoint = root_of(&endpoint, call.service, &identity_url(config));
+        }
+        let path = url_path(&endpoint, &call.path);
         let mut backoff = BACKOFF.iter();
         loop {
-            let wait = match self.attempt(call, token).await {
-                Ok(response) => match may_repeat(&response, idempotent) {
-                    None => return Ok(response),
-                    Some(asked) => match (asked, backoff.next()) {
-                        (Some(asked), Some(_)) if asked <= LONGEST_WAIT => asked,
-                        (None, Some(own)) => *own,
-                        _ => return Ok(response),
-                    },
-                },
-                Err((error, never_sent)) => match backoff.next() {
-                    Some(own) if never_sent || call.method == Method::GET => *own,
-                    _ => return Err(error),
-                },
+            let request = self.request(call, &endpoint, token).map_err(|message| {
+                Error::new(ErrorKind::Invalid, message).at(call.service, &call.method, &path)
+            })?;
+            let timeout = self.shared.timeouts.of(call.class);
+            let wait = match self
+                .transmit(call.service, call.route, &path, request, timeout)
+                .await
+            {
+                Ok(response) => {
+                    match wait_before_repeating(&response, &call.method, &mut backoff) {
+                        None => return Ok((path, response)),
+                        Some(wait) => wait,
+                    }
+                }
+                Err(failure) => {
+                    let safe =
+                        failure.never_sent || (call.method == Method::GET && !failure.timed_out);
+                    match backoff.next() {
+                        Some(own) if safe => *own,
+                        _ => return Err(failure.error),
+                    }
+                }
             };
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn attempt(
+    fn request(
         &self,
         call: &Call,
-        token: &Arc<Token>,
-    ) -> Result<http::Response<Bytes>, (Error, bool)> {
-        let config = &self.shared.config;
-        let mut endpoint = catalog::endpoint(config, token, call.service)
-            .map_err(|error| (error.at(call.service, &call.method, &call.path), false))?;
-        if call.root {
-            endpoint = root_of(&endpoint, call.service, &identity_url(config));
-        }
-        let path = url_path(&endpoint, &call.path);
-        let body = call.body.as_ref().map(|body| Bytes::from(body.to_string()));
+        endpoint: &str,
+        token: &Token,
+    ) -> Result<http::Request<Bytes>, String> {
         let mut request = http::Request::builder()
             .method(call.method.clone())
-            .uri(call.url(&endpoint))
+            .uri(call.url(endpoint))
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, &self.shared.user_agent);
-        if body.is_some() {
+        if call.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(version) = call.microversion {
@@ -137,20 +157,14 @@ impl Session {
                 request = request.header("X-OpenStack-Nova-API-Version", version);
             }
         }
-        let invalid = |message: String| {
-            let error = Error::new(ErrorKind::Invalid, message);
-            (error.at(call.service, &call.method, &path), false)
-        };
         let mut secret = HeaderValue::from_str(token.secret.expose_secret())
-            .map_err(|_| invalid("the token is not a header value".to_owned()))?;
+            .map_err(|_| "the token is not a header value".to_owned())?;
         secret.set_sensitive(true);
-        let request = request
+        let body = call.body.as_ref().map(|body| Bytes::from(body.to_string()));
+        request
             .header("X-Auth-Token", secret)
             .body(body.unwrap_or_default())
-            .map_err(|error| invalid(format!("no valid URL: {error}")))?;
-        let timeout = self.shared.timeouts.of(call.class);
-        self.transmit(call.service, call.route, &path, request, timeout)
-            .await
+            .map_err(|error| format!("`{endpoint}` gives no valid URL: {error}"))
     }
 
     /// One request of the login.
@@ -164,10 +178,10 @@ impl Session {
     ) -> Result<http::Response<Bytes>> {
         self.transmit(service, route, path, request, timeout)
             .await
-            .map_err(|(error, _)| error)
+            .map_err(|failure| failure.error)
     }
 
-    /// Sends, counts and traces one request. The error says whether it never left.
+    /// Sends, counts and traces one request.
     async fn transmit(
         &self,
         service: Service,
@@ -175,7 +189,7 @@ impl Session {
         path: &str,
         request: http::Request<Bytes>,
         timeout: Duration,
-    ) -> Result<http::Response<Bytes>, (Error, bool)> {
+    ) -> Result<http::Response<Bytes>, Failure> {
         let method = request.method().clone();
         let begun = Instant::now();
         let result = self.shared.transport.send(request, timeout).await;
@@ -193,25 +207,30 @@ impl Session {
             poll: if self.poll { "true" } else { "false" },
         };
         self.shared.metrics.observe(labels, took);
-        result.map_err(|error| {
-            let never_sent = error.never_sent;
-            (
-                Error::new(ErrorKind::Unreachable, error.message).at(service, &method, path),
-                never_sent,
-            )
+        result.map_err(|error| Failure {
+            never_sent: error.never_sent,
+            timed_out: error.timed_out,
+            error: Error::new(ErrorKind::Unreachable, error.message).at(service, &method, path),
         })
     }
 }
 
-/// Whether a response invites a repetition, and after which wait.
-fn may_repeat(response: &http::Response<Bytes>, idempotent: bool) -> Option<Option<Duration>> {
+/// How long to wait before the request is repeated, if its response invites that.
+fn wait_before_repeating(
+    response: &http::Response<Bytes>,
+    method: &Method,
+    backoff: &mut std::slice::Iter<'_, Duration>,
+) -> Option<Duration> {
     match response.status() {
         // Nothing was done, whatever the method.
-        StatusCode::TOO_MANY_REQUESTS => Some(retry_after(response.headers())),
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY if idempotent => {
-            Some(retry_after(response.headers()))
-        }
-        _ => None,
+        StatusCode::TOO_MANY_REQUESTS => {}
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY if method != Method::POST => {}
+        _ => return None,
+    }
+    let own = *backoff.next()?;
+    match retry_after(response.headers()) {
+        None => Some(own),
+        Some(asked) => (asked <= LONGEST_WAIT).then_some(asked),
     }
 }
 
