@@ -84,8 +84,6 @@ impl fmt::Debug for Authority {
 pub(crate) struct Pki {
     /// The cluster's authority, for servers and clients.
     pub(crate) ca: Authority,
-    /// etcd's authority; absent with external etcd.
-    pub(crate) etcd: Option<Authority>,
     /// The private key of service account tokens, as PEM.
     pub(crate) service_account_key: secrecy::SecretString,
 }
@@ -99,16 +97,13 @@ impl Pki {
         now: i64,
     ) -> Result<Self, Error> {
         let ca = authority(files, "ca", now)?;
-        let etcd = if external_etcd {
-            None
-        } else {
-            Some(authority(files, "etcd/ca", now)?)
-        };
+        if !external_etcd {
+            authority(files, "etcd/ca", now)?;
+        }
         authority(files, "front-proxy-ca", now)?;
         let service_account_key = service_account(files)?;
         Ok(Self {
             ca,
-            etcd,
             service_account_key,
         })
     }

@@ -20,21 +20,32 @@ fn quick() -> Options {
     }
 }
 
+/// Lists, again if the connection broke: it may have led to a machine that has just been deleted.
+async fn list<K>(api: Api<K>, params: &ListParams) -> Vec<K>
+where
+    K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    for _ in 0..20 {
+        match api.list(params).await {
+            Ok(list) => return list.items,
+            Err(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    panic!("the API does not answer");
+}
+
 async fn nodes(client: &Client) -> Vec<String> {
-    let nodes = Api::<Node>::all(client.clone())
-        .list(&ListParams::default())
-        .await;
-    let mut names: Vec<String> = nodes.unwrap().iter().map(|node| node.name_any()).collect();
+    let nodes = list(Api::<Node>::all(client.clone()), &ListParams::default()).await;
+    let mut names: Vec<String> = nodes.iter().map(|node| node.name_any()).collect();
     names.sort();
     names
 }
 
 async fn control_plane_pods(client: &Client) -> Vec<String> {
-    let selected = ListParams::default().labels("tier=control-plane");
-    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system")
-        .list(&selected)
-        .await;
-    let mut names: Vec<String> = pods.unwrap().iter().map(|pod| pod.name_any()).collect();
+    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
+    let pods = list(pods, &ListParams::default().labels("tier=control-plane")).await;
+    let mut names: Vec<String> = pods.iter().map(|pod| pod.name_any()).collect();
     names.sort();
     names
 }
@@ -50,12 +61,9 @@ fn ready(node: &Node) -> Option<String> {
     )
 }
 
-async fn readiness(client: &Client, node: &str) -> Option<String> {
-    let node = Api::<Node>::all(client.clone())
-        .get_opt(node)
-        .await
-        .unwrap()?;
-    ready(&node)
+async fn readiness(client: &Client, name: &str) -> Option<String> {
+    let nodes = list(Api::<Node>::all(client.clone()), &ListParams::default()).await;
+    ready(nodes.iter().find(|node| node.name_any() == name)?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

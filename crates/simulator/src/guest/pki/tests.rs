@@ -27,6 +27,8 @@ pub(crate) fn files() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+type Files = BTreeMap<String, Vec<u8>>;
+
 fn self_signed(ca: bool) -> (String, KeyPair) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -67,7 +69,6 @@ pub(crate) fn now() -> i64 {
 #[test]
 fn a_complete_set_is_accepted_and_issues_server_certificates() {
     let pki = Pki::load(&files(), false, now()).unwrap();
-    assert!(pki.etcd.is_some());
     assert!(pki.ca.hash().starts_with("sha256:"));
     assert_eq!(pki.ca.hash().len(), 7 + 64);
     pki.ca
@@ -77,7 +78,7 @@ fn a_complete_set_is_accepted_and_issues_server_certificates() {
 
 #[test]
 fn every_defect_names_its_file() {
-    let load = |change: &dyn Fn(&mut BTreeMap<String, Vec<u8>>)| {
+    let load = |change: &dyn Fn(&mut Files)| {
         let mut files = files();
         change(&mut files);
         Pki::load(&files, false, now()).unwrap_err()
@@ -132,7 +133,8 @@ fn every_defect_names_its_file() {
 fn external_etcd_needs_no_etcd_authority() {
     let mut files = files();
     files.retain(|path, _| !path.contains("/etcd/"));
-    assert!(Pki::load(&files, true, now()).unwrap().etcd.is_none());
+    assert!(Pki::load(&files, true, now()).is_ok());
+    assert!(Pki::load(&files, false, now()).is_err());
 }
 
 #[test]

@@ -206,10 +206,7 @@ impl Cloud {
     }
 
     fn snapshot(&self) -> World {
-        let members = self
-            .machines
-            .iter()
-            .filter(|machine| machine.running && machine.balanced);
+        let members = self.machines.iter().filter(|machine| machine.balanced);
         World {
             instances: self.machines.iter().map(Machine::instance).collect(),
             addresses: vec![Forward {
