@@ -275,7 +275,7 @@ impl Inner {
             for (change, _) in &changes {
                 pace.unwatch(&change.0);
             }
-            pace.done(started, !changes.is_empty());
+            pace.done(started, Instant::now(), !changes.is_empty());
             for ((id, what), item) in changes {
                 // Nobody may be listening.
                 let _ = self.changes.send(Change {

@@ -1,5 +1,8 @@
 //! Sessions and inventories, shared by all who use the same credential.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

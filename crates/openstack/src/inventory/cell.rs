@@ -3,6 +3,9 @@
 //! Every write gets a number from a counter, and so does the start of every list. A list decides
 //! about an object only if the object was not written since the list began.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

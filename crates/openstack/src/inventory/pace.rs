@@ -1,5 +1,8 @@
 //! When a kind was read, and when it has to be read again.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -44,7 +47,7 @@ impl Default for Intervals {
 const GROWTH: f64 = 1.5;
 /// What is pending for longer is stuck: from here on the interval grows to the idle one.
 const STUCK: u32 = 60;
-/// A list time more than this is weighed as this.
+/// The first interval is this many times what a list takes.
 const LATENCY_FACTOR: u32 = 10;
 /// How long someone's waiting is believed without a change.
 const WATCH: Duration = Duration::from_secs(600);
@@ -80,8 +83,10 @@ impl Pace {
 
     /// Whether a list that began at `since` or later succeeded.
     pub(super) fn is_read_since(&self, since: Option<Instant>) -> bool {
-        self.0
-            .lock()
+        let state = self.0.lock();
+        // No bound is less than any.
+        let since = since.max(state.stale);
+        state
             .read
             .is_some_and(|read| since.is_none_or(|since| read >= since))
     }
@@ -95,11 +100,11 @@ impl Pace {
         self.0.lock().begun = Some(now);
     }
 
-    pub(super) fn done(&self, started: Instant, changed: bool) {
+    pub(super) fn done(&self, started: Instant, now: Instant, changed: bool) {
         let mut state = self.0.lock();
         state.read = Some(started);
         state.was_read = true;
-        state.took = started.elapsed();
+        state.took = now.saturating_duration_since(started);
         state.failures = 0;
         state.retry_after = None;
         state.unchanged = if changed {

@@ -1,0 +1,175 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::What;
+use super::Cell;
+use crate::network::Port;
+
+fn port(id: &str, name: &str) -> Port {
+    Port {
+        id: id.into(),
+        name: name.into(),
+        ..Port::default()
+    }
+}
+
+fn names(cell: &Cell<Port>) -> Vec<(String, String)> {
+    cell.snapshot()
+        .iter()
+        .map(|port| (port.id.clone(), port.name.clone()))
+        .collect()
+}
+
+fn one(id: &str, name: &str) -> Vec<(String, String)> {
+    vec![(id.into(), name.into())]
+}
+
+#[test]
+fn a_list_that_began_before_a_write_does_not_undo_it() {
+    let cell = Cell::default();
+    let mark = cell.begin();
+    cell.fold(port("a", "new"));
+    assert!(cell.apply(mark, vec![], true).is_empty());
+    assert_eq!(names(&cell), one("a", "new"));
+    assert!(cell.apply(mark, vec![port("a", "old")], true).is_empty());
+    assert_eq!(names(&cell), one("a", "new"));
+    let changes = cell.apply(cell.begin(), vec![port("a", "seen")], true);
+    assert_eq!(changes[0].0, ("a".into(), What::Changed));
+    assert_eq!(names(&cell), one("a", "seen"));
+}
+
+#[test]
+fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
+    let cell = Cell::default();
+    cell.apply(cell.begin(), vec![port("a", "x")], false);
+    let mark = cell.begin();
+    cell.fold_gone("a");
+    assert!(cell.apply(mark, vec![port("a", "x")], true).is_empty());
+    assert!(names(&cell).is_empty());
+    let changes = cell.apply(cell.begin(), vec![port("a", "x")], true);
+    assert_eq!(
+        changes[0].0,
+        ("a".into(), What::Appeared),
+        "the cloud has the last word"
+    );
+}
+
+#[test]
+fn a_change_of_what_is_known_is_a_write() {
+    let cell = Cell::default();
+    cell.apply(cell.begin(), vec![port("a", "x")], false);
+    let mark = cell.begin();
+    let before = cell.snapshot();
+    assert!(
+        cell.fold_with("a", |port| port.status = "BUILD".into()),
+        "pending now"
+    );
+    assert!(!cell.fold_with("b", |_| ()), "unknown");
+    cell.apply(mark, vec![port("a", "x")], true);
+    assert_eq!(cell.snapshot().get("a").unwrap().status, "BUILD");
+    assert_eq!(
+        before.get("a").unwrap().status,
+        "",
+        "snapshots do not change"
+    );
+}
+
+#[test]
+fn the_first_list_makes_no_changes_and_later_ones_do() {
+    let cell = Cell::default();
+    assert!(
+        cell.apply(cell.begin(), vec![port("a", "x"), port("b", "x")], false)
+            .is_empty()
+    );
+    let list = vec![port("b", "y"), port("c", "x"), port("c", "twice")];
+    let changes = cell.apply(cell.begin(), list, true);
+    let what: BTreeMap<_, _> = changes.into_iter().map(|(change, _)| change).collect();
+    let expected = [
+        ("a", What::Gone),
+        ("b", What::Changed),
+        ("c", What::Appeared),
+    ];
+    assert_eq!(
+        what,
+        expected.map(|(id, what)| (id.to_owned(), what)).into()
+    );
+}
+
+/// What happens to a cloud that has three possible ports.
+#[derive(Clone, Debug)]
+enum Step {
+    /// We create or change a port.
+    Write(usize, u8),
+    /// We delete one.
+    Delete(usize),
+    /// Somebody else creates, changes or deletes one.
+    Foreign(usize, Option<u8>),
+    /// A list begins, and the cloud makes its answer.
+    Begin,
+    /// The answer of the list arrives.
+    Finish,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..3usize, any::<u8>()).prop_map(|(id, value)| Step::Write(id, value)),
+        (0..3usize).prop_map(Step::Delete),
+        (0..3usize, any::<Option<u8>>()).prop_map(|(id, value)| Step::Foreign(id, value)),
+        Just(Step::Begin),
+        Just(Step::Finish),
+    ]
+}
+
+proptest! {
+    /// Whatever the order: our own last write of an object is seen until a list that began after
+    /// it says otherwise, and a final list shows the cloud as it is.
+    #[test]
+    fn own_writes_are_read_and_the_end_is_the_truth(steps in proptest::collection::vec(step(), 0..40)) {
+        let cell = Cell::<Port>::default();
+        let mut cloud: BTreeMap<String, Port> = BTreeMap::new();
+        // Our last write per port, until a list that began after it has arrived.
+        let mut own: BTreeMap<String, (Option<Port>, bool)> = BTreeMap::new();
+        let mut list: Option<(u64, Vec<Port>)> = None;
+        let make = |id: usize, value: u8| port(&id.to_string(), &value.to_string());
+        for step in steps {
+            match step {
+                Step::Write(id, value) => {
+                    let port = make(id, value);
+                    cloud.insert(port.id.clone(), port.clone());
+                    own.insert(port.id.clone(), (Some(port.clone()), false));
+                    cell.fold(port);
+                }
+                Step::Delete(id) => {
+                    cloud.remove(&id.to_string());
+                    own.insert(id.to_string(), (None, false));
+                    cell.fold_gone(&id.to_string());
+                }
+                Step::Foreign(id, Some(value)) => {
+                    cloud.insert(id.to_string(), make(id, value));
+                }
+                Step::Foreign(id, None) => {
+                    cloud.remove(&id.to_string());
+                }
+                Step::Begin => {
+                    let mark = cell.begin();
+                    list = Some((mark, cloud.values().cloned().collect()));
+                    own.values_mut().for_each(|(_, listed)| *listed = true);
+                }
+                Step::Finish => {
+                    if let Some((mark, items)) = list.take() {
+                        cell.apply(mark, items, true);
+                        own.retain(|_, (_, listed)| !*listed);
+                    }
+                }
+            }
+            let table = cell.snapshot();
+            for (id, (port, _)) in &own {
+                prop_assert_eq!(table.get(id).map(|port| &**port), port.as_ref());
+            }
+        }
+        cell.apply(cell.begin(), cloud.values().cloned().collect(), true);
+        let known: Vec<_> = cell.snapshot().iter().map(|port| Port::clone(port)).collect();
+        prop_assert_eq!(known, cloud.into_values().collect::<Vec<_>>());
+    }
+}

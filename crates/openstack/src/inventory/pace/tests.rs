@@ -1,0 +1,124 @@
+use std::time::{Duration, Instant};
+
+use super::super::kind::Tempo;
+use super::{Intervals, Pace};
+use crate::{Error, ErrorKind};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A pace that was asked for and read at once at `now`.
+fn read(now: Instant, took: Duration) -> Pace {
+    let pace = Pace::default();
+    pace.asked(now);
+    pace.begin(now);
+    pace.done(now, now + took, false);
+    pace.hurry();
+    pace
+}
+
+fn wait(pace: &Pace, now: Instant, tempo: Tempo, pending: bool) -> Option<Duration> {
+    pace.due(now, tempo, pending, &Intervals::default())
+        .map(|due| due - now)
+}
+
+#[test]
+fn a_kind_is_due_once_somebody_asked_and_until_it_is_forgotten() {
+    let now = Instant::now();
+    let pace = Pace::default();
+    assert_eq!(wait(&pace, now, Tempo::Lively, false), None);
+    assert!(pace.asked(now));
+    assert!(!pace.asked(now), "not news any more");
+    assert_eq!(wait(&pace, now, Tempo::Lively, false), Some(Duration::ZERO));
+    assert_eq!(
+        wait(&pace, now + Duration::from_secs(3600), Tempo::Lively, false),
+        None
+    );
+}
+
+#[test]
+fn idle_kinds_are_read_seldom_and_the_catalog_never() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    assert_eq!(wait(&pace, now, Tempo::Lively, false), Some(60_000 * MS));
+    assert_eq!(wait(&pace, now, Tempo::Calm, false), Some(300_000 * MS));
+    assert_eq!(wait(&pace, now, Tempo::Slow, true), None);
+}
+
+#[test]
+fn the_first_interval_follows_the_cloud_s_own_speed() {
+    let now = Instant::now();
+    for (took, interval) in [(0, 50), (1, 50), (20, 200), (80, 500), (5000, 500)] {
+        let pace = read(now, took * MS);
+        assert_eq!(
+            wait(&pace, now, Tempo::Lively, true),
+            Some(interval * MS),
+            "{took} ms"
+        );
+    }
+}
+
+#[test]
+fn intervals_grow_while_nothing_changes_and_begin_anew_when_something_does() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    let mut last = Duration::ZERO;
+    for list in 0..200 {
+        let next = wait(&pace, now, Tempo::Lively, true).unwrap();
+        assert!(next >= last, "{list}");
+        let most = if list < 60 { 5_000 } else { 60_000 };
+        assert!(next <= most * MS, "{list}: {next:?}");
+        last = next;
+        pace.done(now, now + MS, false);
+    }
+    assert_eq!(last, 60_000 * MS);
+    pace.done(now, now + MS, true);
+    assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(50 * MS));
+}
+
+#[test]
+fn a_watched_object_counts_as_pending_until_it_changes_or_time_is_up() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    pace.watch("a", now);
+    assert_eq!(wait(&pace, now, Tempo::Calm, false), Some(50 * MS));
+    pace.unwatch("a");
+    assert_eq!(wait(&pace, now, Tempo::Calm, false), Some(300_000 * MS));
+    pace.watch("a", now);
+    let later = now + Duration::from_secs(601);
+    assert!(
+        pace.due(later, Tempo::Calm, false, &Intervals::default())
+            .unwrap()
+            < later
+    );
+    assert_eq!(wait(&pace, now, Tempo::Calm, false), Some(300_000 * MS));
+}
+
+#[test]
+fn failures_slow_the_reader_down_and_a_wanted_wait_is_kept() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    let broken = |retry_after| Error::new(ErrorKind::Transient { retry_after }, "broken");
+    pace.failed(&broken(None));
+    assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(1_000 * MS));
+    pace.failed(&broken(None));
+    assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(2_000 * MS));
+    pace.failed(&broken(Some(90_000 * MS)));
+    assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(90_000 * MS));
+    for _ in 0..100 {
+        pace.failed(&broken(None));
+    }
+    assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(60_000 * MS));
+}
+
+#[test]
+fn a_list_that_began_before_the_kind_went_stale_does_not_count() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    assert!(pace.is_read_since(None) && pace.is_read_since(Some(now)));
+    pace.stale(now + 2 * MS);
+    assert!(!pace.is_read_since(None));
+    pace.done(now + MS, now + 3 * MS, false);
+    assert!(!pace.is_read_since(None), "began before");
+    pace.done(now + 2 * MS, now + 3 * MS, false);
+    assert!(pace.is_read_since(None));
+}
