@@ -76,7 +76,7 @@ pub enum ExternalError {
         /// Name of the object.
         name: String,
         /// The API server's words.
-        source: api::kube::Error,
+        source: kube::Error,
     },
     /// A template that is referenced is not there.
     #[error("{kind} {namespace}/{name} does not exist")]
@@ -231,7 +231,7 @@ impl External {
         let api = self.api(&reference, namespace).await?;
         let ours = format!("{}={cluster}", api::names::CLUSTER_NAME_LABEL);
         let list = api
-            .list(&api::kube::api::ListParams::default().labels(&ours))
+            .list(&kube::api::ListParams::default().labels(&ours))
             .await;
         list.map(|list| list.items)
             .map_err(|source| refused("listing", &reference, namespace, source))
@@ -266,7 +266,7 @@ impl External {
         let api = self.api(&reference, namespace).await?;
         match api.create(&PostParams::default(), &object).await {
             Ok(_) => Ok(reference),
-            Err(api::kube::Error::Api(status)) if status.is_already_exists() => {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let known = self.get_live(&reference, namespace).await?;
                 let same = known.is_some_and(|known| template::is_ours(&known, request));
                 if same {
@@ -345,7 +345,7 @@ impl External {
                 .get_live(reference, namespace)
                 .await
                 .map(|left| left.is_none()),
-            Err(api::kube::Error::Api(status)) if status.code == 404 => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(true),
             Err(source) => Err(refused("deleting", reference, namespace, source)),
         }
     }
@@ -430,10 +430,10 @@ impl External {
             group: group.to_owned(),
             kind: kind.to_owned(),
         };
-        let served = match api::kube::discovery::group(&self.inner.client, group).await {
+        let served = match kube::discovery::group(&self.inner.client, group).await {
             Ok(served) => served,
-            Err(api::kube::Error::Discovery(_)) => return Err(unknown()),
-            Err(api::kube::Error::Api(status)) if status.code == 404 => return Err(unknown()),
+            Err(kube::Error::Discovery(_)) => return Err(unknown()),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(unknown()),
             Err(source) => return Err(unreadable(source)),
         };
         let (resource, _) = served.recommended_kind(kind).ok_or_else(unknown)?;
@@ -475,7 +475,7 @@ fn refused(
     action: &'static str,
     reference: &ContractReference,
     namespace: &str,
-    source: api::kube::Error,
+    source: kube::Error,
 ) -> ExternalError {
     ExternalError::Api {
         action,

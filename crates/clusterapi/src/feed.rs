@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use api::kube::api::Api;
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
-use api::kube::runtime::{WatchStreamExt, watcher};
+use api::kube::runtime::{Controller, WatchStreamExt, watcher};
 use api::kube::{Resource, ResourceExt};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
@@ -87,6 +87,14 @@ impl<K> Feed<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
+    /// A controller of this kind, triggered by its own changes.
+    pub fn controller(&self) -> Controller<K> {
+        let touched = self
+            .touched()
+            .map(|object| ObjectRef::from_obj(object.as_ref()));
+        Controller::for_stream(futures::stream::pending(), self.store.clone()).reconcile_on(touched)
+    }
+
     /// The cached object of this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))

@@ -16,6 +16,13 @@ use api::kube::Client;
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
+mod cluster;
+mod counts;
+mod machine;
+mod machinedeployment;
+mod machineset;
+mod selector;
+
 pub mod cloudinit;
 pub mod control_plane;
 pub mod external;
@@ -27,13 +34,23 @@ pub mod pki;
 pub mod remote;
 
 mod context;
-mod summary;
-mod pause;
-mod owners;
-mod naming;
 mod error;
+mod naming;
+mod owners;
+mod pause;
+mod summary;
 
 pub use context::Context;
+pub use error::Error;
+
+/// Finalizer of Clusters.
+pub const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";
+/// Finalizer of Machines.
+pub const MACHINE_FINALIZER: &str = "machine.cluster.x-k8s.io";
+/// Finalizer of MachineSets.
+pub const MACHINE_SET_FINALIZER: &str = "cluster.x-k8s.io/machineset";
+/// Finalizer of MachineDeployments.
+pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 
 /// How the controllers run.
 #[derive(Clone, Debug)]
@@ -67,10 +84,13 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 
 /// One future a controller.
 fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
-    let _ = context;
     let configs = context.feed();
     vec![
         // The controllers of cluster.x-k8s.io.
+        cluster::run(context),
+        machine::run(context),
+        machineset::run(context),
+        machinedeployment::run(context),
         // Kubeadm bootstrap and control plane.
         Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
         Box::pin(control_plane::run(Arc::clone(context), configs)),

@@ -65,7 +65,9 @@ impl Retry for StoreError {
         match self {
             StoreError::Api { source, .. } => source.when(),
             // Nobody tells when a person has repaired the Secret.
-            StoreError::Malformed { .. } | StoreError::Lost { .. } | StoreError::Pki(_) => When::Backoff,
+            StoreError::Malformed { .. } | StoreError::Lost { .. } | StoreError::Pki(_) => {
+                When::Backoff
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::sync::Notify;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 use tracing::{debug, info};
 
 use super::{Change, ClusterKey, Health, Remote, secret_name};
@@ -261,7 +261,7 @@ async fn probe(client: &Client) -> Result<(), String> {
     match answer {
         Ok(Ok(_)) => Ok(()),
         // A refusal is an answer of a live server, but not one that we can work with.
-        Ok(Err(api::kube::Error::Api(status))) if status.code == 404 => Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
         Ok(Err(source)) => Err(operator::controller::chain(&source)),
         Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     }

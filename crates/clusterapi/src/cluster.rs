@@ -1,0 +1,181 @@
+//! Cluster: infrastructure, control plane and workers of one workload cluster, as a whole.
+//!
+//! Reconcile: own → look at infrastructure and control plane → connect → spec and status that follow
+//! (pure). Deletion goes from the workers inwards: workers, control plane, infrastructure.
+
+use std::sync::Arc;
+
+use api::core::v1beta2::Cluster;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::kube::ResourceExt;
+use api::kube::api::Api;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use api::kube::runtime::{WatchStreamExt, watcher};
+use api::names::CLUSTER_NAME_LABEL;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::{finalizer, patch};
+
+use crate::error::{Doing, is_absent};
+use crate::remote::ClusterKey;
+use crate::{CLUSTER_FINALIZER, Context, Error, pause, remote};
+
+mod deletion;
+mod facts;
+mod state;
+
+/// Runs the controller until shutdown.
+pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
+    let controller = context
+        .clusters
+        .controller()
+        .reconcile_on(triggers(context));
+    let settings = context.settings("cluster");
+    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+}
+
+/// What else a Cluster depends on: what it refers to, its machines, its kubeconfig, its connection.
+fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
+    let ctx = Arc::clone(context);
+    let objects = context.external.changes().flat_map(move |change| {
+        let owner = change.owners.iter().find(|owner| owner.kind == "Cluster");
+        let by_owner = owner.map(|owner| reference(&change.namespace, &owner.name));
+        if by_owner.is_some()
+            || change
+                .owners
+                .iter()
+                .any(|owner| owner.controller == Some(true))
+        {
+            return stream::iter(Vec::from_iter(by_owner));
+        }
+        // Not owned yet: made by hand, perhaps after the Cluster.
+        let referring = ctx.clusters.filter(&change.namespace, |cluster| {
+            let spec = &cluster.spec;
+            let mut all = spec
+                .infrastructure_ref
+                .iter()
+                .chain(&spec.control_plane_ref);
+            all.any(|known| *known == change.reference)
+        });
+        stream::iter(
+            referring
+                .iter()
+                .map(|c| ObjectRef::from_obj(c.as_ref()))
+                .collect::<Vec<_>>(),
+        )
+    });
+    let machines = context.machines.touched().map(|machine| {
+        reference(
+            &machine.namespace().unwrap_or_default(),
+            &machine.spec.cluster_name,
+        )
+    });
+    let sets = context
+        .machinesets
+        .touched()
+        .map(|set| reference(&set.namespace().unwrap_or_default(), &set.spec.cluster_name));
+    let deployments = context.machinedeployments.touched().map(|deployment| {
+        reference(
+            &deployment.namespace().unwrap_or_default(),
+            &deployment.spec.cluster_name,
+        )
+    });
+    // A change of a Node changes machines first, and those wake us.
+    let connections = context.remote.changes().flat_map(|change| {
+        stream::iter(match change {
+            remote::Change::Node { .. } => None,
+            other => Some(reference(&other.cluster().namespace, &other.cluster().name)),
+        })
+    });
+    let of_workers = stream::select(machines, stream::select(sets, deployments));
+    let others = stream::select(connections, kubeconfigs(context));
+    stream::select(objects, stream::select(of_workers, others))
+}
+
+/// Clusters whose kubeconfig Secret appears or changes. Nothing of the Secrets is kept.
+fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
+    let secrets: Api<Secret> = match &context.options.namespace {
+        Some(namespace) => Api::namespaced(context.client.clone(), namespace),
+        None => Api::all(context.client.clone()),
+    };
+    let labelled = watcher::Config::default().labels(CLUSTER_NAME_LABEL);
+    let touched = watcher(secrets, labelled)
+        .default_backoff()
+        .touched_objects();
+    let clusters = touched.filter_map(|secret| async move {
+        let secret = secret.ok()?;
+        let cluster = secret.labels().get(CLUSTER_NAME_LABEL)?;
+        (secret.name_any() == remote::secret_name(cluster))
+            .then(|| reference(&secret.namespace().unwrap_or_default(), cluster))
+    });
+    clusters.boxed()
+}
+
+fn reference(namespace: &str, name: &str) -> ObjectRef<Cluster> {
+    ObjectRef::new(name).within(namespace)
+}
+
+async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, Error> {
+    if let Some(why) = pause::reason(Some(&cluster), cluster.as_ref()) {
+        return paused(&ctx, &cluster, &why).await;
+    }
+    if cluster.metadata.deletion_timestamp.is_some() {
+        return deletion::run(&ctx, &cluster).await;
+    }
+    if !finalizer::has(cluster.as_ref(), CLUSTER_FINALIZER) {
+        let api = ctx.api::<Cluster>(&cluster.namespace().unwrap_or_default());
+        finalizer::add(&api, &cluster, CLUSTER_FINALIZER)
+            .await
+            .doing(|| of("changing", &cluster))?;
+        return Ok(Action::await_change());
+    }
+    let facts = facts::gather(&ctx, &cluster).await;
+    let after = state::desired(&cluster, &facts, ctx.now());
+    if after.infrastructure_provisioned() && after.endpoint().is_some() && !facts.health.connected {
+        ctx.remote.track(&key(&cluster));
+    }
+    store(&ctx, &cluster, &after).await?;
+    match facts.problem {
+        Some(problem) => Err(problem),
+        None => Ok(Action::requeue(RESYNC)),
+    }
+}
+
+/// Writes the spec and then the status of `after` where they differ from `before`.
+async fn store(ctx: &Context, before: &Cluster, after: &Cluster) -> Result<(), Error> {
+    let api = ctx.api::<Cluster>(&before.namespace().unwrap_or_default());
+    let mut base = before.clone();
+    if let Some(stored) = patch::object(&api, before, after)
+        .await
+        .doing(|| of("changing", before))?
+    {
+        // The status patch is guarded by the version that this write made.
+        base.metadata.resource_version = stored.metadata.resource_version;
+    }
+    match patch::status(&api, &base, after).await {
+        Err(error) if is_absent(&error) && before.metadata.deletion_timestamp.is_some() => Ok(()),
+        other => other
+            .map(|_| ())
+            .doing(|| of("writing the status of", before)),
+    }
+}
+
+async fn paused(ctx: &Context, cluster: &Cluster, why: &str) -> Result<Action, Error> {
+    let mut after = cluster.clone();
+    let status = after.status.get_or_insert_default();
+    let generation = cluster.metadata.generation;
+    pause::record(&mut status.conditions, Some(why), generation, ctx.now());
+    store(ctx, cluster, &after).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+fn key(cluster: &Cluster) -> ClusterKey {
+    ClusterKey::new(cluster.namespace().unwrap_or_default(), cluster.name_any())
+}
+
+/// `action Cluster namespace/name`, for errors.
+fn of(action: &str, cluster: &Cluster) -> String {
+    format!("{action} Cluster {}", key(cluster))
+}

@@ -1,0 +1,163 @@
+//! Taking a Cluster down: workers, then the control plane, then the infrastructure.
+//!
+//! Nothing is left to the garbage collector that has to happen in an order: a control plane that went
+//! before the workers could not drain them, an infrastructure that went before machines would leave
+//! them without the network that they hang on.
+
+use api::conditions::Verdict;
+use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment, MachineSet};
+use api::kube::Resource;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, DeleteParams, ListParams, Preconditions};
+use api::kube::core::NamespaceResourceScope;
+use api::kube::runtime::controller::Action;
+use api::names::CLUSTER_NAME_LABEL;
+use operator::controller::{RESYNC, chain};
+use operator::finalizer;
+use serde::de::DeserializeOwned;
+
+use super::{key, of, state, store};
+use crate::error::{Doing, is_absent};
+use crate::summary::some_of;
+use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
+
+/// Takes the next step of the deletion of `cluster`.
+pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Error> {
+    if !finalizer::has(cluster, CLUSTER_FINALIZER) {
+        return Ok(Action::await_change());
+    }
+    let waiting = descend(ctx, cluster).await;
+    let (reason, message) = match &waiting {
+        Ok(Some((reason, message))) => (*reason, message.clone()),
+        Ok(None) => ("DeletionCompleted", String::new()),
+        Err(error) => ("InternalError", chain(error)),
+    };
+    if matches!(waiting, Ok(None)) {
+        let api = ctx.api::<Cluster>(&cluster.namespace().unwrap_or_default());
+        finalizer::remove(&api, cluster, CLUSTER_FINALIZER)
+            .await
+            .doing(|| of("letting go of", cluster))?;
+        ctx.remote.forget(&key(cluster));
+        return Ok(Action::await_change());
+    }
+    let mut after = cluster.clone();
+    let deleting = Verdict::new("Deleting", true, reason).because(message);
+    state::conclude(&mut after, vec![deleting, pause::verdict(None)], ctx.now());
+    store(ctx, cluster, &after).await?;
+    waiting.map(|_| Action::requeue(RESYNC))
+}
+
+/// Goes one step on; says what is waited for, `None` when everything is gone.
+async fn descend(
+    ctx: &Context,
+    cluster: &Cluster,
+) -> Result<Option<(&'static str, String)>, Error> {
+    let deployments = list::<MachineDeployment>(ctx, cluster).await?;
+    let sets = list::<MachineSet>(ctx, cluster).await?;
+    let machines = list::<Machine>(ctx, cluster).await?;
+    let has_control_plane = cluster.spec.control_plane_ref.is_some();
+    let (control_plane, workers): (Vec<_>, Vec<_>) = machines
+        .into_iter()
+        .partition(|machine| machine.is_control_plane());
+    // What others own goes with its owner.
+    delete_all(ctx, cluster, &deployments).await?;
+    delete_all(ctx, cluster, &sets).await?;
+    delete_all(ctx, cluster, &workers).await?;
+    let left = [names(&deployments), names(&sets), names(&workers)];
+    if let Some(message) = told(&left) {
+        return Ok(Some(("WaitingForWorkersDeletion", message)));
+    }
+    if let Some(reference) = &cluster.spec.control_plane_ref
+        && let Some(message) = delete_reference(ctx, cluster, reference).await?
+    {
+        return Ok(Some(("WaitingForControlPlaneDeletion", message)));
+    }
+    if !has_control_plane {
+        delete_all(ctx, cluster, &control_plane).await?;
+    }
+    if let Some(message) = told(&[names(&control_plane)]) {
+        return Ok(Some(("WaitingForControlPlaneDeletion", message)));
+    }
+    if let Some(reference) = &cluster.spec.infrastructure_ref
+        && let Some(message) = delete_reference(ctx, cluster, reference).await?
+    {
+        return Ok(Some(("WaitingForInfrastructureDeletion", message)));
+    }
+    Ok(None)
+}
+
+/// The objects of a kind that belong to `cluster`, as the API server has them now.
+async fn list<K>(ctx: &Context, cluster: &Cluster) -> Result<Vec<K>, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
+    let api: Api<K> = ctx.api(&cluster.namespace().unwrap_or_default());
+    let ours = format!("{CLUSTER_NAME_LABEL}={}", cluster.name_any());
+    let list = api.list(&ListParams::default().labels(&ours)).await;
+    Ok(list.doing(|| of("listing what belongs to", cluster))?.items)
+}
+
+/// Asks for the deletion of those of `objects` that the Cluster owns itself, or nobody does.
+async fn delete_all<K>(ctx: &Context, cluster: &Cluster, objects: &[K]) -> Result<(), Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
+    let api: Api<K> = ctx.api(&cluster.namespace().unwrap_or_default());
+    let ours = objects.iter().filter(|object| {
+        object.meta().deletion_timestamp.is_none()
+            && (owners::is_owned_by(object.meta(), cluster) || object.owner_references().is_empty())
+    });
+    for object in ours {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: object.uid(),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        match api.delete(&object.name_any(), &params).await {
+            Err(error) if is_absent(&error) => {}
+            other => {
+                let name = object.name_any();
+                other.doing(|| format!("deleting {} {name}", K::kind(&())))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks for the deletion of what `reference` names; says what is waited for, `None` when it is gone.
+async fn delete_reference(
+    ctx: &Context,
+    cluster: &Cluster,
+    reference: &ContractReference,
+) -> Result<Option<String>, Error> {
+    let namespace = cluster.namespace().unwrap_or_default();
+    if ctx.external.delete(reference, &namespace).await? {
+        return Ok(None);
+    }
+    Ok(Some(format!("* {} {}", reference.kind, reference.name)))
+}
+
+fn names<K: Resource<DynamicType = ()>>(objects: &[K]) -> (String, Vec<String>) {
+    let kind = format!("{}s", K::kind(&()));
+    (kind, objects.iter().map(ResourceExt::name_any).collect())
+}
+
+fn told(left: &[(String, Vec<String>)]) -> Option<String> {
+    let lines: Vec<_> = left
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(kind, names)| {
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            format!("* {kind}: {}", some_of(&names))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}

@@ -1,0 +1,361 @@
+//! The spec and status of a Cluster as they follow from what was seen. Everything here is pure.
+
+use std::sync::Arc;
+
+use api::conditions::{self, Status, Verdict};
+use api::core::v1beta2::{
+    Cluster, ClusterControlPlaneStatus, ClusterPhase, ClusterStatus, Machine, MachineDeployment,
+    VersionCount, WorkersStatus,
+};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::api::DynamicObject;
+use serde::Deserialize;
+
+use super::facts::{Facts, Referenced};
+use crate::external::contract;
+use crate::remote::Health;
+use crate::summary::{Part, Reasons, aggregate, summarize};
+use crate::{counts, owners, pause};
+
+/// The Cluster as it should be stored.
+pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Cluster {
+    let mut after = cluster.clone();
+    let mut status = after.status.take().unwrap_or_default();
+    infrastructure(&mut after, &mut status, &facts.infrastructure);
+    control_plane(&mut after, &mut status, facts);
+    status.control_plane = control_plane_counts(facts);
+    status.workers = Some(worker_counts(facts));
+    if facts.problem.is_none() {
+        status.observed_generation = cluster.metadata.generation;
+    }
+    after.status = Some(status);
+    let verdicts = vec![
+        infrastructure_ready(&after, &facts.infrastructure),
+        control_plane_initialized(&after),
+        control_plane_available(&after, &facts.control_plane),
+        workers_available(facts),
+        remote_probe(&facts.health),
+        Verdict::new("Deleting", false, "NotDeleting"),
+        pause::verdict(None),
+    ];
+    conclude(&mut after, verdicts, now);
+    after
+}
+
+/// Sets `verdicts` and what is concluded from the conditions: `Available` and the phase.
+pub(super) fn conclude(cluster: &mut Cluster, verdicts: Vec<Verdict>, now: Timestamp) {
+    let generation = cluster.metadata.generation;
+    let mut status = cluster.status.take().unwrap_or_default();
+    for verdict in verdicts {
+        conditions::set(&mut status.conditions, verdict, generation, now);
+    }
+    let available = available(cluster, &status.conditions);
+    conditions::set(&mut status.conditions, available, generation, now);
+    cluster.status = Some(status);
+    let phase = phase(cluster);
+    if let Some(status) = cluster.status.as_mut() {
+        status.phase = Some(phase);
+    }
+}
+
+/// How far the Cluster is: upstream's ladder.
+pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
+    let referring =
+        cluster.spec.infrastructure_ref.is_some() || cluster.spec.control_plane_ref.is_some();
+    if cluster.metadata.deletion_timestamp.is_some() {
+        ClusterPhase::Deleting
+    } else if cluster.infrastructure_provisioned() && cluster.endpoint().is_some() {
+        ClusterPhase::Provisioned
+    } else if referring {
+        ClusterPhase::Provisioning
+    } else {
+        ClusterPhase::Pending
+    }
+}
+
+fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
+    let provisioned = match seen {
+        Referenced::Nothing => true,
+        Referenced::There(object, version) if contract::provisioned(object, *version) => {
+            take_endpoint(cluster, object);
+            let domains = contract::failure_domains(object);
+            status.failure_domains = (!domains.is_empty()).then_some(domains);
+            true
+        }
+        _ => false,
+    };
+    if provisioned {
+        status
+            .initialization
+            .get_or_insert_default()
+            .infrastructure_provisioned = Some(true);
+    }
+}
+
+fn control_plane(cluster: &mut Cluster, status: &mut ClusterStatus, facts: &Facts) {
+    let initialized = match &facts.control_plane {
+        Referenced::There(object, version) => {
+            take_endpoint(cluster, object);
+            contract::control_plane_initialized(object, *version)
+        }
+        // Machines that people made by hand: one that has a Node is enough.
+        Referenced::Nothing => facts
+            .machines
+            .iter()
+            .any(|m| m.is_control_plane() && m.node_name().is_some()),
+        _ => false,
+    };
+    if initialized {
+        status
+            .initialization
+            .get_or_insert_default()
+            .control_plane_initialized = Some(true);
+    }
+}
+
+fn take_endpoint(cluster: &mut Cluster, object: &DynamicObject) {
+    if cluster.endpoint().is_none()
+        && let Some(endpoint) = contract::endpoint(object)
+    {
+        cluster.spec.control_plane_endpoint = Some(endpoint);
+    }
+}
+
+fn control_plane_counts(facts: &Facts) -> Option<ClusterControlPlaneStatus> {
+    let machines: Vec<_> = facts
+        .machines
+        .iter()
+        .filter(|machine| machine.is_control_plane())
+        .cloned()
+        .collect();
+    let seen = counts::of(&machines);
+    let counted = ClusterControlPlaneStatus {
+        desired_replicas: Some(seen.replicas),
+        replicas: Some(seen.replicas),
+        ready_replicas: Some(seen.ready),
+        available_replicas: Some(seen.available),
+        up_to_date_replicas: Some(seen.up_to_date),
+        versions: counts::versions(&machines),
+        upgrade_plan: None,
+    };
+    let Referenced::There(object, _) = &facts.control_plane else {
+        return (!machines.is_empty()).then_some(counted);
+    };
+    let number =
+        |path: &str, fallback: i32| Some(contract::number(object, path).unwrap_or(fallback));
+    let versions = object.data.pointer("/status/versions");
+    let versions = versions.and_then(|list| Vec::<VersionCount>::deserialize(list).ok());
+    Some(ClusterControlPlaneStatus {
+        desired_replicas: number("/spec/replicas", 1),
+        replicas: number("/status/replicas", seen.replicas),
+        ready_replicas: number("/status/readyReplicas", seen.ready),
+        available_replicas: number("/status/availableReplicas", seen.available),
+        up_to_date_replicas: number("/status/upToDateReplicas", seen.up_to_date),
+        versions: versions
+            .filter(|list| !list.is_empty())
+            .or(counted.versions),
+        upgrade_plan: None,
+    })
+}
+
+fn worker_counts(facts: &Facts) -> WorkersStatus {
+    let workers: Vec<Arc<Machine>> = facts
+        .machines
+        .iter()
+        .filter(|machine| !machine.is_control_plane())
+        .cloned()
+        .collect();
+    let of_deployments: i32 = facts.deployments.iter().map(|md| md.replicas()).sum();
+    let alone = |owner: Option<&str>, kind: &str| owner != Some(kind);
+    let sets = facts.sets.iter().filter(|set| {
+        let owner = owners::controller_of(&set.metadata).map(|owner| owner.kind.as_str());
+        alone(owner, "MachineDeployment")
+    });
+    let of_sets: i32 = sets.map(|set| set.replicas()).sum();
+    let machines = workers.iter().filter(|machine| {
+        let owner = owners::controller_of(&machine.metadata).map(|owner| owner.kind.as_str());
+        alone(owner, "MachineSet")
+    });
+    let seen = counts::of(&workers);
+    WorkersStatus {
+        desired_replicas: Some(of_deployments + of_sets + counts::number(machines.count())),
+        replicas: Some(seen.replicas),
+        ready_replicas: Some(seen.ready),
+        available_replicas: Some(seen.available),
+        up_to_date_replicas: Some(seen.up_to_date),
+        versions: counts::versions(&workers),
+        upgrade_plan: None,
+    }
+}
+
+fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
+    let type_ = "InfrastructureReady";
+    let kind = cluster
+        .spec
+        .infrastructure_ref
+        .as_ref()
+        .map_or("", |reference| &reference.kind);
+    match seen {
+        Referenced::Nothing => Verdict::new(type_, true, "NoInfrastructure")
+            .because("spec.infrastructureRef is not set: the infrastructure is there already"),
+        Referenced::There(object, version) => {
+            let done = contract::provisioned(object, *version);
+            mirrored(
+                type_,
+                object,
+                "Ready",
+                done,
+                "status.initialization.provisioned",
+            )
+        }
+        Referenced::Missing if cluster.infrastructure_provisioned() => {
+            Verdict::new(type_, false, "Deleted").because(format!(
+                "{kind} has been deleted while the Cluster still exists"
+            ))
+        }
+        other => absent(type_, kind, other),
+    }
+}
+
+fn control_plane_initialized(cluster: &Cluster) -> Verdict {
+    match cluster.control_plane_initialized() {
+        true => Verdict::new("ControlPlaneInitialized", true, "Initialized"),
+        false => Verdict::new("ControlPlaneInitialized", false, "NotInitialized")
+            .because("Control plane not yet initialized"),
+    }
+}
+
+fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
+    let type_ = "ControlPlaneAvailable";
+    let kind = cluster
+        .spec
+        .control_plane_ref
+        .as_ref()
+        .map_or("", |reference| &reference.kind);
+    match seen {
+        Referenced::Nothing => match cluster.control_plane_initialized() {
+            true => Verdict::new(type_, true, "Available"),
+            false => Verdict::new(type_, false, "NotAvailable").because(
+                "spec.controlPlaneRef is not set, and no control plane machine has a Node",
+            ),
+        },
+        Referenced::There(object, version) => {
+            let done = contract::control_plane_initialized(object, *version);
+            mirrored(
+                type_,
+                object,
+                "Available",
+                done,
+                "status.initialization.controlPlaneInitialized",
+            )
+        }
+        Referenced::Missing if cluster.control_plane_initialized() => {
+            Verdict::new(type_, false, "Deleted").because(format!(
+                "{kind} has been deleted while the Cluster still exists"
+            ))
+        }
+        other => absent(type_, kind, other),
+    }
+}
+
+fn workers_available(facts: &Facts) -> Verdict {
+    let type_ = "WorkersAvailable";
+    if facts.deployments.is_empty() {
+        return Verdict::new(type_, true, "NoWorkers");
+    }
+    let reasons = Reasons {
+        good: "Available",
+        bad: "NotAvailable",
+        unknown: "AvailableUnknown",
+    };
+    let names: Vec<_> = facts.deployments.iter().map(|md| md.name_any()).collect();
+    let objects = names
+        .iter()
+        .zip(&facts.deployments)
+        .map(|(name, md): (_, &Arc<MachineDeployment>)| (name.as_str(), md.conditions()));
+    aggregate(type_, "Available", objects, "MachineDeployments", reasons)
+}
+
+fn remote_probe(health: &Health) -> Verdict {
+    let type_ = "RemoteConnectionProbe";
+    if health.connected {
+        return Verdict::new(type_, true, "ProbeSucceeded");
+    }
+    let problem = health.problem.as_deref().unwrap_or("not tried yet");
+    let text = match health.last_success {
+        None => format!("Remote connection not established yet: {problem}"),
+        Some(_) => format!("Remote connection probe failed: {problem}"),
+    };
+    Verdict::new(type_, false, "ProbeFailed").because(text)
+}
+
+/// The object's own condition `from`, or what the contract's flag says when it reports none.
+fn mirrored(
+    type_: &'static str,
+    object: &DynamicObject,
+    from: &str,
+    done: bool,
+    flag: &str,
+) -> Verdict {
+    if let Some(seen) = contract::condition(object, from) {
+        let status = Status::parse(&seen.status);
+        let fallback = if status == Status::True {
+            from.to_owned()
+        } else {
+            format!("Not{from}")
+        };
+        let reason = if seen.reason.is_empty() {
+            fallback
+        } else {
+            seen.reason
+        };
+        return Verdict::new(type_, status, reason).because(seen.message);
+    }
+    if done {
+        return Verdict::new(type_, true, from);
+    }
+    let kind = object
+        .types
+        .as_ref()
+        .map_or("object", |types| types.kind.as_str());
+    Verdict::new(type_, false, format!("Not{from}")).because(format!("{kind} {flag} is false"))
+}
+
+fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
+    match seen {
+        Referenced::Unreadable(problem) => {
+            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
+        }
+        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
+    }
+}
+
+fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {
+    let reasons = Reasons {
+        good: "Available",
+        bad: "NotAvailable",
+        unknown: "AvailableUnknown",
+    };
+    let mut parts = vec![
+        Part::negative("Deleting"),
+        Part::positive("RemoteConnectionProbe"),
+        Part::positive("InfrastructureReady"),
+        Part::positive("ControlPlaneAvailable"),
+        Part::positive("WorkersAvailable"),
+        Part::positive("TopologyReconciled").optional(),
+    ];
+    parts.extend(
+        cluster
+            .spec
+            .availability_gates
+            .iter()
+            .flatten()
+            .map(Part::gate),
+    );
+    summarize("Available", list, &parts, reasons)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Counting machines, and the conditions that MachineSets, MachineDeployments and Clusters derive.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::conditions::{self, Status, Verdict};
+use api::core::v1beta2::{Machine, VersionCount};
+use api::kube::ResourceExt;
+
+use crate::summary::{self, Reasons};
+
+/// How many of some machines are how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// All of them.
+    pub(crate) replicas: i32,
+    /// Those whose `Ready` is true.
+    pub(crate) ready: i32,
+    /// Those whose `Available` is true.
+    pub(crate) available: i32,
+    /// Those whose `UpToDate` is true.
+    pub(crate) up_to_date: i32,
+}
+
+/// Counts `machines`.
+pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
+    let count = |type_: &str| {
+        number(
+            machines
+                .iter()
+                .filter(|m| conditions::is_true(m.conditions(), type_))
+                .count(),
+        )
+    };
+    Counts {
+        replicas: number(machines.len()),
+        ready: count("Ready"),
+        available: count("Available"),
+        up_to_date: count("UpToDate"),
+    }
+}
+
+/// How many of `machines` run which version of Kubernetes, oldest first; `None` for none.
+pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
+    let mut counts: BTreeMap<(Vec<u64>, &str), i32> = BTreeMap::new();
+    for version in machines
+        .iter()
+        .filter_map(|machine| machine.spec.version.as_deref())
+    {
+        *counts.entry((numbers(version), version)).or_default() += 1;
+    }
+    let list: Vec<_> = counts
+        .into_iter()
+        .map(|((_, version), count)| VersionCount {
+            version: version.to_owned(),
+            replicas: Some(count),
+        })
+        .collect();
+    (!list.is_empty()).then_some(list)
+}
+
+/// `machines_ready` from the machines' `Ready`.
+pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
+    let reasons = Reasons {
+        good: "Ready",
+        bad: "NotReady",
+        unknown: "ReadyUnknown",
+    };
+    joined("MachinesReady", "Ready", machines, reasons)
+}
+
+/// `MachinesUpToDate` from the machines' `UpToDate`.
+pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
+    let reasons = Reasons {
+        good: "UpToDate",
+        bad: "NotUpToDate",
+        unknown: "UpToDateUnknown",
+    };
+    joined("MachinesUpToDate", "UpToDate", machines, reasons)
+}
+
+/// `ScalingUp` and `ScalingDown`: from how many machines there are to how many there should be.
+pub(crate) fn scaling(there: i32, wanted: i32, hindrance: &str) -> [Verdict; 2] {
+    let text = |up: bool| {
+        let direction = if up { "up" } else { "down" };
+        let mut text = format!("Scaling {direction} from {there} to {wanted} replicas");
+        if !hindrance.is_empty() && up {
+            text = format!("{text} is blocked because:\n{hindrance}");
+        }
+        text
+    };
+    let up = match there < wanted {
+        true => Verdict::new("ScalingUp", true, "ScalingUp").because(text(true)),
+        false => Verdict::new("ScalingUp", false, "NotScalingUp"),
+    };
+    let down = match there > wanted {
+        true => Verdict::new("ScalingDown", true, "ScalingDown").because(text(false)),
+        false => Verdict::new("ScalingDown", false, "NotScalingDown"),
+    };
+    [up, down]
+}
+
+/// `Remediating`: machines that failed their health check and that nobody has replaced yet.
+pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
+    let sick: Vec<_> = machines
+        .iter()
+        .filter(|machine| {
+            let found = conditions::find(machine.conditions(), "OwnerRemediated");
+            found.is_some_and(|found| found.status == "False")
+        })
+        .map(|machine| machine.name_any())
+        .collect();
+    if sick.is_empty() {
+        return Verdict::new("Remediating", false, "NotRemediating");
+    }
+    let names: Vec<_> = sick.iter().map(String::as_str).collect();
+    Verdict::new("Remediating", true, "Remediating").because(format!(
+        "* Machines {}: to be replaced",
+        summary::some_of(&names)
+    ))
+}
+
+/// `Deleting`: `waiting_for` says what is left while the object is being deleted.
+pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
+    match is_deleting {
+        true => Verdict::new("Deleting", true, "Deleting").because(waiting_for),
+        false => Verdict::new("Deleting", false, "NotDeleting"),
+    }
+}
+
+/// How many there are, as Kubernetes counts.
+pub(crate) fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The numbers of a version such as `v1.34.1`, for comparing.
+pub(crate) fn numbers(version: &str) -> Vec<u64> {
+    let text = version.trim_start_matches('v');
+    let core = text.split(['-', '+']).next().unwrap_or(text);
+    core.split('.')
+        .map(|part| part.parse().unwrap_or(0))
+        .collect()
+}
+
+fn joined(type_: &'static str, from: &str, machines: &[Arc<Machine>], reasons: Reasons) -> Verdict {
+    if machines.is_empty() {
+        return Verdict::new(type_, Status::True, "NoReplicas");
+    }
+    let names: Vec<_> = machines.iter().map(|machine| machine.name_any()).collect();
+    let objects = names
+        .iter()
+        .zip(machines)
+        .map(|(name, m)| (name.as_str(), m.conditions()));
+    summary::aggregate(type_, from, objects, "Machines", reasons)
+}

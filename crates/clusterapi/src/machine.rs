@@ -1,0 +1,192 @@
+//! Machine: one host, from its first-boot data to its Node, and back.
+//!
+//! Reconcile: own → look at bootstrap config, infrastructure and Node → spec and status that follow
+//! from them (pure) → hand labels on to the Node. Deletion is a ladder of its own.
+
+use std::sync::Arc;
+
+use api::core::v1beta2::{Cluster, ContractReference, Machine};
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use api::names::CLUSTER_NAME_LABEL;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::patch;
+
+use crate::error::{Doing, is_absent};
+use crate::remote::{Change, ClusterKey};
+use crate::{Context, Error, MACHINE_FINALIZER, owners, pause};
+
+mod deletion;
+mod drain;
+mod facts;
+mod node;
+mod state;
+
+/// Runs the controller until shutdown.
+pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
+    let controller = context
+        .machines
+        .controller()
+        .reconcile_on(triggers(context));
+    let settings = context.settings("machine");
+    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+}
+
+/// What else a machine depends on: its Cluster, what it refers to, and its Node.
+fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Machine>> + Send + use<> {
+    let ctx = Arc::clone(context);
+    let clusters = context.clusters.touched().flat_map(move |cluster| {
+        let key = ClusterKey::new(cluster.namespace().unwrap_or_default(), cluster.name_any());
+        stream::iter(of_cluster(&ctx, &key, |_| true))
+    });
+    let ctx = Arc::clone(context);
+    let objects = context
+        .external
+        .changes()
+        .flat_map(move |change| stream::iter(referring(&ctx, &change)));
+    let ctx = Arc::clone(context);
+    let remote = context.remote.changes().flat_map(move |change| {
+        let machines = match &change {
+            Change::Connected(key) | Change::Disconnected(key) => of_cluster(&ctx, key, |_| true),
+            Change::Node {
+                cluster,
+                name,
+                provider_id,
+            } => of_cluster(&ctx, cluster, |machine| {
+                machine.node_name() == Some(name)
+                    || (provider_id.is_some() && machine.spec.provider_id == *provider_id)
+            }),
+        };
+        stream::iter(machines)
+    });
+    stream::select(stream::select(clusters, objects), remote)
+}
+
+fn of_cluster(
+    ctx: &Context,
+    cluster: &ClusterKey,
+    predicate: impl Fn(&Machine) -> bool,
+) -> Vec<ObjectRef<Machine>> {
+    let machines = ctx.machines.filter(&cluster.namespace, |machine| {
+        machine.spec.cluster_name == cluster.name && predicate(machine)
+    });
+    machines
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
+}
+
+fn referring(ctx: &Context, change: &crate::external::Change) -> Vec<ObjectRef<Machine>> {
+    let owner = change.owners.iter().find(|owner| owner.kind == "Machine");
+    if let Some(owner) = owner {
+        return vec![ObjectRef::new(&owner.name).within(&change.namespace)];
+    }
+    if change.reference.kind.ends_with("Template") {
+        return Vec::new();
+    }
+    // Not owned yet: somebody made it by hand, or its MachineSet did a moment ago.
+    let refers = |machine: &Machine| {
+        let mut references = references(machine);
+        references.any(|reference| *reference == change.reference)
+    };
+    let machines = ctx.machines.filter(&change.namespace, refers);
+    machines
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
+}
+
+/// What a machine refers to: its bootstrap config, if any, and its infrastructure.
+fn references(machine: &Machine) -> impl Iterator<Item = &ContractReference> {
+    machine
+        .spec
+        .bootstrap
+        .config_ref
+        .iter()
+        .chain([&machine.spec.infrastructure_ref])
+}
+
+async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, Error> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let cluster = ctx.clusters.get(&namespace, &machine.spec.cluster_name);
+    if let Some(why) = pause::reason(cluster.as_deref(), machine.as_ref()) {
+        return paused(&ctx, &machine, &why).await;
+    }
+    if machine.is_deleting() {
+        return deletion::run(&ctx, &machine, cluster.as_deref()).await;
+    }
+    let cluster = cluster.ok_or_else(|| Error::NoCluster {
+        namespace: namespace.clone(),
+        name: machine.spec.cluster_name.clone(),
+    })?;
+    if own(&ctx, &machine, &cluster).await? {
+        return Ok(Action::await_change());
+    }
+    let facts = facts::gather(&ctx, &machine, &cluster).await;
+    let now = ctx.now();
+    let after = state::desired(&machine, &facts, now);
+    let handed_on = node::sync(&ctx, &after, &facts).await;
+    store(&ctx, &machine, &after).await?;
+    if let Some(problem) = facts.problem {
+        return Err(problem);
+    }
+    handed_on?;
+    Ok(Action::requeue(
+        state::look_again(&after, now).map_or(RESYNC, |pause| pause.min(RESYNC)),
+    ))
+}
+
+/// Stores finalizer, label and, for a machine that stands alone, the Cluster as owner; returns
+/// whether anything was missing.
+async fn own(ctx: &Context, machine: &Machine, cluster: &Cluster) -> Result<bool, Error> {
+    let mut after = machine.clone();
+    let finalizers = after.metadata.finalizers.get_or_insert_default();
+    if !finalizers.iter().any(|known| known == MACHINE_FINALIZER) {
+        finalizers.push(MACHINE_FINALIZER.to_owned());
+    }
+    let labels = after.metadata.labels.get_or_insert_default();
+    labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any());
+    if owners::controller_of(&machine.metadata).is_none() {
+        owners::ensure(&mut after.metadata, owners::owner(cluster));
+    }
+    let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
+    let stored = patch::object(&api, machine, &after).await;
+    Ok(stored.doing(|| of("changing", machine))?.is_some())
+}
+
+/// Writes the spec and then the status of `after` where they differ from `before`.
+async fn store(ctx: &Context, before: &Machine, after: &Machine) -> Result<(), Error> {
+    let api = ctx.api::<Machine>(&before.namespace().unwrap_or_default());
+    let mut base = before.clone();
+    if let Some(stored) = patch::object(&api, before, after)
+        .await
+        .doing(|| of("changing", before))?
+    {
+        // The status patch is guarded by the version that this write made.
+        base.metadata.resource_version = stored.metadata.resource_version;
+    }
+    match patch::status(&api, &base, after).await {
+        Err(error) if is_absent(&error) && before.is_deleting() => Ok(()),
+        other => other
+            .map(|_| ())
+            .doing(|| of("writing the status of", before)),
+    }
+}
+
+async fn paused(ctx: &Context, machine: &Machine, why: &str) -> Result<Action, Error> {
+    let mut after = machine.clone();
+    let status = after.status.get_or_insert_default();
+    let generation = machine.metadata.generation;
+    pause::record(&mut status.conditions, Some(why), generation, ctx.now());
+    store(ctx, machine, &after).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// `action Machine namespace/name`, for errors.
+fn of(action: &str, machine: &Machine) -> String {
+    let namespace = machine.namespace().unwrap_or_default();
+    format!("{action} Machine {namespace}/{}", machine.name_any())
+}

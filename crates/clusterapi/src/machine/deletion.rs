@@ -1,0 +1,351 @@
+//! The ladder down which a machine goes.
+//!
+//! Hooks before the drain → drain → volumes → hooks before termination → infrastructure → bootstrap
+//! config → Node → finalizer. Each reconcile begins at the top and stops at the first rung that is
+//! not done; the `Deleting` condition says which one that is.
+
+use std::time::Duration;
+
+use api::conditions::Verdict;
+use api::core::v1beta2::{Cluster, Machine, MachineDeletionStatus};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use operator::controller::{RESYNC, chain};
+use operator::finalizer;
+
+use super::facts::{Seen, find};
+use super::{drain, of, state, store};
+use crate::error::Doing;
+use crate::external::contract;
+use crate::remote::ClusterKey;
+use crate::{Context, Error, MACHINE_FINALIZER, pause};
+
+/// Annotation prefixes: somebody wants to do something before the next rung.
+const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
+const PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
+/// Annotations: rungs to leave out.
+const NO_DRAIN: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+const NO_VOLUMES: &str = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+/// How often the workload cluster is asked again about pods and volumes; more often at first.
+const POLL: Duration = Duration::from_secs(20);
+const POLL_FIRST: Duration = Duration::from_secs(2);
+/// How long deleting the Node is tried unless the spec says otherwise.
+const NODE_DELETION_TIMEOUT: i32 = 10;
+
+/// Where a deletion stands.
+#[derive(Debug, PartialEq, Eq)]
+enum Rung {
+    /// Waiting, with reason and message; look again after the pause, or when something changes.
+    Wait(&'static str, String, Option<Duration>),
+    /// Everything is gone.
+    Done,
+}
+
+/// Takes the next step of the deletion of `machine`.
+pub(super) async fn run(
+    ctx: &Context,
+    machine: &Machine,
+    cluster: Option<&Cluster>,
+) -> Result<Action, Error> {
+    if !finalizer::has(machine, MACHINE_FINALIZER) {
+        return Ok(Action::await_change());
+    }
+    let now = ctx.now();
+    let mut after = machine.clone();
+    let rung = descend(ctx, &mut after, cluster, now).await;
+    let (reason, message, pause_for) = match &rung {
+        Ok(Rung::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),
+        Ok(Rung::Done) => ("DeletionCompleted", String::new(), None),
+        Err(error) => ("Deleting", chain(error), None),
+    };
+    let deleting = Verdict::new("Deleting", true, reason).because(message);
+    state::conclude(&mut after, vec![deleting, pause::verdict(None)], now);
+    store(ctx, machine, &after).await?;
+    if rung? == Rung::Done {
+        let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
+        // The status was written under another version: read what is there now.
+        let stored = api
+            .get_opt(&machine.name_any())
+            .await
+            .doing(|| of("reading", machine))?;
+        if let Some(stored) = stored.filter(|stored| stored.uid() == machine.uid()) {
+            finalizer::remove(&api, &stored, MACHINE_FINALIZER)
+                .await
+                .doing(|| of("letting go of", machine))?;
+        }
+    }
+    Ok(Action::requeue(pause_for.unwrap_or(RESYNC)))
+}
+
+async fn descend(
+    ctx: &Context,
+    machine: &mut Machine,
+    cluster: Option<&Cluster>,
+    now: Timestamp,
+) -> Result<Rung, Error> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let infrastructure = machine.spec.infrastructure_ref.clone();
+    let object = ctx.external.get_live(&infrastructure, &namespace).await?;
+    let under_way = object
+        .as_ref()
+        .is_none_or(|o| o.metadata.deletion_timestamp.is_some());
+    let node = node_to_handle(ctx, machine, cluster).await?;
+    // Once the infrastructure is going, what comes before it is over.
+    if !under_way
+        && let Some(rung) = before_infrastructure(ctx, machine, node.as_deref(), now).await?
+    {
+        return Ok(rung);
+    }
+    if !ctx.external.delete(&infrastructure, &namespace).await? {
+        let kind = &infrastructure.kind;
+        let ready = object
+            .as_ref()
+            .and_then(|object| contract::condition(object, "Ready"));
+        let detail = ready
+            .map(|ready| ready.message)
+            .filter(|message| !message.is_empty());
+        let message = match detail {
+            Some(detail) => format!("{kind} is being deleted: {detail}"),
+            None => format!("{kind} is being deleted"),
+        };
+        return Ok(Rung::Wait(
+            "WaitingForInfrastructureDeletion",
+            message,
+            None,
+        ));
+    }
+    if let Some(config) = machine.spec.bootstrap.config_ref.clone()
+        && !ctx.external.delete(&config, &namespace).await?
+    {
+        let message = format!("{} is being deleted", config.kind);
+        return Ok(Rung::Wait("WaitingForBootstrapDeletion", message, None));
+    }
+    match node {
+        Some(node) => remove_node(ctx, machine, &node, now).await,
+        None => Ok(Rung::Done),
+    }
+}
+
+/// Hooks, drain and volumes; `None` when all of that is done.
+async fn before_infrastructure(
+    ctx: &Context,
+    machine: &mut Machine,
+    node: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Rung>, Error> {
+    if let Some(hooks) = hooks(machine, PRE_DRAIN) {
+        began(&mut times(machine).wait_for_pre_drain_hook_start_time, now);
+        return Ok(Some(Rung::Wait("WaitingForPreDrainHook", hooks, None)));
+    }
+    if let Some(node) = node {
+        if let Some(rung) = empty(ctx, machine, node, now).await? {
+            return Ok(Some(rung));
+        }
+        if let Some(rung) = detach(ctx, machine, node, now).await? {
+            return Ok(Some(rung));
+        }
+    }
+    if let Some(hooks) = hooks(machine, PRE_TERMINATE) {
+        began(
+            &mut times(machine).wait_for_pre_terminate_hook_start_time,
+            now,
+        );
+        return Ok(Some(Rung::Wait("WaitingForPreTerminateHook", hooks, None)));
+    }
+    Ok(None)
+}
+
+async fn empty(
+    ctx: &Context,
+    machine: &mut Machine,
+    node: &str,
+    now: Timestamp,
+) -> Result<Option<Rung>, Error> {
+    if machine.annotations().contains_key(NO_DRAIN) {
+        return Ok(None);
+    }
+    let limit = machine
+        .spec
+        .deletion
+        .as_ref()
+        .and_then(|d| d.node_drain_timeout_seconds);
+    let start = began(&mut times(machine).node_drain_start_time, now);
+    if is_over(start, limit, now) {
+        return Ok(None);
+    }
+    let left = match ctx.remote.client(&key(machine)) {
+        Ok(client) => drain::drain(&client, node, now).await?,
+        Err(unreachable) => Some(unreachable.to_string()),
+    };
+    let wait = |left| {
+        let message = format!("Drain not completed yet (started at {start}):\n{left}");
+        Rung::Wait("DrainingNode", message, Some(poll(start, now)))
+    };
+    Ok(left.map(wait))
+}
+
+async fn detach(
+    ctx: &Context,
+    machine: &mut Machine,
+    node: &str,
+    now: Timestamp,
+) -> Result<Option<Rung>, Error> {
+    if machine.annotations().contains_key(NO_VOLUMES) {
+        return Ok(None);
+    }
+    let limit = machine
+        .spec
+        .deletion
+        .as_ref()
+        .and_then(|d| d.node_volume_detach_timeout_seconds);
+    let start = began(
+        &mut times(machine).wait_for_node_volume_detach_start_time,
+        now,
+    );
+    if is_over(start, limit, now) {
+        return Ok(None);
+    }
+    let left = match ctx.remote.client(&key(machine)) {
+        Ok(client) => drain::volumes(&client, node).await?,
+        Err(unreachable) => Some(unreachable.to_string()),
+    };
+    let wait = |left| {
+        let message = format!("Waiting for volumes to be detached (started at {start}):\n{left}");
+        Rung::Wait("WaitingForVolumeDetach", message, Some(poll(start, now)))
+    };
+    Ok(left.map(wait))
+}
+
+async fn remove_node(
+    ctx: &Context,
+    machine: &Machine,
+    node: &str,
+    now: Timestamp,
+) -> Result<Rung, Error> {
+    let problem = match ctx.remote.client(&key(machine)) {
+        Ok(client) => match drain::delete_node(&client, node).await {
+            Ok(()) => return Ok(Rung::Done),
+            Err(error) => chain(&error),
+        },
+        Err(unreachable) => unreachable.to_string(),
+    };
+    let deletion = machine.spec.deletion.as_ref();
+    let limit = deletion.and_then(|deletion| deletion.node_deletion_timeout_seconds);
+    let since = machine
+        .metadata
+        .deletion_timestamp
+        .as_ref()
+        .map_or(now, |time| time.0);
+    if is_over(since, Some(limit.unwrap_or(NODE_DELETION_TIMEOUT)), now) {
+        tracing::warn!(
+            machine = machine.name_any(),
+            node,
+            "the Node is left behind: {problem}"
+        );
+        return Ok(Rung::Done);
+    }
+    let message = format!("Node {node} cannot be deleted yet: {problem}");
+    Ok(Rung::Wait("DeletingNode", message, Some(POLL_FIRST)))
+}
+
+/// The machine's Node, if there is any use in emptying and deleting it.
+async fn node_to_handle(
+    ctx: &Context,
+    machine: &Machine,
+    cluster: Option<&Cluster>,
+) -> Result<Option<String>, Error> {
+    let Some(cluster) = cluster else {
+        return Ok(None);
+    };
+    let namespace = machine.namespace().unwrap_or_default();
+    let control_plane = match &cluster.spec.control_plane_ref {
+        Some(reference) => ctx.external.get(reference, &namespace).await?,
+        None => None,
+    };
+    let control_plane_goes =
+        control_plane.is_some_and(|object| object.metadata.deletion_timestamp.is_some());
+    let others = ctx.machines.filter(&namespace, |other| {
+        other.spec.cluster_name == machine.spec.cluster_name
+            && other.is_control_plane()
+            && !other.is_deleting()
+            && other.name_any() != machine.name_any()
+    });
+    if !is_worth_it(machine, cluster, control_plane_goes, others.len()) {
+        return Ok(None);
+    }
+    if let Some(known) = machine.node_name() {
+        return Ok(Some(known.to_owned()));
+    }
+    // It may have joined a moment ago.
+    match find(ctx, cluster, machine.spec.provider_id.as_deref()) {
+        Seen::Found(node) => Ok(Some(node.name_any())),
+        _ => Ok(None),
+    }
+}
+
+/// Whether the Node is to be emptied and deleted: not when the whole cluster or control plane goes,
+/// and not when no control plane machine would be left to do it.
+fn is_worth_it(
+    machine: &Machine,
+    cluster: &Cluster,
+    control_plane_goes: bool,
+    other_control_planes: usize,
+) -> bool {
+    let last = machine.is_control_plane() && other_control_planes == 0;
+    cluster.metadata.deletion_timestamp.is_none() && !control_plane_goes && !last
+}
+
+/// The hooks of this sort that are still there, for people.
+fn hooks(machine: &Machine, prefix: &str) -> Option<String> {
+    let is_hook = |name: &&String| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let names: Vec<_> = machine
+        .annotations()
+        .keys()
+        .filter(is_hook)
+        .cloned()
+        .collect();
+    (!names.is_empty()).then(|| format!("Waiting for hooks to succeed: {}", names.join(", ")))
+}
+
+fn times(machine: &mut Machine) -> &mut MachineDeletionStatus {
+    machine
+        .status
+        .get_or_insert_default()
+        .deletion
+        .get_or_insert_default()
+}
+
+/// When something began: `now`, if it has not begun before. Kept to the second, as it is stored.
+fn began(at: &mut Option<Time>, now: Timestamp) -> Timestamp {
+    let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    at.get_or_insert(Time(whole)).0
+}
+
+/// Whether `limit` seconds have passed since `start`; none, or 0, never ends.
+fn is_over(start: Timestamp, limit: Option<i32>, now: Timestamp) -> bool {
+    let limit = limit
+        .and_then(|limit| u64::try_from(limit).ok())
+        .filter(|limit| *limit > 0);
+    let passed = Duration::try_from(now.duration_since(start)).unwrap_or_default();
+    limit.is_some_and(|limit| passed >= Duration::from_secs(limit))
+}
+
+fn poll(start: Timestamp, now: Timestamp) -> Duration {
+    let passed = Duration::try_from(now.duration_since(start)).unwrap_or_default();
+    if passed < POLL { POLL_FIRST } else { POLL }
+}
+
+fn key(machine: &Machine) -> ClusterKey {
+    ClusterKey::new(
+        machine.namespace().unwrap_or_default(),
+        &machine.spec.cluster_name,
+    )
+}
+
+#[cfg(test)]
+mod tests;

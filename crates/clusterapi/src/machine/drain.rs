@@ -1,0 +1,216 @@
+//! Emptying a Node before its machine goes.
+
+use std::collections::BTreeMap;
+
+use api::k8s_openapi::api::core::v1::{Node, Pod};
+use api::k8s_openapi::api::storage::v1::VolumeAttachment;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube;
+use api::kube::api::{Api, DeleteParams, EvictParams, ListParams, Patch, PatchParams};
+use api::kube::{Client, ResourceExt};
+use serde_json::json;
+
+use crate::Error;
+use crate::error::{Doing, is_absent};
+use crate::owners;
+use crate::summary::some_of;
+
+/// Label: `skip` leaves a pod where it is, `wait-completed` waits until it is through.
+const DRAIN_LABEL: &str = "cluster.x-k8s.io/drain";
+
+/// What is to be done with one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It stays: it goes with the machine.
+    Leave,
+    /// It is evicted.
+    Evict,
+    /// It is on its way out.
+    Wait,
+    /// Its label asks to wait until it has completed.
+    WaitCompleted,
+}
+
+/// How far emptying a Node is; `Some` says what is still there.
+pub(super) type Left = Option<String>;
+
+/// Evicts what has to leave `name`; `None` when nothing is left that has to.
+///
+/// # Errors
+/// When the workload cluster refuses. A refusal because of a disruption budget is no error.
+pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result<Left, Error> {
+    let nodes = Api::<Node>::all(client.clone());
+    let node = nodes
+        .get_opt(name)
+        .await
+        .doing_remotely(|| format!("reading Node {name}"))?;
+    let Some(node) = node else {
+        return Ok(None);
+    };
+    if node.spec.as_ref().and_then(|spec| spec.unschedulable) != Some(true) {
+        let cordon = json!({ "spec": { "unschedulable": true } });
+        nodes
+            .patch(name, &PatchParams::default(), &Patch::Merge(&cordon))
+            .await
+            .doing_remotely(|| format!("cordoning Node {name}"))?;
+    }
+    let unreachable = is_unreachable(&node);
+    let on_it = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    let pods = Api::<Pod>::all(client.clone()).list(&on_it).await;
+    let pods = pods.doing_remotely(|| format!("listing the Pods of Node {name}"))?;
+    let mut left: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in pods.items.iter().filter(|pod| is_on(pod, name)) {
+        let why = match fate(pod, unreachable, now) {
+            Fate::Leave => continue,
+            Fate::Wait => "deletionTimestamp set, but still not removed from the Node".to_owned(),
+            Fate::WaitCompleted => "waiting for completion".to_owned(),
+            Fate::Evict => match evict(client, pod, unreachable).await? {
+                Some(refusal) => refusal,
+                None => "eviction requested".to_owned(),
+            },
+        };
+        let pod = format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+        left.entry(why).or_default().push(pod);
+    }
+    Ok(told(&left))
+}
+
+/// Names the volumes that are still attached to `name`; `None` when there is none.
+///
+/// # Errors
+/// When the workload cluster refuses.
+pub(super) async fn volumes(client: &Client, name: &str) -> Result<Left, Error> {
+    let node = Api::<Node>::all(client.clone()).get_opt(name).await;
+    let node = node.doing_remotely(|| format!("reading Node {name}"))?;
+    let Some(node) = node.filter(|node| !is_unreachable(node)) else {
+        return Ok(None);
+    };
+    let attached = node
+        .status
+        .and_then(|status| status.volumes_attached)
+        .unwrap_or_default();
+    let mut names: Vec<_> = attached.into_iter().map(|volume| volume.name).collect();
+    match Api::<VolumeAttachment>::all(client.clone())
+        .list(&ListParams::default())
+        .await
+    {
+        Ok(list) => {
+            let here = list
+                .items
+                .into_iter()
+                .filter(|attachment| attachment.spec.node_name == name);
+            names.extend(here.map(|attachment| attachment.name_any()));
+        }
+        // Not every cluster serves the kind.
+        Err(error) if is_absent(&error) => {}
+        Err(source) => {
+            return Err(source).doing_remotely(|| "listing VolumeAttachments".to_owned());
+        }
+    }
+    names.sort_unstable();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    Ok((!names.is_empty()).then(|| format!("* volumes {}: still attached", some_of(&names))))
+}
+
+/// Deletes the Node; one that is gone already is no error.
+///
+/// # Errors
+/// When the workload cluster refuses.
+pub(super) async fn delete_node(client: &Client, name: &str) -> Result<(), Error> {
+    match Api::<Node>::all(client.clone())
+        .delete(name, &DeleteParams::default())
+        .await
+    {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other
+            .map(|_| ())
+            .doing_remotely(|| format!("deleting Node {name}")),
+    }
+}
+
+/// What is to be done with `pod`.
+pub(super) fn fate(pod: &Pod, unreachable: bool, now: Timestamp) -> Fate {
+    let mirror = pod
+        .annotations()
+        .contains_key("kubernetes.io/config.mirror");
+    let daemon = owners::controller_of(&pod.metadata).is_some_and(|o| o.kind == "DaemonSet");
+    if mirror || daemon {
+        return Fate::Leave;
+    }
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref())
+        .unwrap_or_default();
+    let completed = phase == "Succeeded" || phase == "Failed";
+    match pod
+        .labels()
+        .get(DRAIN_LABEL)
+        .map(|value| value.to_lowercase())
+        .as_deref()
+    {
+        Some("skip") => return Fate::Leave,
+        Some("wait-completed") if completed => return Fate::Leave,
+        Some("wait-completed") => return Fate::WaitCompleted,
+        _ => {}
+    }
+    match &pod.metadata.deletion_timestamp {
+        None => Fate::Evict,
+        // Nobody is there to confirm that it stopped.
+        Some(since) if unreachable && since.0 < now => Fate::Leave,
+        Some(_) => Fate::Wait,
+    }
+}
+
+/// Whether the Node's kubelet is silent.
+pub(super) fn is_unreachable(node: &Node) -> bool {
+    let taints = node
+        .spec
+        .iter()
+        .flat_map(|spec| spec.taints.iter().flatten());
+    taints
+        .into_iter()
+        .any(|taint| taint.key == "node.kubernetes.io/unreachable")
+}
+
+fn is_on(pod: &Pod, node: &str) -> bool {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
+}
+
+async fn evict(client: &Client, pod: &Pod, unreachable: bool) -> Result<Left, Error> {
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    let grace = unreachable.then_some(1);
+    let params = EvictParams {
+        delete_options: Some(DeleteParams {
+            grace_period_seconds: grace,
+            ..Default::default()
+        }),
+        ..EvictParams::default()
+    };
+    match Api::<Pod>::namespaced(client.clone(), &namespace)
+        .evict(&name, &params)
+        .await
+    {
+        Ok(_) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
+        // A disruption budget forbids it for now.
+        Err(kube::Error::Api(status)) if status.code == 429 => {
+            Ok(Some(format!("cannot be evicted: {}", status.message)))
+        }
+        Err(source) => Err(source).doing_remotely(|| format!("evicting Pod {namespace}/{name}")),
+    }
+}
+
+fn told(left: &BTreeMap<String, Vec<String>>) -> Left {
+    let lines: Vec<_> = left
+        .iter()
+        .map(|(why, pods)| {
+            let names: Vec<_> = pods.iter().map(String::as_str).collect();
+            format!("* Pods {}: {why}", some_of(&names))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What a machine hands on to its Node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::core::v1beta2::{Cluster, Machine};
+use api::k8s_openapi::api::core::v1::Node;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::facts::{Facts, Seen};
+use crate::error::Doing;
+use crate::remote::ClusterKey;
+use crate::{Context, Error, owners};
+
+/// Taint with which kubeadm joins workers until their labels are there.
+const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
+/// Annotation: the labels that came from the machine, so that they can be taken back.
+const LABELS_FROM_MACHINE: &str = "cluster.x-k8s.io/labels-from-machine";
+
+/// Writes labels, annotations and taints of the Node that was found, if any is missing.
+pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Result<(), Error> {
+    let Seen::Found(node) = &facts.node else {
+        return Ok(());
+    };
+    let Some(change) = change(node, machine, &facts.cluster) else {
+        return Ok(());
+    };
+    let namespace = machine.namespace().unwrap_or_default();
+    let client = ctx
+        .remote
+        .client(&ClusterKey::new(namespace, &machine.spec.cluster_name))?;
+    Api::<Node>::all(client)
+        .patch(
+            &node.name_any(),
+            &PatchParams::default(),
+            &Patch::Merge(&change),
+        )
+        .await
+        .map(|_| ())
+        .doing_remotely(|| format!("labelling Node {}", node.name_any()))
+}
+
+/// The merge patch that brings `node` up to date, guarded by its version; `None` if it is.
+pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Option<Value> {
+    let labels = synced_labels(machine);
+    let before: BTreeSet<&str> = node
+        .annotations()
+        .get(LABELS_FROM_MACHINE)
+        .map(|text| text.split(',').filter(|name| !name.is_empty()).collect())
+        .unwrap_or_default();
+    let mut label_patch: BTreeMap<&str, Value> = labels
+        .iter()
+        .filter(|(name, value)| node.labels().get(**name) != Some(**value))
+        .map(|(name, value)| (*name, json!(value)))
+        .collect();
+    for name in before.iter().filter(|name| !labels.contains_key(*name)) {
+        if node.labels().contains_key(*name) {
+            label_patch.insert(name, Value::Null);
+        }
+    }
+    let annotations = annotations(machine, cluster, &labels);
+    let annotation_patch: BTreeMap<_, _> = annotations
+        .iter()
+        .filter(|(name, value)| node.annotations().get(**name) != Some(*value))
+        .collect();
+    let taints = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.taints.clone())
+        .unwrap_or_default();
+    let kept: Vec<_> = taints
+        .iter()
+        .filter(|taint| taint.key != UNINITIALIZED)
+        .collect();
+    let mut patch = json!({});
+    if !label_patch.is_empty() {
+        patch["metadata"]["labels"] = json!(label_patch);
+    }
+    if !annotation_patch.is_empty() {
+        patch["metadata"]["annotations"] = json!(annotation_patch);
+    }
+    if kept.len() != taints.len() {
+        patch["spec"]["taints"] = json!(kept);
+    }
+    if patch == json!({}) {
+        return None;
+    }
+    // A taint that somebody adds meanwhile must not be lost.
+    patch["metadata"]["resourceVersion"] = json!(node.resource_version());
+    Some(patch)
+}
+
+fn synced_labels(machine: &Machine) -> BTreeMap<&str, &String> {
+    let labels = machine.labels().iter();
+    labels
+        .filter(|(name, _)| is_synced(name))
+        .map(|(name, value)| (name.as_str(), value))
+        .collect()
+}
+
+/// Whether a label of a machine belongs on its Node: `node-role.kubernetes.io/*`, and the domains
+/// `node-restriction.kubernetes.io` and `node.cluster.x-k8s.io` with their subdomains.
+fn is_synced(label: &str) -> bool {
+    let Some((domain, _)) = label.split_once('/') else {
+        return false;
+    };
+    let within = |parent: &str| domain == parent || domain.ends_with(&format!(".{parent}"));
+    domain == "node-role.kubernetes.io"
+        || within("node-restriction.kubernetes.io")
+        || within("node.cluster.x-k8s.io")
+}
+
+fn annotations(
+    machine: &Machine,
+    cluster: &Cluster,
+    labels: &BTreeMap<&str, &String>,
+) -> BTreeMap<&'static str, String> {
+    let names: Vec<_> = labels.keys().copied().collect();
+    let mut annotations = BTreeMap::from([
+        ("cluster.x-k8s.io/cluster-name", cluster.name_any()),
+        (
+            "cluster.x-k8s.io/cluster-namespace",
+            cluster.namespace().unwrap_or_default(),
+        ),
+        ("cluster.x-k8s.io/machine", machine.name_any()),
+        (LABELS_FROM_MACHINE, names.join(",")),
+    ]);
+    if let Some(owner) = owners::controller_of(&machine.metadata) {
+        annotations.insert("cluster.x-k8s.io/owner-kind", owner.kind.clone());
+        annotations.insert("cluster.x-k8s.io/owner-name", owner.name.clone());
+    }
+    annotations
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,475 @@
+//! The spec and status of a machine as they follow from what was seen. Everything here is pure.
+
+use std::time::Duration;
+
+use api::conditions::{self, Status, Verdict};
+use api::core::v1beta2::{
+    Machine, MachineInitialization, MachinePhase, MachineStatus, NodeInfo, NodeReference, NodeSwap,
+};
+use api::k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::api::DynamicObject;
+
+use super::facts::{Facts, Referenced, Seen};
+use crate::external::contract;
+use crate::pause;
+use crate::remote::Health;
+use crate::summary::{Part, Reasons, summarize};
+
+/// Annotation: when the first certificate of a control plane machine expires.
+const CERTIFICATES_EXPIRY: &str = "machine.cluster.x-k8s.io/certificates-expiry";
+/// For this long after the workload cluster answered last, what it said counts.
+const REMOTE_GRACE: Duration = Duration::from_secs(300);
+
+/// The machine as it should be stored.
+pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machine {
+    let mut after = machine.clone();
+    let mut status = after.status.take().unwrap_or_default();
+    bootstrap(&mut after, &mut status, &facts.bootstrap);
+    infrastructure(&mut after, &mut status, &facts.infrastructure);
+    if let Seen::Found(node) = &facts.node {
+        status.node_ref = Some(NodeReference {
+            name: node.name_any(),
+        });
+        status.node_info = node
+            .status
+            .as_ref()
+            .and_then(|s| s.node_info.as_ref())
+            .map(info);
+    }
+    status.certificates_expiry_date = certificates_expiry(machine, &facts.bootstrap);
+    after.status = Some(status);
+    let verdicts = [
+        vec![
+            bootstrap_ready(&after, &facts.bootstrap),
+            infrastructure_ready(&after, facts),
+        ],
+        node_verdicts(&after, facts, now),
+        vec![
+            Verdict::new("Deleting", false, "NotDeleting"),
+            pause::verdict(None),
+        ],
+    ];
+    conclude(&mut after, verdicts.concat(), now);
+    if facts.problem.is_none()
+        && let Some(status) = after.status.as_mut()
+    {
+        status.observed_generation = machine.metadata.generation;
+    }
+    after
+}
+
+/// Sets `verdicts` and everything that is concluded from the conditions: `Ready`, `Available`, phase.
+pub(super) fn conclude(machine: &mut Machine, verdicts: Vec<Verdict>, now: Timestamp) {
+    let generation = machine.metadata.generation;
+    let mut status = machine.status.take().unwrap_or_default();
+    let list = &mut status.conditions;
+    for verdict in verdicts {
+        conditions::set(list, verdict, generation, now);
+    }
+    let ready = ready(machine, list);
+    conditions::set(list, ready, generation, now);
+    let available = available(machine, list, now);
+    conditions::set(list, available, generation, now);
+    let before = status.phase;
+    machine.status = Some(status);
+    let phase = phase(machine);
+    if let Some(status) = machine.status.as_mut() {
+        status.phase = Some(phase);
+        if before != Some(phase) {
+            status.last_updated = Some(Time(now));
+        }
+    }
+}
+
+/// How far the machine is: upstream's ladder.
+pub(super) fn phase(machine: &Machine) -> MachinePhase {
+    let provisioned = machine.infrastructure_provisioned();
+    if machine.is_deleting() {
+        MachinePhase::Deleting
+    } else if provisioned && machine.node_name().is_some() {
+        MachinePhase::Running
+    } else if provisioned && machine.spec.provider_id.is_some() {
+        MachinePhase::Provisioned
+    } else if machine.bootstrap_ready() {
+        MachinePhase::Provisioning
+    } else {
+        MachinePhase::Pending
+    }
+}
+
+/// When time alone will change the machine's state: it becomes available, or its Node's silence
+/// becomes too long.
+pub(super) fn look_again(machine: &Machine, now: Timestamp) -> Option<Duration> {
+    let available = conditions::find(machine.conditions(), "Available")?;
+    if available.reason == "WaitingForMinReadySeconds" {
+        let ready = conditions::find(machine.conditions(), "Ready")?;
+        return Some(left(machine, ready, now)?.max(Duration::from_millis(100)));
+    }
+    let healthy = conditions::find(machine.conditions(), "NodeHealthy")?;
+    (healthy.reason == "ConnectionDown" || machine.node_name().is_some()).then_some(REMOTE_GRACE)
+}
+
+fn bootstrap(machine: &mut Machine, status: &mut MachineStatus, seen: &Referenced) {
+    let created = match seen {
+        Referenced::There(object, version) if contract::data_secret_created(object, *version) => {
+            let name = contract::text(object, "/status/dataSecretName");
+            if let Some(name) = name {
+                machine.spec.bootstrap.data_secret_name = Some(name.to_owned());
+            }
+            name.is_some()
+        }
+        Referenced::Nothing => machine
+            .spec
+            .bootstrap
+            .data_secret_name
+            .as_ref()
+            .is_some_and(|name| !name.is_empty()),
+        _ => false,
+    };
+    if created {
+        initialization(status).bootstrap_data_secret_created = Some(true);
+    }
+}
+
+fn infrastructure(machine: &mut Machine, status: &mut MachineStatus, seen: &Referenced) {
+    let Referenced::There(object, version) = seen else {
+        return;
+    };
+    if !contract::provisioned(object, *version) {
+        return;
+    }
+    // The contract: the identity is there no later than `provisioned`.
+    let Some(provider_id) = contract::text(object, "/spec/providerID") else {
+        return;
+    };
+    machine.spec.provider_id = Some(provider_id.to_owned());
+    let addresses = contract::addresses(object);
+    if !addresses.is_empty() {
+        status.addresses = Some(addresses);
+    }
+    let domain = contract::text(object, "/status/failureDomain")
+        .or_else(|| contract::text(object, "/spec/failureDomain"))
+        .map(str::to_owned)
+        .or_else(|| machine.spec.failure_domain.clone());
+    if domain.is_some() {
+        status.failure_domain = domain;
+    }
+    initialization(status).infrastructure_provisioned = Some(true);
+}
+
+fn initialization(status: &mut MachineStatus) -> &mut MachineInitialization {
+    status.initialization.get_or_insert_default()
+}
+
+fn certificates_expiry(machine: &Machine, bootstrap: &Referenced) -> Option<Time> {
+    let of_bootstrap = match bootstrap {
+        Referenced::There(object, _) => object.annotations().get(CERTIFICATES_EXPIRY),
+        _ => None,
+    };
+    let text = machine
+        .annotations()
+        .get(CERTIFICATES_EXPIRY)
+        .or(of_bootstrap)?;
+    text.parse().ok().map(Time)
+}
+
+fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
+    let type_ = "BootstrapConfigReady";
+    let kind = machine
+        .spec
+        .bootstrap
+        .config_ref
+        .as_ref()
+        .map_or("", |reference| &reference.kind);
+    match seen {
+        Referenced::Nothing if machine.spec.bootstrap.data_secret_name.is_some() => {
+            Verdict::new(type_, true, "DataSecretProvided")
+        }
+        Referenced::Nothing => Verdict::new(type_, false, "NotReady")
+            .because("spec.bootstrap names neither a config nor a Secret"),
+        Referenced::There(object, version) => {
+            let done = contract::data_secret_created(object, *version);
+            mirrored(
+                type_,
+                object,
+                done,
+                "status.initialization.dataSecretCreated",
+            )
+        }
+        // The data has been used; that the config is gone harms nobody.
+        Referenced::Missing if machine.bootstrap_ready() => {
+            Verdict::new(type_, true, "Ready").because(format!("{kind} does not exist any more"))
+        }
+        other => absent(type_, kind, other),
+    }
+}
+
+fn infrastructure_ready(machine: &Machine, facts: &Facts) -> Verdict {
+    let type_ = "InfrastructureReady";
+    let kind = &machine.spec.infrastructure_ref.kind;
+    match &facts.infrastructure {
+        Referenced::There(object, version) => {
+            let done = contract::provisioned(object, *version);
+            if done && contract::text(object, "/spec/providerID").is_none() {
+                return Verdict::new(type_, false, "NotReady")
+                    .because(format!("{kind} is provisioned but has no spec.providerID"));
+            }
+            mirrored(type_, object, done, "status.initialization.provisioned")
+        }
+        Referenced::Missing if machine.infrastructure_provisioned() => {
+            Verdict::new(type_, false, "Deleted").because(format!(
+                "{kind} has been deleted while the Machine still exists"
+            ))
+        }
+        other => absent(type_, kind, other),
+    }
+}
+
+/// The object's own `Ready`, or what the contract's flag says when it reports none.
+fn mirrored(type_: &'static str, object: &DynamicObject, done: bool, flag: &str) -> Verdict {
+    if let Some(seen) = contract::condition(object, "Ready") {
+        let status = Status::parse(&seen.status);
+        let fallback = if status == Status::True {
+            "Ready"
+        } else {
+            "NotReady"
+        };
+        let reason = if seen.reason.is_empty() {
+            fallback.to_owned()
+        } else {
+            seen.reason
+        };
+        return Verdict::new(type_, status, reason).because(seen.message);
+    }
+    if done {
+        return Verdict::new(type_, true, "Ready");
+    }
+    let kind = object
+        .types
+        .as_ref()
+        .map_or("object", |types| types.kind.as_str());
+    Verdict::new(type_, false, "NotReady").because(format!("{kind} {flag} is false"))
+}
+
+fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
+    match seen {
+        Referenced::Unreadable(problem) => {
+            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
+        }
+        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
+    }
+}
+
+fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdict> {
+    let both = |status: Status, reason: &str, message: String| {
+        ["NodeReady", "NodeHealthy"]
+            .map(|type_| Verdict::new(type_, status, reason).because(message.clone()))
+            .to_vec()
+    };
+    let waiting = |message: String| both(Status::Unknown, "NodeDoesNotExist", message);
+    let known = machine.node_name();
+    match &facts.node {
+        Seen::Found(node) => vec![node_ready(node), node_healthy(node)],
+        Seen::Ambiguous(names) => both(
+            Status::Unknown,
+            "NodeInspectionFailed",
+            format!("Nodes {} have the same spec.providerID", names.join(", ")),
+        ),
+        Seen::Unreachable(health) => unreachable(machine, facts, health, now),
+        Seen::Absent if known.is_some() => both(
+            Status::False,
+            "NodeDeleted",
+            format!(
+                "Node {} has been deleted while the Machine still exists",
+                known.unwrap_or("")
+            ),
+        ),
+        Seen::Absent => waiting(waiting_for(machine)),
+        Seen::NotLooked if !facts.cluster.infrastructure_provisioned() => {
+            waiting("Waiting for the Cluster's infrastructure to be provisioned".to_owned())
+        }
+        Seen::NotLooked => waiting(format!(
+            "Waiting for {} to report spec.providerID",
+            machine.spec.infrastructure_ref.kind
+        )),
+    }
+}
+
+/// The workload cluster is silent: what it said last counts for a while.
+fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp) -> Vec<Verdict> {
+    let answered = health.last_success.or(health.since);
+    let silent = answered.is_none_or(|at| {
+        Duration::try_from(now.duration_since(at)).unwrap_or_default() > REMOTE_GRACE
+    });
+    let known = conditions::find(machine.conditions(), "NodeHealthy");
+    let reported = known.is_some_and(|known| known.reason != "NodeDoesNotExist");
+    if machine.node_name().is_some() && reported && !silent {
+        return Vec::new();
+    }
+    let (reason, message) = if machine.node_name().is_some() {
+        let why = health.problem.as_deref().unwrap_or("no connection");
+        ("ConnectionDown", format!("Remote connection down: {why}"))
+    } else if !facts.cluster.control_plane_initialized() {
+        let waits = "Waiting for the Cluster's control plane to be initialized";
+        (
+            "NodeDoesNotExist",
+            format!("{waits}; {}", lower_first(&waiting_for(machine))),
+        )
+    } else {
+        let why = health.problem.as_deref().unwrap_or("no connection");
+        (
+            "NodeDoesNotExist",
+            format!("{}; remote connection down: {why}", waiting_for(machine)),
+        )
+    };
+    ["NodeReady", "NodeHealthy"]
+        .map(|type_| Verdict::new(type_, Status::Unknown, reason).because(message.clone()))
+        .to_vec()
+}
+
+fn waiting_for(machine: &Machine) -> String {
+    let provider_id = machine.spec.provider_id.as_deref().unwrap_or_default();
+    format!("Waiting for a Node with spec.providerID {provider_id} to exist")
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn node_ready(node: &Node) -> Verdict {
+    let Some((status, reason, message)) = node_condition(node, "Ready") else {
+        return Verdict::new("NodeReady", Status::Unknown, "NodeReadyUnknown")
+            .because("* Node.Ready: Condition not yet reported");
+    };
+    let reason = match status {
+        Status::True => "NodeReady",
+        Status::False => "NodeNotReady",
+        Status::Unknown => reason,
+    };
+    let reason = if reason.is_empty() {
+        "NodeReadyUnknown"
+    } else {
+        reason
+    };
+    let message = if status == Status::True {
+        String::new()
+    } else {
+        told("Ready", message)
+    };
+    Verdict::new("NodeReady", status, reason).because(message)
+}
+
+/// Ready must be true; pressure of any sort must be false.
+fn node_healthy(node: &Node) -> Verdict {
+    let expected = [
+        ("Ready", Status::True),
+        ("MemoryPressure", Status::False),
+        ("DiskPressure", Status::False),
+        ("PIDPressure", Status::False),
+    ];
+    let (mut bad, mut unknown) = (Vec::new(), Vec::new());
+    for (type_, good) in expected {
+        match node_condition(node, type_) {
+            None if type_ == "Ready" => unknown.push(told(type_, "Condition not yet reported")),
+            // A Node need not report pressure for us to believe it healthy.
+            None => {}
+            Some((status, _, _)) if status == good => {}
+            Some((Status::Unknown, _, message)) => unknown.push(told(type_, message)),
+            Some((_, _, message)) => bad.push(told(type_, message)),
+        }
+    }
+    let (status, reason) = match (bad.is_empty(), unknown.is_empty()) {
+        (false, _) => (Status::False, "NodeNotHealthy"),
+        (true, false) => (Status::Unknown, "NodeHealthUnknown"),
+        (true, true) => (Status::True, "NodeHealthy"),
+    };
+    bad.append(&mut unknown);
+    Verdict::new("NodeHealthy", status, reason).because(bad.join("\n"))
+}
+
+fn told(type_: &str, message: &str) -> String {
+    format!("* Node.{type_}: {message}")
+}
+
+fn node_condition<'a>(node: &'a Node, type_: &str) -> Option<(Status, &'a str, &'a str)> {
+    let list = node.status.as_ref()?.conditions.as_ref()?;
+    let found = list.iter().find(|condition| condition.type_ == type_)?;
+    let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
+    Some((
+        Status::parse(&found.status),
+        text(&found.reason),
+        text(&found.message),
+    ))
+}
+
+fn ready(machine: &Machine, list: &[Condition]) -> Verdict {
+    let reasons = Reasons {
+        good: "Ready",
+        bad: "NotReady",
+        unknown: "ReadyUnknown",
+    };
+    let mut parts = vec![
+        Part::negative("Deleting"),
+        Part::positive("BootstrapConfigReady"),
+        Part::positive("InfrastructureReady"),
+        Part::positive("NodeHealthy"),
+        Part::positive("HealthCheckSucceeded").optional(),
+    ];
+    parts.extend(
+        machine
+            .spec
+            .readiness_gates
+            .iter()
+            .flatten()
+            .map(Part::gate),
+    );
+    summarize("Ready", list, &parts, reasons)
+}
+
+fn available(machine: &Machine, list: &[Condition], now: Timestamp) -> Verdict {
+    match conditions::find(list, "Ready") {
+        Some(ready) if ready.status == "True" => match left(machine, ready, now) {
+            Some(_) => Verdict::new("Available", false, "WaitingForMinReadySeconds"),
+            None => Verdict::new("Available", true, "Available"),
+        },
+        _ => Verdict::new("Available", false, "NotReady"),
+    }
+}
+
+/// How long the machine must stay ready before it counts as available; `None` if long enough.
+fn left(machine: &Machine, ready: &Condition, now: Timestamp) -> Option<Duration> {
+    let needed = u64::try_from(machine.spec.min_ready_seconds.unwrap_or(0)).unwrap_or(0);
+    let lasted = now.duration_since(ready.last_transition_time.0);
+    let lasted = Duration::try_from(lasted).unwrap_or_default();
+    Duration::from_secs(needed)
+        .checked_sub(lasted)
+        .filter(|left| !left.is_zero())
+}
+
+fn info(info: &NodeSystemInfo) -> NodeInfo {
+    NodeInfo {
+        architecture: info.architecture.clone(),
+        boot_id: info.boot_id.clone(),
+        container_runtime_version: info.container_runtime_version.clone(),
+        kernel_version: info.kernel_version.clone(),
+        kube_proxy_version: info.kube_proxy_version.clone(),
+        kubelet_version: info.kubelet_version.clone(),
+        machine_id: info.machine_id.clone(),
+        operating_system: info.operating_system.clone(),
+        os_image: info.os_image.clone(),
+        system_uuid: info.system_uuid.clone(),
+        swap: info.swap.as_ref().map(|swap| NodeSwap {
+            capacity: swap.capacity,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! MachineDeployment: machines whose template can be changed and is then rolled out.
+//!
+//! Reconcile: own → find or make the MachineSet of the current template → one step of the rolling
+//! update → remove MachineSets that are through → status. Every step is a function of what is there, so
+//! that it does not matter where the last run was cut off.
+
+use std::sync::Arc;
+
+use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL};
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::{finalizer, patch};
+
+use crate::error::Doing;
+use crate::{Context, Error, MACHINE_DEPLOYMENT_FINALIZER, machineset, owners, pause};
+
+mod apply;
+pub(crate) mod revision;
+pub(crate) mod rollout;
+mod status;
+
+/// Runs the controller until shutdown.
+pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
+    let controller = context
+        .machinedeployments
+        .controller()
+        .reconcile_on(triggers(context));
+    let settings = context.settings("machinedeployment");
+    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+}
+
+/// What else a deployment depends on: its sets, their machines, its Cluster.
+fn triggers(
+    context: &Arc<Context>,
+) -> impl Stream<Item = ObjectRef<MachineDeployment>> + Send + use<> {
+    let sets = context.machinesets.touched().flat_map(|set| {
+        let owner = owners::controller_of(&set.metadata);
+        let owner = owner
+            .filter(|owner| owner.kind == "MachineDeployment")
+            .map(|owner| ObjectRef::new(&owner.name).within(&set.namespace().unwrap_or_default()));
+        stream::iter(owner)
+    });
+    let machines = context.machines.touched().flat_map(|machine| {
+        let deployment = machine
+            .labels()
+            .get(DEPLOYMENT_NAME_LABEL)
+            .map(|name| ObjectRef::new(name).within(&machine.namespace().unwrap_or_default()));
+        stream::iter(deployment)
+    });
+    let ctx = Arc::clone(context);
+    let clusters = context.clusters.touched().flat_map(move |cluster| {
+        let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+        let ours = ctx
+            .machinedeployments
+            .filter(&namespace, |md| md.spec.cluster_name == name);
+        let ours: Vec<_> = ours
+            .iter()
+            .map(|md| ObjectRef::from_obj(md.as_ref()))
+            .collect();
+        stream::iter(ours)
+    });
+    stream::select(stream::select(sets, machines), clusters)
+}
+
+async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Result<Action, Error> {
+    let namespace = deployment.namespace().unwrap_or_default();
+    let cluster = ctx.clusters.get(&namespace, &deployment.spec.cluster_name);
+    if let Some(why) = pause::reason(cluster.as_deref(), deployment.as_ref()) {
+        return status::paused(&ctx, &deployment, &why).await;
+    }
+    if deployment.is_deleting() {
+        return delete(&ctx, &deployment).await;
+    }
+    let cluster = cluster.ok_or_else(|| Error::NoCluster {
+        namespace: namespace.clone(),
+        name: deployment.spec.cluster_name.clone(),
+    })?;
+    if own(&ctx, &deployment, &cluster).await? {
+        return Ok(Action::await_change());
+    }
+    machineset::templates(&ctx, &deployment.spec.template.spec, &cluster).await?;
+    let sets = members(&ctx, &deployment);
+    let applied = apply::run(&ctx, &deployment, sets.clone()).await;
+    status::write(&ctx, &deployment, &sets, applied.as_ref().err()).await?;
+    applied?;
+    let due = revision::due_in(&deployment, ctx.now());
+    Ok(Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC))))
+}
+
+/// Deletes the MachineSets, and lets the deployment go when they are gone.
+async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action, Error> {
+    let sets = apply::members_live(ctx, deployment).await?;
+    if sets.is_empty() {
+        let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
+        finalizer::remove(&api, deployment, MACHINE_DEPLOYMENT_FINALIZER)
+            .await
+            .doing(|| of("letting go of", deployment))?;
+        return Ok(Action::await_change());
+    }
+    for set in sets.iter().filter(|set| !set.is_deleting()) {
+        apply::delete_set(ctx, set).await?;
+    }
+    status::write(ctx, deployment, &sets, None).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// Stores finalizer, owner and label; returns whether anything was missing.
+async fn own(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    cluster: &Cluster,
+) -> Result<bool, Error> {
+    let mut after = deployment.clone();
+    if !finalizer::has(deployment, MACHINE_DEPLOYMENT_FINALIZER) {
+        let finalizers = after.metadata.finalizers.get_or_insert_default();
+        finalizers.push(MACHINE_DEPLOYMENT_FINALIZER.to_owned());
+    }
+    owners::ensure(&mut after.metadata, owners::owner(cluster));
+    let labels = after.metadata.labels.get_or_insert_default();
+    labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any());
+    let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
+    let stored = patch::object(&api, deployment, &after).await;
+    Ok(stored.doing(|| of("changing", deployment))?.is_some())
+}
+
+/// The MachineSets of `deployment`, oldest first, from the cache.
+pub(crate) fn members(ctx: &Context, deployment: &MachineDeployment) -> Vec<Arc<MachineSet>> {
+    let namespace = deployment.namespace().unwrap_or_default();
+    let sets = ctx
+        .machinesets
+        .filter(&namespace, |set| revision::belongs(deployment, set));
+    oldest_first(sets)
+}
+
+fn oldest_first(mut sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
+    sets.sort_by_key(|set| (set.creation_timestamp().map(|time| time.0), set.name_any()));
+    sets
+}
+
+/// The machines of `sets`, from the cache.
+fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
+    let Some(namespace) = sets.first().and_then(|set| set.namespace()) else {
+        return Vec::new();
+    };
+    ctx.machines.filter(&namespace, |machine| {
+        sets.iter()
+            .any(|set| owners::is_controlled_by(&machine.metadata, set.as_ref()))
+    })
+}
+
+/// `action MachineDeployment namespace/name`, for errors.
+fn of(action: &str, deployment: &MachineDeployment) -> String {
+    let namespace = deployment.namespace().unwrap_or_default();
+    format!(
+        "{action} MachineDeployment {namespace}/{}",
+        deployment.name_any()
+    )
+}

@@ -1,0 +1,256 @@
+//! Making, scaling and removing a deployment's MachineSets.
+
+use std::sync::Arc;
+
+use api::core::v1beta2::{MachineDeployment, MachineSet};
+use api::kube;
+use api::kube::ResourceExt;
+use api::kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
+use operator::patch;
+
+use super::rollout::{self, Bounds};
+use super::{of, oldest_first, revision};
+use crate::error::{Doing, Error, is_absent};
+use crate::{Context, naming, owners};
+
+/// One step towards the deployment's template and replicas.
+pub(super) async fn run(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    sets: Vec<Arc<MachineSet>>,
+) -> Result<(), Error> {
+    let now = ctx.now();
+    let (sets, current) = match revision::current(deployment, &sets, now).cloned() {
+        Some(current) => (sets, current),
+        None if deployment.spec.paused == Some(true) => return Ok(()),
+        None => {
+            // The cache may not have what this very controller made: ask before making another.
+            let sets = members_live(ctx, deployment).await?;
+            let Some(fresh) = reread(ctx, deployment).await? else {
+                return Ok(());
+            };
+            match revision::current(&fresh, &sets, now).cloned() {
+                Some(current) => (sets, current),
+                None => {
+                    let made = Arc::new(make(ctx, &fresh, &sets).await?);
+                    (sets, made)
+                }
+            }
+        }
+    };
+    let old: Vec<_> = sets
+        .into_iter()
+        .filter(|set| set.uid() != current.uid())
+        .collect();
+    let bounds = rollout::bounds(deployment);
+    let strategy = deployment
+        .spec
+        .rollout
+        .as_ref()
+        .and_then(|rollout| rollout.strategy.as_ref());
+    let steps = if deployment.spec.paused == Some(true) {
+        Default::default()
+    } else if rollout::is_rolling(strategy) {
+        rollout::step(
+            bounds,
+            &view(&current),
+            &old.iter().map(|set| view(set)).collect::<Vec<_>>(),
+        )
+    } else {
+        rollout::on_delete(
+            bounds,
+            &view(&current),
+            &old.iter().map(|set| view(set)).collect::<Vec<_>>(),
+        )
+    };
+    for set in old
+        .iter()
+        .chain([&current])
+        .filter(|set| !set.is_deleting())
+    {
+        let wanted = steps.get(&set.name_any()).copied();
+        let highest = (set.uid() == current.uid()).then(|| highest_revision(&old));
+        store(ctx, deployment, set, wanted, highest, bounds).await?;
+    }
+    clean_up(ctx, deployment, &current, &old).await
+}
+
+/// The MachineSets of `deployment` as the API server has them now, oldest first.
+pub(super) async fn members_live(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+) -> Result<Vec<Arc<MachineSet>>, Error> {
+    let namespace = deployment.namespace().unwrap_or_default();
+    let ours = format!("{CLUSTER_NAME_LABEL}={}", deployment.spec.cluster_name);
+    let list = ctx
+        .api::<MachineSet>(&namespace)
+        .list(&ListParams::default().labels(&ours))
+        .await;
+    let list = list.doing(|| of("listing the MachineSets of", deployment))?;
+    let ours = |set: &MachineSet| owners::is_controlled_by(&set.metadata, deployment);
+    Ok(oldest_first(
+        list.items.into_iter().filter(ours).map(Arc::new).collect(),
+    ))
+}
+
+/// Asks for the deletion of `set`, and of no namesake.
+pub(super) async fn delete_set(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
+    let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: set.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    match ctx
+        .api::<MachineSet>(&namespace)
+        .delete(&name, &params)
+        .await
+    {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other
+            .map(|_| ())
+            .doing(|| format!("deleting MachineSet {namespace}/{name}")),
+    }
+}
+
+/// The deployment as the API server has it now; `None` if it is gone, being deleted or another one.
+async fn reread(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+) -> Result<Option<MachineDeployment>, Error> {
+    let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
+    let fresh = api
+        .get_opt(&deployment.name_any())
+        .await
+        .doing(|| of("reading", deployment))?;
+    Ok(fresh.filter(|fresh| fresh.uid() == deployment.uid() && !fresh.is_deleting()))
+}
+
+async fn make(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    sets: &[Arc<MachineSet>],
+) -> Result<MachineSet, Error> {
+    let set = revision::new_set(deployment, &naming::suffix(), revision::next_revision(sets));
+    let api = ctx.api::<MachineSet>(&deployment.namespace().unwrap_or_default());
+    api.create(&PostParams::default(), &set)
+        .await
+        .doing(|| of("creating a MachineSet of", deployment))
+}
+
+/// Stores what follows from the deployment in one of its sets: replicas, and, in that of the current
+/// template (`highest` is given), everything that may be changed in place.
+async fn store(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    set: &MachineSet,
+    wanted: Option<i32>,
+    highest: Option<i64>,
+    bounds: Bounds,
+) -> Result<(), Error> {
+    let mut after = set.clone();
+    if owners::controller_of(&set.metadata).is_none() {
+        owners::ensure(&mut after.metadata, owners::controller(deployment));
+    }
+    if let Some(highest) = highest {
+        let hash = set
+            .labels()
+            .get(TEMPLATE_HASH_LABEL)
+            .cloned()
+            .unwrap_or_default();
+        revision::conform(&mut after, deployment, &hash);
+        if revision::revision_of(set) <= highest {
+            // An older template is current again: it becomes the newest revision.
+            annotate(&mut after, revision::REVISION, highest + 1);
+        }
+    }
+    if let Some(wanted) = wanted {
+        after.spec.replicas = Some(wanted);
+    }
+    annotate(
+        &mut after,
+        revision::DESIRED_REPLICAS,
+        i64::from(bounds.replicas),
+    );
+    annotate(
+        &mut after,
+        revision::MAX_REPLICAS,
+        i64::from(bounds.replicas + bounds.surge),
+    );
+    let api = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
+    patch::object(&api, set, &after)
+        .await
+        .map(|_| ())
+        .doing(|| format!("changing MachineSet {}", set.name_any()))?;
+    let revision = after.annotations().get(revision::REVISION).cloned();
+    match revision.filter(|_| highest.is_some()) {
+        Some(revision) => note(ctx, deployment, &revision).await,
+        None => Ok(()),
+    }
+}
+
+/// Writes the current revision on the deployment, where `kubectl` and people look for it.
+async fn note(ctx: &Context, deployment: &MachineDeployment, revision: &str) -> Result<(), Error> {
+    let mut after = deployment.clone();
+    let annotations = after.metadata.annotations.get_or_insert_default();
+    annotations.insert(revision::REVISION.to_owned(), revision.to_owned());
+    let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
+    match patch::object(&api, deployment, &after).await {
+        // The cache is behind; the next run sees what is missing.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        other => other.map(|_| ()).doing(|| of("changing", deployment)),
+    }
+}
+
+/// Removes sets of former templates once nothing is left of them and the rollout is through.
+async fn clean_up(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    current: &MachineSet,
+    old: &[Arc<MachineSet>],
+) -> Result<(), Error> {
+    let available = current
+        .status
+        .as_ref()
+        .and_then(|status| status.available_replicas);
+    let through = current.replicas() == deployment.replicas()
+        && available.unwrap_or(0) >= deployment.replicas()
+        && old.iter().all(|set| set.replicas() == 0);
+    for set in old.iter().filter(|set| through && is_spent(set)) {
+        delete_set(ctx, set).await?;
+    }
+    Ok(())
+}
+
+fn is_spent(set: &MachineSet) -> bool {
+    let there = set.status.as_ref().and_then(|status| status.replicas);
+    set.replicas() == 0 && there.unwrap_or(0) == 0 && !set.is_deleting()
+}
+
+fn view(set: &Arc<MachineSet>) -> rollout::Set {
+    let status = set.status.as_ref();
+    let wanted = if set.is_deleting() { 0 } else { set.replicas() };
+    rollout::Set {
+        name: set.name_any(),
+        wanted,
+        there: status.and_then(|status| status.replicas).unwrap_or(0),
+        available: status
+            .and_then(|status| status.available_replicas)
+            .unwrap_or(0),
+    }
+}
+
+fn highest_revision(old: &[Arc<MachineSet>]) -> i64 {
+    old.iter()
+        .map(|set| revision::revision_of(set))
+        .max()
+        .unwrap_or(0)
+}
+
+fn annotate(set: &mut MachineSet, name: &str, value: i64) {
+    let annotations = set.metadata.annotations.get_or_insert_default();
+    annotations.insert(name.to_owned(), value.to_string());
+}

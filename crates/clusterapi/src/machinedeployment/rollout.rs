@@ -1,0 +1,160 @@
+//! The arithmetic of a rolling update.
+
+use std::collections::BTreeMap;
+
+use api::core::v1beta2::{MachineDeployment, RolloutStrategy, RolloutType};
+use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// What a rolling update needs to know of one MachineSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Set {
+    /// Name of the MachineSet.
+    pub(crate) name: String,
+    /// Machines that it should have.
+    pub(crate) wanted: i32,
+    /// Machines that it has, deleted ones that are not gone yet among them.
+    pub(crate) there: i32,
+    /// Machines that are available.
+    pub(crate) available: i32,
+}
+
+impl Set {
+    /// Machines that count as available and are meant to stay.
+    fn staying(&self) -> i32 {
+        self.available.min(self.wanted)
+    }
+}
+
+/// How far a rolling update may stray from the wanted number of machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Machines wanted.
+    pub(crate) replicas: i32,
+    /// How many more may be there.
+    pub(crate) surge: i32,
+    /// How many may be missing.
+    pub(crate) unavailable: i32,
+}
+
+/// The bounds of `deployment`: surge rounds up, unavailable rounds down; both 0 would never move, so
+/// that one may be missing then (as in Kubernetes' Deployments).
+pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
+    let replicas = deployment.replicas();
+    let strategy = deployment
+        .spec
+        .rollout
+        .as_ref()
+        .and_then(|rollout| rollout.strategy.as_ref());
+    let rolling = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+    let surge = rolling.and_then(|rolling| rolling.max_surge.as_ref());
+    let unavailable = rolling.and_then(|rolling| rolling.max_unavailable.as_ref());
+    let surge = surge.map_or(1, |value| scaled(value, replicas, true));
+    let unavailable = unavailable.map_or(0, |value| scaled(value, replicas, false));
+    let unavailable = if surge == 0 && unavailable == 0 {
+        1
+    } else {
+        unavailable
+    };
+    Bounds {
+        replicas,
+        surge,
+        unavailable: unavailable.min(replicas),
+    }
+}
+
+/// Whether machines are replaced by the controller, and not by people who delete them.
+pub(crate) fn is_rolling(strategy: Option<&RolloutStrategy>) -> bool {
+    strategy.is_none_or(|strategy| strategy.type_ == RolloutType::RollingUpdate)
+}
+
+/// `value` as a number of machines; percentages are of `total`. What cannot be read counts as 0.
+pub(crate) fn scaled(value: &IntOrString, total: i32, round_up: bool) -> i32 {
+    match value {
+        IntOrString::Int(number) => (*number).max(0),
+        IntOrString::String(text) => {
+            let percent = text
+                .strip_suffix('%')
+                .and_then(|digits| digits.parse::<i64>().ok());
+            let product = percent.unwrap_or(0).clamp(0, 1000) * i64::from(total.max(0));
+            let number = if round_up {
+                (product + 99) / 100
+            } else {
+                product / 100
+            };
+            i32::try_from(number).unwrap_or(i32::MAX)
+        }
+    }
+}
+
+/// The next step: how many machines each MachineSet should have, for those that change. `old` is
+/// sorted oldest first.
+pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
+    let mut after: Vec<Set> = old.to_vec();
+    let mut grown = new.clone();
+    grown.wanted = grow(bounds, new, old);
+    shrink(bounds, &grown, &mut after);
+    let before = std::iter::once(new).chain(old);
+    let changed = std::iter::once(&grown).chain(&after);
+    before
+        .zip(changed)
+        .filter(|(before, after)| before.wanted != after.wanted)
+        .map(|(_, after)| (after.name.clone(), after.wanted))
+        .collect()
+}
+
+/// The same for people who replace machines by deleting them: sets of former templates never grow
+/// and are not shrunk, the new one makes up for what they lost; fewer replicas come off the old first.
+pub(crate) fn on_delete(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
+    let mut steps = BTreeMap::new();
+    let mut kept = 0;
+    for set in old {
+        // A deleted machine is not made again from a former template.
+        let wanted = set.wanted.min(set.there).min(bounds.replicas - kept);
+        kept += wanted;
+        if wanted != set.wanted {
+            steps.insert(set.name.clone(), wanted);
+        }
+    }
+    let wanted = bounds.replicas - kept;
+    if wanted != new.wanted {
+        steps.insert(new.name.clone(), wanted);
+    }
+    steps
+}
+
+fn grow(bounds: Bounds, new: &Set, old: &[Set]) -> i32 {
+    if new.wanted >= bounds.replicas {
+        return bounds.replicas;
+    }
+    // Machines on their way out still take up room at the cloud.
+    let total: i32 = std::iter::once(new)
+        .chain(old)
+        .map(|set| set.wanted.max(set.there))
+        .sum();
+    let room = bounds.replicas + bounds.surge - total;
+    new.wanted + room.clamp(0, bounds.replicas - new.wanted)
+}
+
+fn shrink(bounds: Bounds, new: &Set, old: &mut [Set]) {
+    let floor = bounds.replicas - bounds.unavailable;
+    let wanted: i32 = new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
+    let new_missing = (new.wanted - new.available).max(0);
+    let mut spare = wanted - floor - new_missing;
+    // Machines that serve nobody go first.
+    for set in old.iter_mut() {
+        let broken = (set.wanted - set.available).max(0);
+        let gone = broken.min(spare.max(0));
+        set.wanted -= gone;
+        spare -= gone;
+    }
+    let available: i32 = new.staying() + old.iter().map(Set::staying).sum::<i32>();
+    let mut spare = spare.min(available - floor).max(0);
+    for set in old.iter_mut() {
+        let gone = set.wanted.min(spare);
+        set.wanted -= gone;
+        spare -= gone;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The status of a deployment.
+
+use std::sync::Arc;
+
+use api::conditions::{self, Verdict};
+use api::core::v1beta2::{Machine, MachineDeployment, MachineDeploymentPhase, MachineSet};
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use operator::controller::{RESYNC, chain};
+use operator::patch;
+
+use super::{machines_of, of, rollout};
+use crate::error::{Doing, Error, is_absent};
+use crate::{Context, counts, pause, selector};
+
+/// Records that the deployment is left alone.
+pub(super) async fn paused(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    why: &str,
+) -> Result<Action, Error> {
+    let mut after = deployment.clone();
+    let status = after.status.get_or_insert_default();
+    let generation = deployment.metadata.generation;
+    pause::record(&mut status.conditions, Some(why), generation, ctx.now());
+    store(ctx, deployment, &after).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// Writes what is known of the deployment.
+pub(super) async fn write(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    sets: &[Arc<MachineSet>],
+    error: Option<&Error>,
+) -> Result<(), Error> {
+    let machines = machines_of(ctx, sets);
+    let hindrance = error
+        .map(|error| format!("* {}", chain(error)))
+        .unwrap_or_default();
+    let after = observed(deployment, sets, &machines, &hindrance, ctx.now());
+    store(ctx, deployment, &after).await
+}
+
+/// The deployment with the status that follows from its sets and machines.
+pub(super) fn observed(
+    deployment: &MachineDeployment,
+    sets: &[Arc<MachineSet>],
+    machines: &[Arc<Machine>],
+    hindrance: &str,
+    now: Timestamp,
+) -> MachineDeployment {
+    let mut after = deployment.clone();
+    let numbers = counts::of(machines);
+    let wanted = if deployment.is_deleting() {
+        0
+    } else {
+        deployment.replicas()
+    };
+    let status = after.status.get_or_insert_default();
+    status.replicas = Some(numbers.replicas);
+    status.ready_replicas = Some(numbers.ready);
+    status.available_replicas = Some(numbers.available);
+    status.up_to_date_replicas = Some(numbers.up_to_date);
+    status.versions = counts::versions(machines);
+    let text = selector::text(&deployment.spec.selector);
+    status.selector = Some(text).filter(|text| !text.is_empty());
+    status.phase = Some(phase(numbers.replicas, wanted));
+    if hindrance.is_empty() {
+        status.observed_generation = deployment.metadata.generation;
+    }
+    let [up, down] = counts::scaling(numbers.replicas, wanted, hindrance);
+    let left = format!("{} MachineSets are left", sets.len());
+    let verdicts = [
+        available(deployment, numbers.available),
+        rolling_out(machines),
+        up,
+        down,
+        counts::machines_ready(machines),
+        counts::machines_up_to_date(machines),
+        counts::remediating(machines),
+        counts::deleting(deployment.is_deleting(), &left),
+        pause::verdict(None),
+    ];
+    for verdict in verdicts {
+        conditions::set(
+            &mut status.conditions,
+            verdict,
+            deployment.metadata.generation,
+            now,
+        );
+    }
+    after
+}
+
+fn phase(there: i32, wanted: i32) -> MachineDeploymentPhase {
+    match there.cmp(&wanted) {
+        std::cmp::Ordering::Less => MachineDeploymentPhase::ScalingUp,
+        std::cmp::Ordering::Equal => MachineDeploymentPhase::Running,
+        std::cmp::Ordering::Greater => MachineDeploymentPhase::ScalingDown,
+    }
+}
+
+fn available(deployment: &MachineDeployment, available: i32) -> Verdict {
+    if deployment.is_deleting() {
+        return Verdict::new("Available", false, "NotAvailable").because("Deletion in progress");
+    }
+    let bounds = rollout::bounds(deployment);
+    let least = bounds.replicas - bounds.unavailable;
+    if available >= least {
+        return Verdict::new("Available", true, "Available");
+    }
+    Verdict::new("Available", false, "NotAvailable").because(format!(
+        "{available} available replicas, at least {least} required"
+    ))
+}
+
+fn rolling_out(machines: &[Arc<Machine>]) -> Verdict {
+    let outdated: Vec<_> = machines
+        .iter()
+        .filter_map(|machine| conditions::find(machine.conditions(), "UpToDate"))
+        .filter(|condition| condition.status == "False")
+        .collect();
+    let Some(first) = outdated.first() else {
+        return Verdict::new("RollingOut", false, "NotRollingOut");
+    };
+    let text = format!(
+        "Rolling out {} not up-to-date replicas\n{}",
+        outdated.len(),
+        first.message
+    );
+    Verdict::new("RollingOut", true, "RollingOut").because(text)
+}
+
+async fn store(
+    ctx: &Context,
+    before: &MachineDeployment,
+    after: &MachineDeployment,
+) -> Result<(), Error> {
+    let api = ctx.api::<MachineDeployment>(&before.namespace().unwrap_or_default());
+    match patch::status(&api, before, after).await {
+        Err(error) if is_absent(&error) && before.is_deleting() => Ok(()),
+        // Noting the revision came in between: the next run, due already, writes the status.
+        other => other
+            .map(|_| ())
+            .doing(|| of("writing the status of", before)),
+    }
+}

@@ -1,0 +1,251 @@
+//! MachineSet: a number of machines made from one template.
+//!
+//! Reconcile: adopt → hand changes of the template on → replace unhealthy machines → make or delete
+//! machines → status. Making a machine takes three writes (bootstrap config, infrastructure, Machine);
+//! cut off between them, the next run finds what was left over and goes on with it.
+
+use std::sync::Arc;
+
+use api::conditions;
+use api::core::v1beta2::{Cluster, Machine, MachineSet};
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::{finalizer, patch};
+
+use crate::error::Doing;
+use crate::{Context, Error, MACHINE_SET_FINALIZER, owners, pause, selector};
+
+mod apply;
+mod preflight;
+mod remediate;
+mod scale;
+mod status;
+mod sync;
+
+pub(crate) use sync::templates;
+
+/// Runs the controller until shutdown.
+pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
+    let controller = context
+        .machinesets
+        .controller()
+        .reconcile_on(triggers(context));
+    let runner = Arc::new(Runner {
+        context: Arc::clone(context),
+        swept: Default::default(),
+    });
+    operator::controller::run(
+        controller,
+        reconcile,
+        runner,
+        context.settings("machineset"),
+    )
+    .boxed()
+}
+
+/// What this controller works with: the shared context, and which sets it has looked for leftovers of.
+struct Runner {
+    context: Arc<Context>,
+    swept: parking_lot::Mutex<std::collections::HashSet<String>>,
+}
+
+impl std::ops::Deref for Runner {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// What else a set depends on: its machines, its deployment, its Cluster and the control plane.
+fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>> + Send + use<> {
+    let ctx = Arc::clone(context);
+    let machines = context
+        .machines
+        .touched()
+        .flat_map(move |machine| stream::iter(sets_of_machine(&ctx, &machine)));
+    let ctx = Arc::clone(context);
+    let deployments = context
+        .machinedeployments
+        .touched()
+        .flat_map(move |deployment| {
+            let namespace = deployment.namespace().unwrap_or_default();
+            let sets = ctx.machinesets.filter(&namespace, |set| {
+                owners::is_controlled_by(&set.metadata, deployment.as_ref())
+            });
+            stream::iter(references(&sets))
+        });
+    let ctx = Arc::clone(context);
+    let clusters = context.clusters.touched().flat_map(move |cluster| {
+        let namespace = cluster.namespace().unwrap_or_default();
+        stream::iter(of_cluster(&ctx, &namespace, &cluster.name_any()))
+    });
+    let ctx = Arc::clone(context);
+    let control_planes = context.external.changes().flat_map(move |change| {
+        let owner = change.owners.iter().find(|owner| owner.kind == "Cluster");
+        let is_control_plane = owner.filter(|owner| {
+            let cluster = ctx.clusters.get(&change.namespace, &owner.name);
+            let reference = cluster.and_then(|cluster| cluster.spec.control_plane_ref.clone());
+            reference.as_ref() == Some(&change.reference)
+        });
+        let sets = is_control_plane.map(|owner| of_cluster(&ctx, &change.namespace, &owner.name));
+        stream::iter(sets.unwrap_or_default())
+    });
+    stream::select(
+        stream::select(machines, deployments),
+        stream::select(clusters, control_planes),
+    )
+}
+
+fn references(sets: &[Arc<MachineSet>]) -> Vec<ObjectRef<MachineSet>> {
+    sets.iter()
+        .map(|set| ObjectRef::from_obj(set.as_ref()))
+        .collect()
+}
+
+fn of_cluster(ctx: &Context, namespace: &str, cluster: &str) -> Vec<ObjectRef<MachineSet>> {
+    references(
+        &ctx.machinesets
+            .filter(namespace, |set| set.spec.cluster_name == cluster),
+    )
+}
+
+fn sets_of_machine(ctx: &Context, machine: &Machine) -> Vec<ObjectRef<MachineSet>> {
+    let namespace = machine.namespace().unwrap_or_default();
+    match owners::controller_of(&machine.metadata) {
+        Some(owner) if owner.kind == "MachineSet" => {
+            vec![ObjectRef::new(&owner.name).within(&namespace)]
+        }
+        Some(_) => Vec::new(),
+        None => references(&ctx.machinesets.filter(&namespace, |set| {
+            selector::matches(&set.spec.selector, machine.labels())
+        })),
+    }
+}
+
+async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let cluster = runner.clusters.get(&namespace, &set.spec.cluster_name);
+    if let Some(why) = pause::reason(cluster.as_deref(), set.as_ref()) {
+        return status::paused(&runner, &set, &why).await;
+    }
+    if set.is_deleting() {
+        return delete(&runner, &set).await;
+    }
+    let cluster = cluster.ok_or_else(|| Error::NoCluster {
+        namespace: namespace.clone(),
+        name: set.spec.cluster_name.clone(),
+    })?;
+    if !finalizer::has(set.as_ref(), MACHINE_SET_FINALIZER) {
+        let sets = runner.api::<MachineSet>(&namespace);
+        finalizer::add(&sets, &set, MACHINE_SET_FINALIZER)
+            .await
+            .doing(|| of("changing", &set))?;
+        return Ok(Action::await_change());
+    }
+    if sync::own(&runner, &set, &cluster).await? {
+        return Ok(Action::await_change());
+    }
+    apply::adopt(&runner, &set).await?;
+    let machines = members(&runner, &set);
+    sync::machines(&runner, &set, &machines).await?;
+    let control_plane = control_plane(&runner, &cluster).await?;
+    let problems = preflight::problems(&set, control_plane.as_deref());
+    let remediated = remediate::run(&runner, &set, &machines, &problems).await;
+    let scaled = apply::scale(&runner, &set, &machines, &problems).await;
+    status::write(&runner, &set, &machines, &problems, scaled.as_ref().err()).await?;
+    remediated.and(scaled)?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// Deletes the machines, and lets the set go when they are gone.
+async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
+    let machines = apply::members_live(runner, set).await?;
+    if machines.is_empty() {
+        apply::sweep(runner, set, &machines).await?;
+        let sets = runner.api::<MachineSet>(&set.namespace().unwrap_or_default());
+        finalizer::remove(&sets, set, MACHINE_SET_FINALIZER)
+            .await
+            .doing(|| of("letting go of", set))?;
+        return Ok(Action::await_change());
+    }
+    for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
+        apply::delete_machine(runner, machine).await?;
+    }
+    status::write(runner, set, &machines, &[], None).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// The machines that `set` controls, from the cache.
+fn members(ctx: &Context, set: &MachineSet) -> Vec<Arc<Machine>> {
+    let namespace = set.namespace().unwrap_or_default();
+    ctx.machines.filter(&namespace, |machine| {
+        owners::is_controlled_by(&machine.metadata, set)
+    })
+}
+
+async fn control_plane(
+    ctx: &Context,
+    cluster: &Cluster,
+) -> Result<Option<Arc<api::kube::api::DynamicObject>>, Error> {
+    let Some(reference) = &cluster.spec.control_plane_ref else {
+        return Ok(None);
+    };
+    Ok(ctx
+        .external
+        .get(reference, &cluster.namespace().unwrap_or_default())
+        .await?)
+}
+
+/// `action MachineSet namespace/name`, for errors.
+fn of(action: &str, set: &MachineSet) -> String {
+    format!(
+        "{action} MachineSet {}/{}",
+        set.namespace().unwrap_or_default(),
+        set.name_any()
+    )
+}
+
+/// Writes the conditions of `set` that `change` sets, if that changes anything.
+async fn patch_status(ctx: &Context, set: &MachineSet, after: &MachineSet) -> Result<(), Error> {
+    let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
+    match patch::status(&sets, set, after).await {
+        // Gone while it was being deleted.
+        Err(error) if crate::error::is_absent(&error) && set.is_deleting() => Ok(()),
+        other => other.map(|_| ()).doing(|| of("writing the status of", set)),
+    }
+}
+
+/// Whether the set carries its deployment's current template; a set without deployment always does.
+fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
+    let owner = owners::controller_of(&set.metadata).filter(|o| o.kind == "MachineDeployment");
+    let Some(owner) = owner else {
+        return Some(Vec::new());
+    };
+    let deployment = ctx
+        .machinedeployments
+        .get(&set.namespace().unwrap_or_default(), &owner.name)?;
+    let mut lines = crate::machinedeployment::revision::differences(
+        &set.spec.template.spec,
+        &deployment.spec.template.spec,
+    );
+    let sets = crate::machinedeployment::members(ctx, &deployment);
+    let now = ctx.now();
+    let current = crate::machinedeployment::revision::current(&deployment, &sets, now);
+    if lines.is_empty() && current.is_none_or(|current| current.uid() != set.uid()) {
+        lines.push("MachineDeployment spec.rollout.after expired".to_owned());
+    }
+    Some(lines)
+}
+
+/// Whether the machine failed its health check and waits for us to replace it.
+fn waits_for_remediation(machine: &Machine) -> bool {
+    let is_false = |type_| {
+        conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
+    };
+    is_false("HealthCheckSucceeded") && is_false("OwnerRemediated")
+}

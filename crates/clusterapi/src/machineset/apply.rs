@@ -1,0 +1,306 @@
+//! Making and deleting machines.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::core::v1beta2::{ContractReference, Machine, MachineSet};
+use api::kube;
+use api::kube::ResourceExt;
+use api::kube::api::{
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
+};
+use api::names::{CLUSTER_NAME_LABEL, SET_NAME_LABEL};
+use futures::{StreamExt, TryStreamExt, stream};
+use serde_json::json;
+use tracing::info;
+
+use super::scale::{self, Scale};
+use super::{Runner, of};
+use crate::error::{Doing, Error, is_absent};
+use crate::external::CloneRequest;
+use crate::{Context, naming, owners, selector};
+
+/// How many machines of one set are made at a time.
+const AT_A_TIME: usize = 8;
+/// Annotation: no machine is made while it is there (set by in-place updates).
+const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
+
+/// Takes over machines that nobody controls and that the selector matches.
+pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let orphans = ctx.machines.filter(&namespace, |machine| {
+        owners::controller_of(&machine.metadata).is_none()
+            && !machine.is_deleting()
+            && machine.spec.cluster_name == set.spec.cluster_name
+            && selector::matches(&set.spec.selector, machine.labels())
+    });
+    let machines = ctx.api::<Machine>(&namespace);
+    for orphan in orphans {
+        let mut metadata = orphan.metadata.clone();
+        // A machine that stood alone belonged to the Cluster; the set takes its place.
+        if let Some(known) = metadata.owner_references.as_mut() {
+            known.retain(|owner| owner.kind != "Cluster");
+        }
+        owners::ensure(&mut metadata, owners::controller(set));
+        let patch = json!({"metadata": {
+            "ownerReferences": metadata.owner_references,
+            "resourceVersion": orphan.resource_version(),
+            "labels": { SET_NAME_LABEL: naming::shortened(&set.name_any()) },
+        }});
+        machines
+            .patch(
+                &orphan.name_any(),
+                &PatchParams::default(),
+                &Patch::Merge(&patch),
+            )
+            .await
+            .doing(|| format!("adopting Machine {namespace}/{}", orphan.name_any()))?;
+    }
+    Ok(())
+}
+
+/// Makes or deletes machines until their number is right.
+pub(super) async fn scale(
+    runner: &Runner,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+    problems: &[String],
+) -> Result<(), Error> {
+    let order = |set: &MachineSet| {
+        set.spec
+            .deletion
+            .as_ref()
+            .and_then(|deletion| deletion.order)
+            .unwrap_or_default()
+    };
+    let uid = set.uid().unwrap_or_default();
+    let plan = scale::plan(set.replicas(), order(set), machines);
+    if plan == Scale::Keep && runner.swept.lock().contains(&uid) {
+        return Ok(());
+    }
+    // The cache may lag behind what this very controller did: ask before acting.
+    let Some(fresh) = reread(runner, set).await? else {
+        return Ok(());
+    };
+    let there = members_live(runner, &fresh).await?;
+    let plan = scale::plan(fresh.replicas(), order(&fresh), &there);
+    let blocked = !problems.is_empty() || fresh.annotations().contains_key(DISABLE_CREATE);
+    match plan {
+        Scale::Up(missing) if !blocked => {
+            let leftovers = leftovers(runner, &fresh, &there).await?;
+            let names = leftovers.names.iter().cloned();
+            let names = names.chain(std::iter::repeat_with(|| {
+                scale::name(&fresh, &naming::suffix())
+            }));
+            let names: BTreeSet<_> = names.take(missing).collect();
+            leftovers.delete_except(runner, &fresh, &names).await?;
+            stream::iter(names)
+                .map(|name| make(runner, &fresh, name))
+                .buffer_unordered(AT_A_TIME)
+                .try_collect::<()>()
+                .await?;
+        }
+        Scale::Up(_) => {}
+        Scale::Down(names) => {
+            sweep(runner, &fresh, &there).await?;
+            for machine in there
+                .iter()
+                .filter(|machine| names.contains(&machine.name_any()))
+            {
+                delete_machine(runner, machine).await?;
+            }
+        }
+        Scale::Keep => sweep(runner, &fresh, &there).await?,
+    }
+    runner.swept.lock().insert(uid);
+    Ok(())
+}
+
+/// The machines that `set` controls, as the API server has them now.
+pub(super) async fn members_live(
+    ctx: &Context,
+    set: &MachineSet,
+) -> Result<Vec<Arc<Machine>>, Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let ours = format!("{CLUSTER_NAME_LABEL}={}", set.spec.cluster_name);
+    let list = ctx
+        .api::<Machine>(&namespace)
+        .list(&ListParams::default().labels(&ours))
+        .await;
+    let list = list.doing(|| of("listing the Machines of", set))?;
+    let ours = |machine: &Machine| owners::is_controlled_by(&machine.metadata, set);
+    Ok(list.items.into_iter().filter(ours).map(Arc::new).collect())
+}
+
+/// Asks for the deletion of `machine`, and of no namesake.
+pub(super) async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(), Error> {
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: machine.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    match ctx.api::<Machine>(&namespace).delete(&name, &params).await {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other
+            .map(|_| ())
+            .doing(|| format!("deleting Machine {namespace}/{name}")),
+    }
+}
+
+/// Deletes what an earlier run made for machines that it did not come to make.
+pub(super) async fn sweep(
+    ctx: &Context,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+) -> Result<(), Error> {
+    let leftovers = leftovers(ctx, set, machines).await?;
+    leftovers.delete_except(ctx, set, &BTreeSet::new()).await
+}
+
+/// The set as the API server has it now; `None` if it is gone, being deleted or another one.
+async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, Error> {
+    let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
+    let fresh = sets
+        .get_opt(&set.name_any())
+        .await
+        .doing(|| of("reading", set))?;
+    Ok(fresh.filter(|fresh| fresh.uid() == set.uid() && !fresh.is_deleting()))
+}
+
+/// Bootstrap configs and infrastructure that the set still controls itself and no Machine refers to.
+struct Leftovers {
+    names: BTreeSet<String>,
+    objects: Vec<ContractReference>,
+}
+
+impl Leftovers {
+    async fn delete_except(
+        &self,
+        ctx: &Context,
+        set: &MachineSet,
+        keep: &BTreeSet<String>,
+    ) -> Result<(), Error> {
+        let namespace = set.namespace().unwrap_or_default();
+        for object in self
+            .objects
+            .iter()
+            .filter(|object| !keep.contains(&object.name))
+        {
+            info!(
+                kind = object.kind,
+                name = object.name,
+                "deleting what no Machine refers to"
+            );
+            ctx.external.delete(object, &namespace).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn leftovers(
+    ctx: &Context,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+) -> Result<Leftovers, Error> {
+    let mut left = Leftovers {
+        names: BTreeSet::new(),
+        objects: Vec::new(),
+    };
+    let spec = &set.spec.template.spec;
+    let namespace = set.namespace().unwrap_or_default();
+    for template in spec
+        .bootstrap
+        .config_ref
+        .iter()
+        .chain([&spec.infrastructure_ref])
+    {
+        let Some(kind) = template.kind.strip_suffix("Template") else {
+            continue;
+        };
+        let cluster = &set.spec.cluster_name;
+        let all = ctx
+            .external
+            .list_live(&template.api_group, kind, &namespace, cluster)
+            .await?;
+        for object in all
+            .iter()
+            .filter(|object| is_leftover(object, set, machines))
+        {
+            let name = object.name_any();
+            left.names.insert(name.clone());
+            left.objects
+                .push(ContractReference::new(&template.api_group, kind, &name));
+        }
+    }
+    Ok(left)
+}
+
+fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine>]) -> bool {
+    owners::is_controlled_by(&object.metadata, set)
+        && object.metadata.deletion_timestamp.is_none()
+        && !machines
+            .iter()
+            .any(|machine| machine.name_any() == object.name_any())
+}
+
+/// Makes the machine `name`; every step may have been done already.
+async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let request = |template| CloneRequest {
+        template,
+        namespace: &namespace,
+        name: &name,
+        cluster_name: &set.spec.cluster_name,
+        owner: Some(owners::controller(set)),
+        labels: scale::labels(set),
+        annotations: scale::annotations(set),
+    };
+    let spec = &set.spec.template.spec;
+    let bootstrap = match &spec.bootstrap.config_ref {
+        Some(template) => Some(ctx.external.clone_template(&request(template)).await?),
+        None => None,
+    };
+    let infrastructure = match ctx
+        .external
+        .clone_template(&request(&spec.infrastructure_ref))
+        .await
+    {
+        Ok(reference) => reference,
+        Err(error) => {
+            undo(ctx, &namespace, bootstrap.iter()).await;
+            return Err(error.into());
+        }
+    };
+    let machine = scale::machine(set, &name, bootstrap.clone(), infrastructure.clone());
+    let created = ctx
+        .api::<Machine>(&namespace)
+        .create(&PostParams::default(), &machine)
+        .await;
+    match created {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Err(source) => {
+            // A refusal, and not a lost answer: nothing else will use the clones.
+            if matches!(source, kube::Error::Api(_)) {
+                undo(ctx, &namespace, bootstrap.iter().chain([&infrastructure])).await;
+            }
+            Err(source).doing(|| format!("creating Machine {namespace}/{name}"))
+        }
+    }
+}
+
+async fn undo(ctx: &Context, namespace: &str, made: impl Iterator<Item = &ContractReference>) {
+    for object in made {
+        // If this fails, the next run sweeps.
+        if let Err(error) = ctx.external.delete(object, namespace).await {
+            tracing::warn!(
+                kind = object.kind,
+                name = object.name,
+                "cannot be taken back: {error}"
+            );
+        }
+    }
+}

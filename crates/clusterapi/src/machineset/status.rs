@@ -1,0 +1,130 @@
+//! The status of a set and of its machines' `UpToDate`.
+
+use std::sync::Arc;
+
+use api::conditions::{self, Status, Verdict};
+use api::core::v1beta2::{Machine, MachineSet};
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use operator::controller::{RESYNC, chain};
+use operator::patch;
+
+use super::{is_current, patch_status};
+use crate::error::{Doing, Error};
+use crate::{Context, counts, pause, selector};
+
+/// Records that the set is left alone.
+pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result<Action, Error> {
+    let mut after = set.clone();
+    let status = after.status.get_or_insert_default();
+    pause::record(
+        &mut status.conditions,
+        Some(why),
+        set.metadata.generation,
+        ctx.now(),
+    );
+    patch_status(ctx, set, &after).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// Writes what is known of the set and its machines.
+pub(super) async fn write(
+    ctx: &Context,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+    problems: &[String],
+    error: Option<&Error>,
+) -> Result<(), Error> {
+    let now = ctx.now();
+    let freshness = freshness(ctx, set);
+    for machine in machines {
+        let mut after = machine.as_ref().clone();
+        let status = after.status.get_or_insert_default();
+        let verdict = freshness.clone();
+        conditions::set(
+            &mut status.conditions,
+            verdict,
+            machine.metadata.generation,
+            now,
+        );
+        if conditions::find(machine.conditions(), "UpToDate").map(brief)
+            == conditions::find(&status.conditions, "UpToDate").map(brief)
+        {
+            continue;
+        }
+        let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
+        match patch::status(&api, machine, &after).await {
+            Err(gone) if crate::error::is_absent(&gone) => {}
+            other => {
+                let name = machine.name_any();
+                other.doing(|| format!("writing the status of Machine {name}"))?;
+            }
+        }
+    }
+    let mut hindrances: Vec<_> = problems.iter().map(|line| format!("* {line}")).collect();
+    hindrances.extend(error.map(|error| format!("* {}", chain(error))));
+    let after = observed(set, machines, &hindrances.join("\n"), error.is_none(), now);
+    patch_status(ctx, set, &after).await
+}
+
+/// The set with the status that follows from its machines.
+pub(super) fn observed(
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+    hindrance: &str,
+    succeeded: bool,
+    now: api::k8s_openapi::jiff::Timestamp,
+) -> MachineSet {
+    let mut after = set.clone();
+    let status = after.status.get_or_insert_default();
+    let numbers = counts::of(machines);
+    status.replicas = Some(numbers.replicas);
+    status.ready_replicas = Some(numbers.ready);
+    status.available_replicas = Some(numbers.available);
+    status.up_to_date_replicas = Some(numbers.up_to_date);
+    status.versions = counts::versions(machines);
+    status.selector = Some(selector::text(&set.spec.selector)).filter(|text| !text.is_empty());
+    if succeeded {
+        status.observed_generation = set.metadata.generation;
+    }
+    let wanted = if set.is_deleting() { 0 } else { set.replicas() };
+    let left = format!("{} Machines are left", machines.len());
+    let [up, down] = counts::scaling(numbers.replicas, wanted, hindrance);
+    let verdicts = [
+        up,
+        down,
+        counts::machines_ready(machines),
+        counts::machines_up_to_date(machines),
+        counts::remediating(machines),
+        counts::deleting(set.is_deleting(), &left),
+        pause::verdict(None),
+    ];
+    for verdict in verdicts {
+        conditions::set(
+            &mut status.conditions,
+            verdict,
+            set.metadata.generation,
+            now,
+        );
+    }
+    after
+}
+
+/// Whether machines of this set are what their deployment wants.
+fn freshness(ctx: &Context, set: &MachineSet) -> Verdict {
+    match is_current(ctx, set) {
+        None => Verdict::new("UpToDate", Status::Unknown, "UpToDateUnknown")
+            .because("The MachineDeployment is not known yet"),
+        Some(lines) if lines.is_empty() => Verdict::new("UpToDate", true, "UpToDate"),
+        Some(lines) => {
+            let lines: Vec<_> = lines.iter().map(|line| format!("* {line}")).collect();
+            Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
+        }
+    }
+}
+
+fn brief(
+    condition: &api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition,
+) -> (&str, &str, &str) {
+    (&condition.status, &condition.reason, &condition.message)
+}

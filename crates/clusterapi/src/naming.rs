@@ -1,0 +1,59 @@
+//! Names of objects that a controller makes several of.
+
+use rand::Rng;
+
+/// The letters and digits that Kubernetes uses in generated names: no vowels, nothing that looks alike.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// A name must serve as a label value and as a host name.
+const LONGEST: usize = 63;
+const SUFFIX: usize = 5;
+
+/// Five random characters.
+pub(crate) fn suffix() -> String {
+    let mut random = rand::rng();
+    (0..SUFFIX)
+        .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+        .collect()
+}
+
+/// `<base>-<suffix>`, with `base` cut so that the whole is no longer than a label value may be.
+pub(crate) fn with_suffix(base: &str, suffix: &str) -> String {
+    let room = LONGEST.saturating_sub(suffix.len() + 1);
+    let end = (0..=room.min(base.len()))
+        .rev()
+        .find(|at| base.is_char_boundary(*at))
+        .unwrap_or(0);
+    format!("{}-{suffix}", base[..end].trim_end_matches(['-', '.']))
+}
+
+/// `name` cut to what fits into a label value.
+pub(crate) fn shortened(name: &str) -> String {
+    let end = (0..=LONGEST.min(name.len()))
+        .rev()
+        .find(|at| name.is_char_boundary(*at));
+    name[..end.unwrap_or(0)]
+        .trim_end_matches(['-', '.', '_'])
+        .to_owned()
+}
+
+/// A naming template, `{{ .machineSet.name }}-{{ .random }}`, with the given values; `None` if it
+/// uses anything else, or does not use `.random` (all machines would have one name).
+pub(crate) fn render(template: &str, values: &[(&str, &str)]) -> Option<String> {
+    let mut name = String::new();
+    let mut random = false;
+    let mut rest = template;
+    while let Some((before, tail)) = rest.split_once("{{") {
+        let (key, after) = tail.split_once("}}")?;
+        let key = key.trim_matches(|c: char| c.is_whitespace() || c == '-');
+        let (_, value) = values.iter().find(|(known, _)| *known == key)?;
+        random |= key == ".random";
+        name.push_str(before);
+        name.push_str(value);
+        rest = after;
+    }
+    name.push_str(rest);
+    (random && name.len() <= LONGEST).then_some(name)
+}
+
+#[cfg(test)]
+mod tests;
