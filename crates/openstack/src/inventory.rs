@@ -268,30 +268,33 @@ impl Inner {
             let started = Instant::now();
             let mark = cell.begin();
             pace.begin(started);
-            let items = T::fetch(self)
-                .await
-                .inspect_err(|error| pace.failed(error))?;
+            let fetched = T::fetch(self, pace.bound(since)).await;
+            let items = fetched.inspect_err(|error| pace.failed(error))?;
             let changes = cell.apply(mark, items, pace.was_read());
-            for (change, _) in &changes {
-                pace.unwatch(&change.0);
-            }
-            pace.done(started, Instant::now(), !changes.is_empty());
-            for ((id, what), item) in changes {
-                // Nobody may be listening.
-                let _ = self.changes.send(Change {
-                    scope: Arc::clone(&self.scope),
-                    kind: T::KIND,
-                    id,
-                    name: item.name().to_owned(),
-                    tags: item.tags().to_vec(),
-                    description: item.description().to_owned(),
-                    parent: item.parent().map(str::to_owned),
-                    what,
-                });
+            let as_of = T::as_of(self).map_or(started, |other| started.min(other));
+            pace.done(as_of, Instant::now() - started, !changes.is_empty());
+            for (change, item) in changes {
+                self.tell(change, &*item);
             }
             Ok(())
         };
         cell.flight.run(ready, work).await
+    }
+
+    fn tell<T: Observed>(&self, (id, what): (String, What), item: &T) {
+        self.pace(T::KIND).unwatch(&id);
+        let change = Change {
+            scope: Arc::clone(&self.scope),
+            kind: T::KIND,
+            id,
+            name: item.name().to_owned(),
+            tags: item.tags().to_vec(),
+            description: item.description().to_owned(),
+            parent: item.parent().map(str::to_owned),
+            what,
+        };
+        // Nobody may be listening.
+        let _ = self.changes.send(change);
     }
 
     /// Something of this kind became pending.

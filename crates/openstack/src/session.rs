@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::call::Timeouts;
 use crate::compute::Compute;
@@ -34,6 +35,9 @@ pub use catalog::{CatalogEntry, Endpoint};
 pub use token::Token;
 pub use versions::VersionRange;
 
+/// A cloud's API workers are few; more requests than this only queue there, where they time out.
+const MOST_AT_ONCE: usize = 16;
+
 /// What sessions share and how they behave.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
@@ -43,6 +47,8 @@ pub struct SessionOptions {
     pub metrics: Metrics,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Most requests of one session at a time; 16 if zero.
+    pub most_at_once: usize,
     /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
     pub user_agent: Option<String>,
     pub(crate) pools: Arc<Pools>,
@@ -62,6 +68,7 @@ struct Shared {
     metrics: Metrics,
     timeouts: Timeouts,
     user_agent: String,
+    at_once: Semaphore,
     token: ArcSwapOption<Token>,
     login: Flight,
     versions: Mutex<HashMap<Service, VersionRange>>,
@@ -94,6 +101,10 @@ impl Session {
                 metrics: options.metrics.clone(),
                 timeouts: options.timeouts,
                 user_agent,
+                at_once: Semaphore::new(match options.most_at_once {
+                    0 => MOST_AT_ONCE,
+                    most => most.min(Semaphore::MAX_PERMITS),
+                }),
                 token: ArcSwapOption::empty(),
                 login: Flight::default(),
                 versions: Mutex::default(),

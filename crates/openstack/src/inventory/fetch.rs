@@ -1,14 +1,14 @@
 //! How each kind is read in bulk.
 
 use std::future::Future;
+use std::time::Instant;
 
 use super::Inner;
-use super::members;
 use super::resource::{Quota, Resource};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
 use crate::error::{Error, Result};
 use crate::image::{Image, ImageQuery};
-use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
+use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::service::Service;
 use crate::volume::{Volume, VolumeType};
@@ -17,13 +17,21 @@ use crate::volume::{Volume, VolumeType};
 #[doc(hidden)]
 pub trait Fetch: Resource {
     #[doc(hidden)]
-    fn fetch(inner: &Inner) -> impl Future<Output = Result<Vec<Self>>> + Send;
+    fn fetch(
+        inner: &Inner,
+        since: Option<Instant>,
+    ) -> impl Future<Output = Result<Vec<Self>>> + Send;
+    /// The moment that the objects show, if they were put together from an older list.
+    #[doc(hidden)]
+    fn as_of(_: &Inner) -> Option<Instant> {
+        None
+    }
 }
 
 macro_rules! fetch {
     ($($type:ty: |$inner:ident| $body:expr;)*) => {
         $(impl Fetch for $type {
-            async fn fetch($inner: &Inner) -> Result<Vec<Self>> {
+            async fn fetch($inner: &Inner, _: Option<Instant>) -> Result<Vec<Self>> {
                 $body
             }
         })*
@@ -72,7 +80,6 @@ fetch! {
     Listener: |inner| balanced!(inner, listeners);
     Pool: |inner| balanced!(inner, pools);
     Monitor: |inner| balanced!(inner, monitors);
-    Member: |inner| members::fetch(inner).await;
     Provider: |inner| inner.polling.load_balancer().providers().await;
     LbFlavor: |inner| inner.polling.load_balancer().flavors().await;
     Volume: |inner| inner.polling.volume().list().await;

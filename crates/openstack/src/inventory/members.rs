@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use futures::future::try_join_all;
 use parking_lot::Mutex;
 
-use super::{Inner, Resource, Stored};
+use super::fetch::Fetch;
+use super::{Inner, Kind, Resource, Stored};
 use crate::error::Result;
 use crate::loadbalancer::{Member, Pool};
 
@@ -17,16 +18,25 @@ const OLDEST: Duration = Duration::from_secs(300);
 /// The row of each pool when its members were last read, and when that was.
 pub(super) type PoolMarks = Mutex<HashMap<String, (Pool, Instant)>>;
 
-/// The members of all pools.
-pub(super) async fn fetch(inner: &Inner) -> Result<Vec<Member>> {
-    let now = Instant::now();
-    inner.refresh_as::<Pool>(Some(now)).await?;
+impl Fetch for Member {
+    async fn fetch(inner: &Inner, since: Option<Instant>) -> Result<Vec<Self>> {
+        // A list of pools that is under way or fresh enough will do.
+        inner.refresh_as::<Pool>(since).await?;
+        members(inner, Instant::now()).await
+    }
+
+    fn as_of(inner: &Inner) -> Option<Instant> {
+        inner.pace(Kind::Pools).read()
+    }
+}
+
+async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
     let pools = Pool::cell(&inner.cells).snapshot();
     let known = Member::cell(&inner.cells).snapshot();
-    let marks = inner.pool_marks.lock().clone();
+    let before = inner.pool_marks.lock().clone();
     let lists = pools.iter().map(|pool| {
         let known = known.of_parent(&pool.id);
-        let current = marks
+        let current = before
             .get(&pool.id)
             .is_some_and(|(mark, read)| mark == &**pool && now.duration_since(*read) < OLDEST);
         let settled = !pool.is_pending() && known.iter().all(|member| !member.is_pending());
@@ -48,6 +58,10 @@ pub(super) async fn fetch(inner: &Inner) -> Result<Vec<Member>> {
     let mut marks = inner.pool_marks.lock();
     marks.retain(|id, _| pools.get(id).is_some());
     for pool in pools.iter() {
+        // Written by us in the meantime: what we read may be older.
+        if before.contains_key(&pool.id) && !marks.contains_key(&pool.id) {
+            continue;
+        }
         match marks.get(&pool.id) {
             Some((mark, read)) if mark == &**pool && now.duration_since(*read) < OLDEST => {}
             _ => {

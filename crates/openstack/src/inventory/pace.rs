@@ -91,6 +91,17 @@ impl Pace {
             .is_some_and(|read| since.is_none_or(|since| read >= since))
     }
 
+    /// `since`, or the moment from which on lists are not stale if that is later.
+    pub(super) fn bound(&self, since: Option<Instant>) -> Option<Instant> {
+        // No bound is less than any.
+        since.max(self.0.lock().stale)
+    }
+
+    /// Start of the last list that succeeded.
+    pub(super) fn read(&self) -> Option<Instant> {
+        self.0.lock().read
+    }
+
     /// Whether any list ever succeeded.
     pub(super) fn was_read(&self) -> bool {
         self.0.lock().was_read
@@ -100,11 +111,12 @@ impl Pace {
         self.0.lock().begun = Some(now);
     }
 
-    pub(super) fn done(&self, started: Instant, now: Instant, changed: bool) {
+    /// Notes a list that shows the cloud as it was at `as_of` or later.
+    pub(super) fn done(&self, as_of: Instant, took: Duration, changed: bool) {
         let mut state = self.0.lock();
-        state.read = Some(started);
+        state.read = Some(as_of);
         state.was_read = true;
-        state.took = now.saturating_duration_since(started);
+        state.took = took;
         state.failures = 0;
         state.retry_after = None;
         state.unchanged = if changed {

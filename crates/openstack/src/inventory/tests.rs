@@ -504,6 +504,12 @@ async fn only_pools_that_changed_are_asked_for_their_members() {
         .unwrap();
     assert_eq!(view.members.len(), 4);
     assert_eq!(cloud.lists(), ["pools", "members of b"]);
+    // Who needs pools and members has the pools listed once.
+    inventory
+        .view(&[Kind::Pools, Kind::Members], Duration::ZERO)
+        .await
+        .unwrap();
+    assert_eq!(cloud.lists(), ["pools"]);
     cloud.state.lock().pools.remove(0);
     let view = inventory
         .view(&[Kind::Members], Duration::ZERO)
@@ -578,4 +584,17 @@ fn tables_find_by_name_tag_parent_and_description() {
     assert_eq!(ids(table.of_parent("s")), ["1", "3"]);
     assert!(table.of_parent("").is_empty());
     assert_eq!(table.described("by y").count(), 1);
+}
+
+#[test]
+fn views_can_be_awaited_in_any_task() {
+    fn is_send<T: Send>(_: T) {}
+    let options = InventoryOptions {
+        background: false,
+        ..InventoryOptions::default()
+    };
+    let inventory = Inventory::new(testing::session(Router::new()), options);
+    is_send(inventory.view(Kind::ALL, LONG));
+    is_send(inventory.create_server(&ServerCreate::default()));
+    is_send(inventory.set_tags::<Port>("a", &[]));
 }

@@ -191,6 +191,8 @@ impl Session {
         timeout: Duration,
     ) -> Result<http::Response<Bytes>, Failure> {
         let method = request.method().clone();
+        // Never closed, so there is always a permit in the end.
+        let _permit = self.shared.at_once.acquire().await;
         let begun = Instant::now();
         let result = self.shared.transport.send(request, timeout).await;
         let took = begun.elapsed();
