@@ -3,21 +3,26 @@
 //! ```text
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
+//!   identity     whose a resource of the cloud is
+//!   credentials  from an identityRef to a cloud
+//!   wake         from a change in the cloud to the objects concerned
 //! ```
 //!
 //! Each reconcile fetches facts from the cloud's inventory, computes what is desired from spec and
 //! facts (pure), plans the steps that lead there from what is observed (pure), applies them one by
 //! one, and writes status. Deletion is the same plan towards nothing.
 
+pub mod cluster;
+mod context;
+mod credentials;
+pub mod identity;
+pub mod names;
 mod options;
-
-use kube::Client;
-use tokio_util::sync::CancellationToken;
+pub mod problem;
+pub mod reason;
+mod resolve;
+mod run;
+mod wake;
 
 pub use options::Options;
-
-/// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
-/// the reconciles under way are through.
-pub async fn run(_client: Client, _options: Options, shutdown: CancellationToken) {
-    shutdown.cancelled().await;
-}
+pub use run::run;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openstack::PoolOptions;
 use operator::metrics::Metrics;
 
 /// How the provider runs; `Options::default()` is what the Go provider's flags default to.
@@ -17,6 +18,8 @@ pub struct Options {
     pub machine_concurrency: u16,
     /// How long a server may run without its Node before its console output is read for the reason.
     pub bootstrap_timeout: Duration,
+    /// How clouds are reached and observed.
+    pub clouds: PoolOptions,
     /// Where reconciles are counted.
     pub metrics: Metrics,
 }
@@ -29,6 +32,7 @@ impl Default for Options {
             cluster_concurrency: 10,
             machine_concurrency: 10,
             bootstrap_timeout: Duration::from_secs(120),
+            clouds: PoolOptions::default(),
             metrics: Metrics::default(),
         }
     }

@@ -1,0 +1,203 @@
+//! Going through the steps of a plan.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::infra::v1beta2::OpenStackCluster;
+use openstack::{Cloud, Kind};
+use operator::events::Recorder;
+
+use super::observed::Observed;
+use super::plan::{Plan, Step};
+use super::request::{Request, send};
+use crate::credentials;
+use crate::identity::Identity;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// How often a plan is made anew within one reconcile. More rounds than this mean that the cloud
+/// does not keep what it is told.
+const ROUNDS: usize = 6;
+/// How old what is known of the cloud may be. Its changes wake us; this is for the changes missed.
+pub(crate) const FRESH: Duration = Duration::from_secs(60);
+
+/// What is worked on, and with what.
+pub(crate) struct Work<'a> {
+    pub(crate) object: &'a OpenStackCluster,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) cloud: &'a Cloud,
+    pub(crate) cluster: Identity,
+    pub(crate) kinds: &'a [Kind],
+}
+
+/// How far it went.
+pub(crate) struct Outcome {
+    /// The cloud after the last step.
+    pub(crate) observed: Observed,
+    /// What is left of the plan.
+    pub(crate) plan: Plan,
+    /// What stopped it.
+    pub(crate) problem: Option<Problem>,
+}
+
+impl Work<'_> {
+    /// What the cloud shows now, read at most `age` ago.
+    pub(crate) async fn observe(&self, age: Duration) -> Result<Observed, Problem> {
+        let view = self.cloud.inventory.view(self.kinds, age).await;
+        let view = view.map_err(|error| credentials::listing(&error))?;
+        Ok(Observed::of(view, self.cluster))
+    }
+
+    /// What is known now, with our own writes.
+    fn known(&self) -> Observed {
+        Observed::of(self.cloud.inventory.known(), self.cluster)
+    }
+
+    /// Plans and applies until nothing is left to do but wait.
+    pub(crate) async fn apply(
+        &self,
+        plan: impl Fn(&Observed) -> Plan,
+        request: impl Fn(&Step, &Observed) -> Option<Request>,
+    ) -> Result<Outcome, Problem> {
+        for _ in 0..ROUNDS {
+            let observed = self.observe(FRESH).await?;
+            let now = plan(&observed);
+            let mut sent = false;
+            for step in &now.steps {
+                let Some(request) = request(step, &self.known()) else {
+                    continue;
+                };
+                sent = true;
+                if let Err(problem) = self.step(step, &request).await {
+                    let observed = self.known();
+                    let plan = plan(&observed);
+                    return Ok(Outcome {
+                        observed,
+                        plan,
+                        problem: Some(problem),
+                    });
+                }
+            }
+            if !sent {
+                return Ok(Outcome {
+                    observed,
+                    plan: now,
+                    problem: None,
+                });
+            }
+        }
+        let observed = self.known();
+        let plan = plan(&observed);
+        let left = plan
+            .steps
+            .iter()
+            .map(Step::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let about = plan.steps.first().map_or(Type::Ready, Step::about);
+        let message = format!("the cloud does not keep what it is told; still to do: {left}");
+        let problem = Some(Problem::new(about, Reason::OpenStackError, message));
+        Ok(Outcome {
+            observed,
+            plan,
+            problem,
+        })
+    }
+
+    async fn step(&self, step: &Step, request: &Request) -> Result<(), Problem> {
+        let result = send(&self.cloud.inventory, request).await;
+        let Some(event) = step.event() else {
+            return result.map_err(|error| self.problem(step, &error));
+        };
+        match result {
+            Ok(()) => {
+                let reason = format!("Successful{event}");
+                self.recorder
+                    .normal(self.object, &reason, event, past(&step.to_string()))
+                    .await;
+                Ok(())
+            }
+            Err(error) => {
+                let problem = self.problem(step, &error);
+                // A conflict on the way, such as an address still in use, is not worth an event.
+                if error.kind() != openstack::ErrorKind::Busy {
+                    let reason = format!("Failed{event}");
+                    self.recorder
+                        .warning(self.object, &reason, event, &problem.message)
+                        .await;
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn problem(&self, step: &Step, error: &openstack::Error) -> Problem {
+        if credentials::is_authentication(error) {
+            return credentials::listing(error);
+        }
+        let reason = match step.about() {
+            Type::Network if matches!(step, Step::CreateSubnet) => Reason::SubnetCreateFailed,
+            Type::Network => Reason::NetworkCreateFailed,
+            Type::Router => Reason::RouterCreateFailed,
+            Type::SecurityGroups => Reason::SecurityGroupCreateFailed,
+            Type::ApiEndpoint => Reason::APIEndpointConfigFailed,
+            _ => Reason::OpenStackError,
+        };
+        let mut problem = Problem::cloud(step.about(), reason, &step.to_string(), error);
+        if error.kind() == openstack::ErrorKind::Busy {
+            problem.when = operator::retry::When::After(Duration::from_secs(1));
+        }
+        problem
+    }
+}
+
+/// "create the network" as "Created the network".
+pub(crate) fn past(step: &str) -> String {
+    let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
+    let verb = match verb {
+        "set" => "Set".to_owned(),
+        verb if verb.ends_with('e') => format!("{}d", capital(verb)),
+        verb if verb.ends_with('g') => format!("{}ged", capital(verb)),
+        verb => format!("{}ed", capital(verb)),
+    };
+    format!("{verb} {rest}")
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// Which kinds of resources a cluster has to do with. What a cloud lacks is not asked for.
+pub(crate) async fn kinds(cloud: &Cloud, balancer: bool, deleting: bool) -> Arc<[Kind]> {
+    use openstack::Service;
+    let mut kinds = vec![
+        Kind::Networks,
+        Kind::Subnets,
+        Kind::Routers,
+        Kind::Ports,
+        Kind::SecurityGroups,
+        Kind::FloatingIps,
+        Kind::Servers,
+        Kind::Extensions,
+    ];
+    if !deleting {
+        kinds.push(Kind::Zones);
+    }
+    let has = async |service| cloud.session.has(service).await.unwrap_or(false);
+    if balancer || (deleting && has(Service::LoadBalancer).await) {
+        kinds.extend([
+            Kind::LoadBalancers,
+            Kind::Listeners,
+            Kind::Pools,
+            Kind::Members,
+            Kind::Monitors,
+        ]);
+    }
+    if deleting && has(Service::Volume).await {
+        kinds.push(Kind::Volumes);
+    }
+    kinds.into()
+}

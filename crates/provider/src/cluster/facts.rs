@@ -1,0 +1,303 @@
+//! What the cloud has of what a cluster's spec refers to.
+
+use api::infra::v1beta2::{NetworkParam, OpenStackClusterSpec};
+use openstack::View;
+use openstack::network::FixedIp;
+
+use super::desired::{ControlPlaneMachine, balancer_spec};
+use super::observed::Observed;
+use crate::identity::Mark;
+use crate::names::Names;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+use crate::resolve;
+
+/// What the cloud has of what a cluster's spec refers to, as ids.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The cluster's mark.
+    pub mark: Mark,
+    /// The names of its resources.
+    pub names: Names,
+    /// Whether Neutron takes tags.
+    pub tagging: bool,
+    /// The network that floating IPs come from.
+    pub external_network: Option<String>,
+    /// An existing network.
+    pub network: Option<String>,
+    /// Subnets in it, that for addresses of the API and of nodes first.
+    pub subnets: Vec<String>,
+    /// The CIDRs of the cluster's subnets.
+    pub subnet_cidrs: Vec<String>,
+    /// An existing router.
+    pub router: Option<String>,
+    /// The addresses of the managed router on the external network.
+    pub router_addresses: Vec<FixedIp>,
+    /// The load balancer's provider.
+    pub balancer_provider: Option<String>,
+    /// The load balancer's flavor.
+    pub balancer_flavor: Option<String>,
+    /// The network and subnet of the load balancer's address, if not the cluster's.
+    pub balancer_network: Option<(String, Option<String>)>,
+    /// The control plane machines that run.
+    pub control_plane: Vec<ControlPlaneMachine>,
+    /// Whether the endpoint in the spec is somebody else's.
+    pub foreign_endpoint: bool,
+    /// What is worth an event: reason and text.
+    pub warnings: Vec<(&'static str, String)>,
+}
+
+/// Finds what `spec` refers to.
+///
+/// # Errors
+/// The first reference to something that is not there, or that is not unique.
+pub fn facts(
+    spec: &OpenStackClusterSpec,
+    mark: Mark,
+    names: Names,
+    observed: &Observed,
+    control_plane: Vec<ControlPlaneMachine>,
+) -> Result<Facts, Problem> {
+    let view = &observed.view;
+    let external_network = external_network(spec, view)?;
+    let (network, subnets) = existing_network(spec, view)?;
+    let router = match &spec.router {
+        Some(param) => Some(
+            resolve::router(view, param)
+                .map_err(about(Type::Router))?
+                .id
+                .clone(),
+        ),
+        None => None,
+    };
+    let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
+    let subnet_cidrs = if spec.managed_subnets.is_empty() {
+        subnets
+            .iter()
+            .filter_map(|id| Some(view.subnets.get(id)?.cidr.clone()))
+            .collect()
+    } else {
+        spec.managed_subnets
+            .iter()
+            .map(|subnet| subnet.cidr.clone())
+            .collect()
+    };
+    let mut facts = Facts {
+        mark,
+        names,
+        tagging: view.has_extension("standard-attr-tag"),
+        external_network,
+        network,
+        subnets,
+        subnet_cidrs,
+        router,
+        router_addresses,
+        balancer_provider: None,
+        balancer_flavor: None,
+        balancer_network: None,
+        control_plane,
+        foreign_endpoint: foreign_endpoint(spec, observed),
+        warnings: Vec::new(),
+    };
+    balancer(spec, view, &mut facts)?;
+    Ok(facts)
+}
+
+/// Whether the endpoint in the spec was given by somebody: there is no load balancer to lead to it,
+/// and the host is none of our floating IPs.
+fn foreign_endpoint(spec: &OpenStackClusterSpec, observed: &Observed) -> bool {
+    let host = spec
+        .control_plane_endpoint
+        .as_ref()
+        .and_then(|endpoint| endpoint.host.as_deref());
+    let given = spec
+        .api_server
+        .as_ref()
+        .and_then(|api_server| api_server.floating_ip.as_deref());
+    let ours = |host| {
+        observed
+            .floating_ips
+            .iter()
+            .any(|ip| ip.floating_ip_address == host)
+    };
+    balancer_spec(spec).is_none() && host.is_some_and(|host| !ours(host) && given != Some(host))
+}
+
+fn external_network(spec: &OpenStackClusterSpec, view: &View) -> Result<Option<String>, Problem> {
+    if spec.enable_external_network == Some(false) {
+        return Ok(None);
+    }
+    let found = match &spec.external_network {
+        Some(param) => {
+            let found = resolve::network(view, param, |network| network.external)
+                .map_err(|why| format!("externalNetwork: {why}"));
+            found.and_then(|network| match network.external {
+                true => Ok(network),
+                false => Err(format!(
+                    "externalNetwork: network {} is not external",
+                    network.id
+                )),
+            })
+        }
+        None => {
+            let all: Vec<_> = view.external_networks().collect();
+            match all.as_slice() {
+                [only] => Ok(*only),
+                [] => Err(
+                    "the cloud has no external network that the project can see: set \
+                           enableExternalNetwork to false to do without"
+                        .to_owned(),
+                ),
+                several => Err(format!(
+                    "the cloud has {} external networks ({}): choose one in externalNetwork",
+                    several.len(),
+                    resolve::names(several.iter().map(|network| network.name.as_str()))
+                )),
+            }
+        }
+    };
+    found
+        .map(|network| Some(network.id.clone()))
+        .map_err(about(Type::Network))
+}
+
+/// The existing network and subnets that the spec selects, the primary subnet first.
+fn existing_network(
+    spec: &OpenStackClusterSpec,
+    view: &View,
+) -> Result<(Option<String>, Vec<String>), Problem> {
+    if !spec.managed_subnets.is_empty() {
+        return Ok((None, Vec::new()));
+    }
+    let not_found = about(Type::Network);
+    let mut network = match &spec.network {
+        Some(param) => Some(
+            resolve::network(view, param, |_| true)
+                .map_err(|why| not_found(format!("network: {why}")))?
+                .id
+                .clone(),
+        ),
+        None => None,
+    };
+    let mut subnets = Vec::new();
+    for (index, param) in spec.subnets.iter().enumerate() {
+        let found = resolve::subnet(view, param, network.as_deref())
+            .map_err(|why| not_found(format!("subnets[{index}]: {why}")))?;
+        network.get_or_insert_with(|| found.network_id.clone());
+        subnets.push(found.id.clone());
+    }
+    if let (Some(network), true) = (&network, subnets.is_empty()) {
+        subnets.extend(
+            view.subnets
+                .of_parent(network)
+                .iter()
+                .map(|subnet| subnet.id.clone()),
+        );
+    }
+    if let Some(primary) = &spec.primary_subnet {
+        let found = resolve::subnet(view, primary, network.as_deref())
+            .map_err(|why| not_found(format!("primarySubnet: {why}")))?;
+        subnets.retain(|id| *id != found.id);
+        subnets.insert(0, found.id.clone());
+    }
+    Ok((network, subnets))
+}
+
+fn router_addresses(
+    spec: &OpenStackClusterSpec,
+    view: &View,
+    external: Option<&str>,
+) -> Result<Vec<FixedIp>, Problem> {
+    let wanted = spec
+        .managed_router
+        .iter()
+        .flat_map(|router| &router.external_ips);
+    wanted
+        .enumerate()
+        .map(|(index, ip)| {
+            let subnet = resolve::subnet(view, &ip.subnet, external).map_err(|why| {
+                about(Type::Router)(format!("managedRouter.externalIPs[{index}].subnet: {why}"))
+            })?;
+            Ok(FixedIp {
+                subnet_id: subnet.id.clone(),
+                ip_address: ip.fixed_ip.clone().unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Result<(), Problem> {
+    let Some(wanted) = balancer_spec(spec) else {
+        return Ok(());
+    };
+    let not_found = |field: &'static str| {
+        move |why: String| {
+            about(Type::ApiEndpoint)(format!("apiServer.managedLoadBalancer.{field}: {why}"))
+        }
+    };
+    if let Some(provider) = &wanted.provider {
+        if view.providers.get(provider).is_some() {
+            facts.balancer_provider = Some(provider.clone());
+        } else {
+            let there_are = resolve::names(view.providers.iter().map(|p| p.name.as_str()));
+            let text = format!(
+                "Octavia has no provider {provider}; there are: {there_are}. Its default is used"
+            );
+            facts.warnings.push(("OctaviaProviderNotFound", text));
+        }
+    }
+    if let Some(flavor) = &wanted.flavor {
+        match view
+            .lb_flavors
+            .named(flavor)
+            .iter()
+            .find(|flavor| flavor.enabled)
+        {
+            Some(found) => facts.balancer_flavor = Some(found.id.clone()),
+            None => {
+                let there_are = resolve::names(view.lb_flavors.iter().map(|f| f.name.as_str()));
+                let text = format!(
+                    "Octavia has no enabled flavor {flavor}; there are: {there_are}. Its default \
+                     is used"
+                );
+                facts.warnings.push(("OctaviaFlavorNotFound", text));
+            }
+        }
+    }
+    let network = match &wanted.network {
+        Some(param) => Some(any_network(view, param).map_err(not_found("network"))?),
+        None => None,
+    };
+    facts.balancer_network = match (network, wanted.subnets.first()) {
+        (network, Some(param)) => {
+            let subnet = resolve::subnet(view, param, network.as_deref())
+                .map_err(not_found("subnets[0]"))?;
+            Some((subnet.network_id.clone(), Some(subnet.id.clone())))
+        }
+        (Some(network), None) => {
+            let subnet = view
+                .subnets
+                .of_parent(&network)
+                .first()
+                .map(|subnet| subnet.id.clone());
+            Some((network, subnet))
+        }
+        (None, None) => None,
+    };
+    Ok(())
+}
+
+fn any_network(view: &View, param: &NetworkParam) -> Result<String, String> {
+    resolve::network(view, param, |_| true).map(|network| network.id.clone())
+}
+
+fn about(type_: Type) -> impl Fn(String) -> Problem + Copy {
+    move |message| {
+        let reason = match type_ {
+            Type::Network => Reason::NetworkCreateFailed,
+            Type::Router => Reason::RouterCreateFailed,
+            _ => Reason::APIEndpointConfigFailed,
+        };
+        Problem::new(type_, reason, message)
+    }
+}

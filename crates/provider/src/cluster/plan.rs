@@ -1,0 +1,568 @@
+//! The steps from what is observed to what is desired.
+//!
+//! A step names what to do, not how: its request is computed when its turn comes, from what is
+//! observed then, so that a step can rely on what those before it made. Whatever has to wait for the
+//! cloud is left out of the steps and named among the waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use api::infra::v1beta2::ManagedGroup;
+
+use super::desired::{Desired, Network, Router};
+use super::observed::Observed;
+use super::request::{allowed_cidrs, wanted_members};
+use super::rules::observed_key;
+use crate::reason::Type;
+
+/// One write to the cloud.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // The names say it; `Display` says it in words.
+pub enum Step {
+    CreateNetwork,
+    CreateSubnet,
+    UpdateSubnet,
+    CreateRouter,
+    UpdateRouter,
+    AddInterface,
+    CreateGroup(ManagedGroup),
+    CreateRules,
+    DeleteRule(String),
+    CreateBalancer,
+    CreateListener(u16),
+    UpdateListener(u16),
+    CreateMonitor(u16),
+    UpdateMonitor(u16),
+    SetMembers(u16),
+    CreateFloatingIp,
+    AssociateFloatingIp,
+    /// Collection and id of a resource in Neutron.
+    Tag(&'static str, String),
+    DeleteBalancer(String),
+    DeleteFloatingIp(String),
+    DeleteServer(String),
+    DeleteVolume(String),
+    /// Router and subnet.
+    RemoveInterface(String, String),
+    DeleteRouter(String),
+    DeletePort(String),
+    DeleteSubnet(String),
+    DeleteNetwork(String),
+    DeleteGroup(String),
+    /// Tags of what an earlier step of the same plan creates.
+    TagCreated(Created),
+}
+
+/// What an earlier step of the same plan creates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Created {
+    Network,
+    Subnet,
+    Router,
+    Group(ManagedGroup),
+    FloatingIp,
+}
+
+impl Step {
+    /// The condition that shows whether this step succeeds.
+    pub fn about(&self) -> Type {
+        match self {
+            Step::CreateNetwork | Step::CreateSubnet | Step::UpdateSubnet => Type::Network,
+            Step::CreateRouter | Step::UpdateRouter | Step::AddInterface => Type::Router,
+            Step::CreateGroup(_) | Step::CreateRules | Step::DeleteRule(_) => Type::SecurityGroups,
+            Step::CreateBalancer
+            | Step::CreateListener(_)
+            | Step::UpdateListener(_)
+            | Step::CreateMonitor(_)
+            | Step::UpdateMonitor(_)
+            | Step::SetMembers(_)
+            | Step::CreateFloatingIp
+            | Step::AssociateFloatingIp => Type::ApiEndpoint,
+            Step::Tag(collection, _) => match *collection {
+                "networks" | "subnets" => Type::Network,
+                "routers" => Type::Router,
+                "security-groups" => Type::SecurityGroups,
+                _ => Type::ApiEndpoint,
+            },
+            Step::TagCreated(created) => match created {
+                Created::Network | Created::Subnet => Type::Network,
+                Created::Router => Type::Router,
+                Created::Group(_) => Type::SecurityGroups,
+                Created::FloatingIp => Type::ApiEndpoint,
+            },
+            _ => Type::Deleting,
+        }
+    }
+
+    /// The event that tells of this step, such as `CreateNetwork`; none for what nobody needs to see.
+    pub fn event(&self) -> Option<&'static str> {
+        Some(match self {
+            Step::CreateNetwork => "CreateNetwork",
+            Step::CreateSubnet => "CreateSubnet",
+            Step::UpdateSubnet => "UpdateSubnet",
+            Step::CreateRouter => "CreateRouter",
+            Step::UpdateRouter => "UpdateRouter",
+            Step::AddInterface => "AddRouterInterface",
+            Step::CreateGroup(_) => "CreateSecurityGroup",
+            Step::CreateRules | Step::DeleteRule(_) => "UpdateSecurityGroup",
+            Step::CreateBalancer => "CreateLoadBalancer",
+            Step::CreateListener(_) => "CreateListener",
+            Step::UpdateListener(_) => "UpdateListener",
+            Step::CreateMonitor(_) => "CreateMonitor",
+            Step::UpdateMonitor(_) => "UpdateMonitor",
+            Step::SetMembers(_) => "UpdateLoadBalancerMembers",
+            Step::CreateFloatingIp => "CreateFloatingIP",
+            Step::AssociateFloatingIp => "AssociateFloatingIP",
+            Step::Tag(..) | Step::TagCreated(_) => return None,
+            Step::DeleteBalancer(_) => "DeleteLoadBalancer",
+            Step::DeleteFloatingIp(_) => "DeleteFloatingIP",
+            Step::DeleteServer(_) => "DeleteServer",
+            Step::DeleteVolume(_) => "DeleteVolume",
+            Step::RemoveInterface(..) => "RemoveRouterInterface",
+            Step::DeleteRouter(_) => "DeleteRouter",
+            Step::DeletePort(_) => "DeletePort",
+            Step::DeleteSubnet(_) => "DeleteSubnet",
+            Step::DeleteNetwork(_) => "DeleteNetwork",
+            Step::DeleteGroup(_) => "DeleteSecurityGroup",
+        })
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::CreateNetwork => f.write_str("create the network"),
+            Step::CreateSubnet => f.write_str("create the subnet"),
+            Step::UpdateSubnet => f.write_str("change the subnet's name servers"),
+            Step::CreateRouter => f.write_str("create the router"),
+            Step::UpdateRouter => f.write_str("change the router's gateway"),
+            Step::AddInterface => f.write_str("connect the subnet to the router"),
+            Step::CreateGroup(role) => write!(f, "create the security group for {role:?} nodes"),
+            Step::CreateRules => f.write_str("create the rules of the security groups"),
+            Step::DeleteRule(id) => write!(f, "delete security group rule {id}"),
+            Step::CreateBalancer => f.write_str("create the load balancer of the API server"),
+            Step::CreateListener(port) => write!(f, "create the listener for port {port}"),
+            Step::UpdateListener(port) => {
+                write!(f, "change who may connect to the listener for port {port}")
+            }
+            Step::CreateMonitor(port) => write!(f, "create the health monitor for port {port}"),
+            Step::UpdateMonitor(port) => write!(f, "change the health monitor for port {port}"),
+            Step::SetMembers(port) => write!(f, "set the members of the pool for port {port}"),
+            Step::CreateFloatingIp => f.write_str("create the floating IP of the API server"),
+            Step::AssociateFloatingIp => f.write_str("associate the floating IP of the API server"),
+            Step::Tag(collection, id) => write!(f, "tag {id} of {collection}"),
+            Step::TagCreated(created) => write!(f, "tag the {created:?}"),
+            Step::DeleteBalancer(id) => write!(f, "delete load balancer {id}"),
+            Step::DeleteFloatingIp(id) => write!(f, "delete floating IP {id}"),
+            Step::DeleteServer(id) => write!(f, "delete server {id}"),
+            Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
+            Step::RemoveInterface(router, subnet) => {
+                write!(f, "disconnect subnet {subnet} from router {router}")
+            }
+            Step::DeleteRouter(id) => write!(f, "delete router {id}"),
+            Step::DeletePort(id) => write!(f, "delete port {id}"),
+            Step::DeleteSubnet(id) => write!(f, "delete subnet {id}"),
+            Step::DeleteNetwork(id) => write!(f, "delete network {id}"),
+            Step::DeleteGroup(id) => write!(f, "delete security group {id}"),
+        }
+    }
+}
+
+/// What the cloud has to finish before more can be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The condition that it shows in.
+    pub about: Type,
+    /// What is waited for.
+    pub message: String,
+    /// Whether it does not come by itself.
+    pub is_stuck: bool,
+}
+
+impl Wait {
+    fn new(about: Type, message: impl Into<String>) -> Self {
+        Self {
+            about,
+            message: message.into(),
+            is_stuck: false,
+        }
+    }
+}
+
+/// What is to be done now, in this order, and what has to be waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The writes.
+    pub steps: Vec<Step>,
+    /// What they leave out.
+    pub waits: Vec<Wait>,
+}
+
+impl Plan {
+    /// Whether everything is as desired.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.waits.is_empty()
+    }
+}
+
+/// The plan towards `desired`.
+pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    network(desired, observed, &mut plan);
+    router(desired, observed, &mut plan);
+    groups(desired, observed, &mut plan);
+    balancer(desired, observed, &mut plan);
+    floating_ip(desired, observed, &mut plan);
+    members(desired, observed, &mut plan);
+    plan
+}
+
+fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let Network::Managed { subnet, .. } = &desired.network else {
+        return;
+    };
+    let steps = &mut plan.steps;
+    match observed.network() {
+        None => {
+            steps.push(Step::CreateNetwork);
+            tag_created(desired, Created::Network, steps);
+        }
+        Some(network) => tag(desired, "networks", &network.id, &network.tags, steps),
+    }
+    match observed.subnet() {
+        None => {
+            steps.push(Step::CreateSubnet);
+            tag_created(desired, Created::Subnet, steps);
+        }
+        Some(known) => {
+            tag(desired, "subnets", &known.id, &known.tags, steps);
+            if known.dns_nameservers != subnet.dns_nameservers {
+                steps.push(Step::UpdateSubnet);
+            }
+        }
+    }
+}
+
+fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let steps = &mut plan.steps;
+    let id = match &desired.router {
+        Router::None => return,
+        Router::Existing(id) => Some(id.clone()),
+        Router::Managed {
+            external,
+            addresses,
+        } => match observed.router() {
+            None => {
+                steps.push(Step::CreateRouter);
+                tag_created(desired, Created::Router, steps);
+                None
+            }
+            Some(router) => {
+                tag(desired, "routers", &router.id, &router.tags, steps);
+                let gateway = router.external_gateway_info.as_ref();
+                let settled = gateway.is_some_and(|gateway| {
+                    gateway.network_id == *external
+                        && addresses.iter().all(|wanted| {
+                            gateway.external_fixed_ips.iter().any(|known| {
+                                known.subnet_id == wanted.subnet_id
+                                    && (wanted.ip_address.is_empty()
+                                        || known.ip_address == wanted.ip_address)
+                            })
+                        })
+                });
+                if !settled {
+                    steps.push(Step::UpdateRouter);
+                }
+                Some(router.id.clone())
+            }
+        },
+    };
+    if !matches!(desired.network, Network::Managed { .. }) {
+        return;
+    }
+    let connected = match (&id, observed.subnet()) {
+        (Some(router), Some(subnet)) => observed
+            .interfaces(router)
+            .any(|(_, connected)| connected == subnet.id),
+        _ => false,
+    };
+    if !connected {
+        steps.push(Step::AddInterface);
+    }
+}
+
+fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let steps = &mut plan.steps;
+    for role in desired.groups.keys() {
+        match observed.group(&desired.names, *role) {
+            None => {
+                steps.push(Step::CreateGroup(*role));
+                tag_created(desired, Created::Group(*role), steps);
+            }
+            Some(group) => tag(desired, "security-groups", &group.id, &group.tags, steps),
+        }
+    }
+    let ids = observed.group_ids(&desired.names);
+    if !missing_rules(desired, observed, &ids).is_empty() || ids.len() < desired.groups.len() {
+        steps.push(Step::CreateRules);
+    }
+    for (role, rules) in &desired.groups {
+        let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&ids)).collect();
+        let known = observed.group(&desired.names, *role);
+        // A rule that refers to a group not made yet has no key: nothing is surplus before that.
+        if ids.len() < desired.groups.len() {
+            continue;
+        }
+        for rule in known.iter().flat_map(|group| &group.rules) {
+            if !wanted.contains(&observed_key(rule)) {
+                steps.push(Step::DeleteRule(rule.id.clone()));
+            }
+        }
+    }
+}
+
+/// Positions of the rules, by role, that the groups lack; a rule that is given twice counts once.
+pub(super) fn missing_rules(
+    desired: &Desired,
+    observed: &Observed,
+    ids: &BTreeMap<ManagedGroup, String>,
+) -> Vec<(ManagedGroup, usize)> {
+    let mut missing = Vec::new();
+    for (role, rules) in &desired.groups {
+        let Some(group) = observed.group(&desired.names, *role) else {
+            continue;
+        };
+        let mut known: BTreeSet<_> = group.rules.iter().map(observed_key).collect();
+        for (index, rule) in rules.iter().enumerate() {
+            if rule.key(ids).is_some_and(|key| known.insert(key)) {
+                missing.push((*role, index));
+            }
+        }
+    }
+    missing
+}
+
+fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let Some(wanted) = &desired.balancer else {
+        return;
+    };
+    let Some(known) = observed.balancer() else {
+        plan.steps.push(Step::CreateBalancer);
+        return;
+    };
+    let name = &known.name;
+    match known.provisioning_status.as_str() {
+        "ACTIVE" => {}
+        "ERROR" => {
+            plan.waits.push(Wait {
+                about: Type::ApiEndpoint,
+                message: format!(
+                    "load balancer {name} is in ERROR: ask the cloud's operator, or delete it \
+                     (openstack loadbalancer delete --cascade {}) and a new one is made",
+                    known.id
+                ),
+                is_stuck: true,
+            });
+            return;
+        }
+        status => {
+            let message = format!("waiting for load balancer {name}, which is {status}");
+            plan.waits.push(Wait::new(Type::ApiEndpoint, message));
+            return;
+        }
+    }
+    // One change at a time: each makes the load balancer PENDING_UPDATE.
+    for port in &wanted.ports {
+        let Some(listener) = observed.listener(*port) else {
+            plan.steps.push(Step::CreateListener(*port));
+            return;
+        };
+        if let Some(cidrs) = allowed_cidrs(desired, observed) {
+            let known: BTreeSet<_> = listener.allowed_cidrs.iter().collect();
+            if known != cidrs.iter().collect() {
+                plan.steps.push(Step::UpdateListener(*port));
+                return;
+            }
+        }
+        let Some(pool) = observed.pool(*port) else {
+            continue;
+        };
+        match observed.monitor(pool) {
+            None if pool.healthmonitor_id.is_none() && !wanted.is_ovn() => {
+                plan.steps.push(Step::CreateMonitor(*port));
+                return;
+            }
+            Some(monitor) => {
+                let wanted = wanted.monitor;
+                let settled = monitor.delay == wanted.delay
+                    && monitor.timeout == wanted.timeout
+                    && monitor.max_retries == wanted.max_retries
+                    && monitor.max_retries_down == wanted.max_retries_down;
+                if !settled {
+                    plan.steps.push(Step::UpdateMonitor(*port));
+                    return;
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let (Some(wanted), Some(known)) = (&desired.balancer, observed.balancer()) else {
+        return;
+    };
+    let changing = plan.steps.iter().any(|step| {
+        matches!(
+            step,
+            Step::CreateListener(_)
+                | Step::UpdateListener(_)
+                | Step::CreateMonitor(_)
+                | Step::UpdateMonitor(_)
+        )
+    });
+    if known.provisioning_status != "ACTIVE" || changing {
+        return;
+    }
+    for port in &wanted.ports {
+        let Some(pool) = observed.pool(*port) else {
+            continue;
+        };
+        let have: BTreeSet<_> = observed
+            .members(pool)
+            .iter()
+            .map(|member| (member.address.clone(), member.protocol_port))
+            .collect();
+        let want: BTreeSet<_> = wanted_members(desired, observed, *port)
+            .into_iter()
+            .map(|member| (member.address, member.protocol_port))
+            .collect();
+        if have != want {
+            plan.steps.push(Step::SetMembers(*port));
+            return;
+        }
+    }
+}
+
+fn floating_ip(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let Some(_) = &desired.floating_ip else {
+        return;
+    };
+    let steps = &mut plan.steps;
+    let Some(known) = super::request::floating_ip(desired, observed) else {
+        steps.push(Step::CreateFloatingIp);
+        tag_created(desired, Created::FloatingIp, steps);
+        return;
+    };
+    let ours = observed.floating_ips.iter().any(|ip| ip.id == known.id);
+    if ours {
+        tag(desired, "floatingips", &known.id, &known.tags, steps);
+    }
+    let target = super::request::floating_ip_target(desired, observed, Some(known));
+    if target.is_some() && known.port_id != target {
+        steps.push(Step::AssociateFloatingIp);
+    }
+    for surplus in observed.floating_ips.iter().filter(|ip| ip.id != known.id) {
+        steps.push(Step::DeleteFloatingIp(surplus.id.clone()));
+    }
+}
+
+fn tag(
+    desired: &Desired,
+    collection: &'static str,
+    id: &str,
+    known: &[String],
+    steps: &mut Vec<Step>,
+) {
+    if desired.tagging && desired.tags.iter().any(|tag| !known.contains(tag)) {
+        steps.push(Step::Tag(collection, id.to_owned()));
+    }
+}
+
+fn tag_created(desired: &Desired, created: Created, steps: &mut Vec<Step>) {
+    if desired.tagging {
+        steps.push(Step::TagCreated(created));
+    }
+}
+
+/// The plan towards nothing: what depends on others goes first.
+pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan {
+    let mut plan = Plan::default();
+    let steps = &mut plan.steps;
+    let waiting = |message: String| Wait::new(Type::Deleting, message);
+    for server in &observed.servers {
+        if server.is_deleting() {
+            plan.waits
+                .push(waiting(format!("waiting for server {} to go", server.name)));
+        } else {
+            steps.push(Step::DeleteServer(server.id.clone()));
+        }
+    }
+    for balancer in &observed.balancers {
+        match balancer.provisioning_status.as_str() {
+            "ACTIVE" | "ERROR" => steps.push(Step::DeleteBalancer(balancer.id.clone())),
+            status => {
+                let name = &balancer.name;
+                let message = format!("waiting for load balancer {name}, which is {status}");
+                plan.waits.push(waiting(message));
+            }
+        }
+    }
+    for ip in &observed.floating_ips {
+        steps.push(Step::DeleteFloatingIp(ip.id.clone()));
+    }
+    let ours: BTreeSet<_> = observed
+        .subnets
+        .iter()
+        .map(|subnet| subnet.id.as_str())
+        .collect();
+    let routers = observed.routers.iter().map(|router| router.id.as_str());
+    for router in routers.chain(existing_router) {
+        for (_, subnet) in observed.interfaces(router) {
+            let made_by_us = observed.routers.iter().any(|known| known.id == router);
+            if made_by_us || ours.contains(subnet) {
+                steps.push(Step::RemoveInterface(router.to_owned(), subnet.to_owned()));
+            }
+        }
+    }
+    for router in &observed.routers {
+        steps.push(Step::DeleteRouter(router.id.clone()));
+    }
+    if !observed.servers.is_empty() {
+        // Nova deletes its servers' volumes and lets go of their ports by itself.
+        plan.waits.push(waiting(format!(
+            "waiting for {} servers to go",
+            observed.servers.len()
+        )));
+        return plan;
+    }
+    for volume in &observed.volumes {
+        match volume.status.as_str() {
+            "deleting" => plan
+                .waits
+                .push(waiting(format!("waiting for volume {}", volume.name))),
+            _ => steps.push(Step::DeleteVolume(volume.id.clone())),
+        }
+    }
+    for port in &observed.ports {
+        steps.push(Step::DeletePort(port.id.clone()));
+    }
+    for group in &observed.groups {
+        steps.push(Step::DeleteGroup(group.id.clone()));
+    }
+    if observed.balancers.is_empty() {
+        // Subnets before networks: the address of the load balancer was in the subnet.
+        for subnet in &observed.subnets {
+            steps.push(Step::DeleteSubnet(subnet.id.clone()));
+        }
+        for network in &observed.networks {
+            steps.push(Step::DeleteNetwork(network.id.clone()));
+        }
+    } else if !observed.networks.is_empty() {
+        plan.waits.push(waiting(
+            "waiting for the load balancer to leave the network".to_owned(),
+        ));
+    }
+    plan
+}

@@ -1,0 +1,679 @@
+//! The request of a step: a function of what is desired and of what is observed when its turn comes.
+
+use std::sync::Arc;
+
+use openstack::inventory::Inventory;
+use openstack::loadbalancer::{
+    ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
+    PoolCreate,
+};
+use openstack::network::{
+    self, AllocationPool, ExternalGateway, FloatingIpCreate, FloatingIpUpdate, NetworkCreate,
+    RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SubnetCreate, SubnetUpdate,
+};
+use openstack::{Kind, Result};
+
+use super::desired::{Balancer, Desired, Network, Router, is_ipv4};
+use super::observed::Observed;
+use super::plan::{Created, Step, missing_rules};
+use crate::names::GROUP_DESCRIPTION;
+
+/// One request to the cloud.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // One variant for each call of the inventory.
+pub enum Request {
+    CreateNetwork(NetworkCreate),
+    CreateSubnet(SubnetCreate),
+    UpdateSubnet(String, SubnetUpdate),
+    CreateRouter(RouterCreate),
+    UpdateRouter(String, RouterUpdate),
+    AddInterface {
+        router: String,
+        subnet: String,
+    },
+    CreateGroup(SecurityGroupCreate),
+    CreateRules(Vec<RuleCreate>),
+    DeleteRule {
+        group: String,
+        rule: String,
+    },
+    CreateBalancer(Box<LoadBalancerCreate>),
+    CreateListener {
+        balancer: String,
+        listener: Box<ListenerCreate>,
+    },
+    UpdateListener {
+        balancer: String,
+        id: String,
+        change: ListenerUpdate,
+    },
+    CreateMonitor {
+        balancer: String,
+        monitor: MonitorCreate,
+    },
+    UpdateMonitor {
+        balancer: String,
+        id: String,
+        change: MonitorUpdate,
+    },
+    SetMembers {
+        pool: String,
+        members: Vec<MemberCreate>,
+    },
+    CreateFloatingIp(FloatingIpCreate),
+    UpdateFloatingIp(String, FloatingIpUpdate),
+    Tag {
+        collection: &'static str,
+        id: String,
+        tags: Vec<String>,
+    },
+    DeleteBalancer(String),
+    DeleteFloatingIp(String),
+    DeleteServer(String),
+    DeleteVolume(String),
+    RemoveInterface {
+        router: String,
+        subnet: String,
+    },
+    DeleteRouter(String),
+    DeletePort(String),
+    DeleteSubnet(String),
+    DeleteNetwork(String),
+    DeleteGroup(String),
+}
+
+/// The request of `step`; `None` when there is nothing left to ask for, or when what it builds on is
+/// not there.
+pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
+    if let Some(request) = deletion(step, observed) {
+        return Some(request);
+    }
+    let names = &desired.names;
+    let description = desired.mark.description(&names.description());
+    Some(match step {
+        Step::CreateNetwork => {
+            let Network::Managed {
+                mtu, port_security, ..
+            } = &desired.network
+            else {
+                return None;
+            };
+            Request::CreateNetwork(NetworkCreate {
+                name: names.network(),
+                description: Some(description),
+                mtu: *mtu,
+                port_security_enabled: *port_security,
+            })
+        }
+        Step::CreateSubnet => Request::CreateSubnet(subnet(desired, observed, description)?),
+        Step::UpdateSubnet => {
+            let Network::Managed { subnet, .. } = &desired.network else {
+                return None;
+            };
+            let dns_nameservers = Some(subnet.dns_nameservers.clone());
+            let id = observed.subnet()?.id.clone();
+            Request::UpdateSubnet(id, SubnetUpdate { dns_nameservers })
+        }
+        Step::CreateRouter => Request::CreateRouter(RouterCreate {
+            name: names.network(),
+            description: Some(description),
+            external_gateway_info: Some(gateway(desired)?),
+        }),
+        Step::UpdateRouter => {
+            let external_gateway_info = Some(gateway(desired)?);
+            let id = observed.router()?.id.clone();
+            Request::UpdateRouter(
+                id,
+                RouterUpdate {
+                    external_gateway_info,
+                },
+            )
+        }
+        Step::AddInterface => Request::AddInterface {
+            router: router_id(desired, observed)?,
+            subnet: observed.subnet()?.id.clone(),
+        },
+        Step::CreateGroup(role) => Request::CreateGroup(SecurityGroupCreate {
+            name: names.group(*role),
+            description: desired.mark.description(GROUP_DESCRIPTION),
+            stateful: None,
+        }),
+        Step::CreateRules => Request::CreateRules(missing(desired, observed)?),
+        Step::CreateBalancer => {
+            Request::CreateBalancer(Box::new(balancer(desired, observed, description)?))
+        }
+        Step::CreateListener(port) => {
+            let wanted = desired.balancer.as_ref()?;
+            let balancer = observed.balancer()?.id.clone();
+            let mut listener = listener(wanted, desired, observed, *port);
+            listener.loadbalancer_id = Some(balancer.clone());
+            Request::CreateListener {
+                balancer,
+                listener: Box::new(listener),
+            }
+        }
+        Step::UpdateListener(port) => Request::UpdateListener {
+            balancer: observed.balancer()?.id.clone(),
+            id: observed.listener(*port)?.id.clone(),
+            change: ListenerUpdate {
+                allowed_cidrs: allowed_cidrs(desired, observed),
+                ..ListenerUpdate::default()
+            },
+        },
+        Step::CreateMonitor(port) => {
+            let mut monitor = monitor(desired.balancer.as_ref()?, desired, *port);
+            monitor.pool_id = Some(observed.pool(*port)?.id.clone());
+            Request::CreateMonitor {
+                balancer: observed.balancer()?.id.clone(),
+                monitor,
+            }
+        }
+        Step::UpdateMonitor(port) => {
+            let wanted = desired.balancer.as_ref()?.monitor;
+            Request::UpdateMonitor {
+                balancer: observed.balancer()?.id.clone(),
+                id: observed.monitor(observed.pool(*port)?)?.id.clone(),
+                change: MonitorUpdate {
+                    delay: Some(wanted.delay),
+                    timeout: Some(wanted.timeout),
+                    max_retries: Some(wanted.max_retries),
+                    max_retries_down: Some(wanted.max_retries_down),
+                },
+            }
+        }
+        Step::SetMembers(port) => Request::SetMembers {
+            pool: observed.pool(*port)?.id.clone(),
+            members: wanted_members(desired, observed, *port),
+        },
+        Step::CreateFloatingIp => {
+            let wanted = desired.floating_ip.as_ref()?;
+            // A load balancer that is wanted but not there yet must not be missed for good.
+            let target = floating_ip_target(desired, observed, None);
+            if desired.balancer.is_some() && target.is_none() {
+                return None;
+            }
+            Request::CreateFloatingIp(FloatingIpCreate {
+                floating_network_id: wanted.network.clone(),
+                port_id: target,
+                fixed_ip_address: None,
+                floating_ip_address: wanted.address.clone(),
+                description: Some(description),
+            })
+        }
+        Step::AssociateFloatingIp => {
+            let known = floating_ip(desired, observed)?;
+            let port_id = Some(floating_ip_target(desired, observed, Some(known))?);
+            let change = FloatingIpUpdate {
+                port_id,
+                fixed_ip_address: None,
+            };
+            Request::UpdateFloatingIp(known.id.clone(), change)
+        }
+        Step::Tag(collection, id) => {
+            let tags = with_wanted(known_tags(collection, id, observed), desired);
+            Request::Tag {
+                collection,
+                id: id.clone(),
+                tags,
+            }
+        }
+        Step::TagCreated(created) => {
+            let (collection, id) = created_id(*created, desired, observed)?;
+            Request::Tag {
+                collection,
+                id,
+                tags: with_wanted(Vec::new(), desired),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// The request of a step that deletes.
+pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
+    Some(match step {
+        Step::DeleteRule(rule) => {
+            let owns = |rules: &[network::SecurityGroupRule]| rules.iter().any(|r| r.id == *rule);
+            let group = observed
+                .groups
+                .iter()
+                .find(|group| owns(&group.rules))?
+                .id
+                .clone();
+            Request::DeleteRule {
+                group,
+                rule: rule.clone(),
+            }
+        }
+        Step::DeleteBalancer(id) => Request::DeleteBalancer(id.clone()),
+        Step::DeleteFloatingIp(id) => Request::DeleteFloatingIp(id.clone()),
+        Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
+        Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
+        Step::RemoveInterface(router, subnet) => Request::RemoveInterface {
+            router: router.clone(),
+            subnet: subnet.clone(),
+        },
+        Step::DeleteRouter(id) => Request::DeleteRouter(id.clone()),
+        Step::DeletePort(id) => Request::DeletePort(id.clone()),
+        Step::DeleteSubnet(id) => Request::DeleteSubnet(id.clone()),
+        Step::DeleteNetwork(id) => Request::DeleteNetwork(id.clone()),
+        Step::DeleteGroup(id) => Request::DeleteGroup(id.clone()),
+        _ => return None,
+    })
+}
+
+/// Sends a request. Its effect is part of the next view.
+///
+/// # Errors
+/// Those of the request. What it would have changed is read again then: the cloud may have done it
+/// although its answer was lost.
+pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
+    let result = try_send(inventory, request).await;
+    if result.is_err() {
+        for kind in changed_kinds(request) {
+            inventory.stale(*kind);
+        }
+    }
+    result
+}
+
+async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
+    match request {
+        Request::CreateNetwork(create) => inventory.create_network(create).await.map(drop),
+        Request::CreateSubnet(create) => inventory.create_subnet(create).await.map(drop),
+        Request::UpdateSubnet(id, change) => inventory.update_subnet(id, change).await.map(drop),
+        Request::CreateRouter(create) => inventory.create_router(create).await.map(drop),
+        Request::UpdateRouter(id, change) => inventory.update_router(id, change).await.map(drop),
+        Request::AddInterface { router, subnet } => inventory
+            .add_router_interface(router, subnet)
+            .await
+            .map(drop),
+        Request::CreateGroup(create) => inventory.create_security_group(create).await.map(drop),
+        Request::CreateRules(rules) => inventory.create_rules(rules).await,
+        Request::DeleteRule { group, rule } => inventory.delete_rule(group, rule).await,
+        Request::CreateBalancer(tree) => inventory.create_load_balancer(tree).await.map(drop),
+        Request::CreateListener { balancer, listener } => {
+            inventory.create_listener(balancer, listener).await?;
+            // Its pool and monitor came with it.
+            [Kind::Pools, Kind::Monitors, Kind::Members].map(|kind| inventory.stale(kind));
+            Ok(())
+        }
+        Request::UpdateListener {
+            balancer,
+            id,
+            change,
+        } => inventory
+            .update_listener(balancer, id, change)
+            .await
+            .map(drop),
+        Request::CreateMonitor { balancer, monitor } => {
+            inventory.create_monitor(balancer, monitor).await?;
+            inventory.stale(Kind::Pools);
+            Ok(())
+        }
+        Request::UpdateMonitor {
+            balancer,
+            id,
+            change,
+        } => inventory
+            .update_monitor(balancer, id, change)
+            .await
+            .map(drop),
+        Request::SetMembers { pool, members } => inventory.set_members(pool, members).await,
+        Request::CreateFloatingIp(create) => inventory.create_floating_ip(create).await.map(drop),
+        Request::UpdateFloatingIp(id, change) => {
+            inventory.update_floating_ip(id, change).await.map(drop)
+        }
+        Request::Tag {
+            collection,
+            id,
+            tags,
+        } => match *collection {
+            "networks" => inventory.set_tags::<network::Network>(id, tags).await,
+            "subnets" => inventory.set_tags::<network::Subnet>(id, tags).await,
+            "routers" => inventory.set_tags::<network::Router>(id, tags).await,
+            "security-groups" => inventory.set_tags::<network::SecurityGroup>(id, tags).await,
+            _ => inventory.set_tags::<network::FloatingIp>(id, tags).await,
+        },
+        Request::DeleteBalancer(id) => inventory.delete_load_balancer(id).await,
+        Request::DeleteFloatingIp(id) => inventory.delete_floating_ip(id).await,
+        Request::DeleteServer(id) => inventory.delete_server(id).await,
+        Request::DeleteVolume(id) => inventory.delete_volume(id).await,
+        Request::RemoveInterface { router, subnet } => {
+            inventory.remove_router_interface(router, subnet).await
+        }
+        Request::DeleteRouter(id) => inventory.delete_router(id).await,
+        Request::DeletePort(id) => inventory.delete_port(id).await,
+        Request::DeleteSubnet(id) => inventory.delete_subnet(id).await,
+        Request::DeleteNetwork(id) => inventory.delete_network(id).await,
+        Request::DeleteGroup(id) => inventory.delete_security_group(id).await,
+    }
+}
+
+/// The kinds that a request may have changed although it failed.
+fn changed_kinds(request: &Request) -> &'static [Kind] {
+    match request {
+        Request::CreateNetwork(_) | Request::DeleteNetwork(_) => &[Kind::Networks, Kind::Subnets],
+        Request::CreateSubnet(_) | Request::UpdateSubnet(..) | Request::DeleteSubnet(_) => {
+            &[Kind::Subnets]
+        }
+        Request::CreateRouter(_) | Request::UpdateRouter(..) | Request::DeleteRouter(_) => {
+            &[Kind::Routers]
+        }
+        Request::AddInterface { .. } | Request::RemoveInterface { .. } | Request::DeletePort(_) => {
+            &[Kind::Ports]
+        }
+        Request::CreateGroup(_)
+        | Request::CreateRules(_)
+        | Request::DeleteRule { .. }
+        | Request::DeleteGroup(_) => &[Kind::SecurityGroups],
+        Request::CreateFloatingIp(_)
+        | Request::UpdateFloatingIp(..)
+        | Request::DeleteFloatingIp(_) => &[Kind::FloatingIps],
+        Request::DeleteServer(_) => &[Kind::Servers],
+        Request::DeleteVolume(_) => &[Kind::Volumes],
+        Request::Tag { collection, .. } => match *collection {
+            "networks" => &[Kind::Networks],
+            "subnets" => &[Kind::Subnets],
+            "routers" => &[Kind::Routers],
+            "security-groups" => &[Kind::SecurityGroups],
+            _ => &[Kind::FloatingIps],
+        },
+        _ => &[
+            Kind::LoadBalancers,
+            Kind::Listeners,
+            Kind::Pools,
+            Kind::Members,
+            Kind::Monitors,
+        ],
+    }
+}
+
+/// The floating IP of the API server: the one that the spec names, or else the one made for it.
+pub fn floating_ip<'a>(
+    desired: &Desired,
+    observed: &'a Observed,
+) -> Option<&'a Arc<network::FloatingIp>> {
+    match desired.floating_ip.as_ref()?.address.as_deref() {
+        Some(address) => observed
+            .view
+            .floating_ips
+            .iter()
+            .find(|ip| ip.floating_ip_address == address),
+        None => observed.floating_ips.first(),
+    }
+}
+
+/// The port that the floating IP belongs on: the load balancer's, or that of a control plane
+/// machine. It stays with a machine for as long as that machine runs.
+pub fn floating_ip_target(
+    desired: &Desired,
+    observed: &Observed,
+    known: Option<&Arc<network::FloatingIp>>,
+) -> Option<String> {
+    if desired.balancer.is_some() {
+        let port = &observed.balancer()?.vip_port_id;
+        return Some(port.clone()).filter(|port| !port.is_empty());
+    }
+    let machines = &desired.control_plane;
+    let current = known.and_then(|ip| ip.port_id.as_deref());
+    let stays = machines
+        .iter()
+        .find(|machine| Some(machine.port_id.as_str()) == current);
+    stays
+        .or_else(|| machines.first())
+        .map(|machine| machine.port_id.clone())
+}
+
+/// The id of the cluster's subnet for addresses of the API and of nodes.
+pub fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
+    match &desired.network {
+        Network::Managed { .. } => observed.subnet().map(|subnet| subnet.id.clone()),
+        Network::Existing { subnets, .. } => subnets.first().cloned(),
+    }
+}
+
+/// Who may connect to the load balancer, sorted: who the spec says, and the cluster itself. `None`
+/// when everybody may, or where Octavia's driver cannot tell.
+pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
+    let wanted = desired.balancer.as_ref()?;
+    if wanted.allowed_cidrs.is_empty() || wanted.is_ovn() {
+        return None;
+    }
+    let subnets = match &desired.network {
+        Network::Managed { subnet, .. } => vec![subnet.cidr.clone()],
+        Network::Existing { subnets, .. } => subnets
+            .iter()
+            .filter_map(|id| {
+                observed
+                    .view
+                    .subnets
+                    .get(id)
+                    .map(|subnet| subnet.cidr.clone())
+            })
+            .collect(),
+    };
+    let router = match &desired.router {
+        Router::Existing(id) => observed.view.routers.get(id),
+        _ => observed.router(),
+    };
+    let gateways = router
+        .and_then(|router| router.external_gateway_info.as_ref())
+        .into_iter()
+        .flat_map(|gateway| {
+            gateway
+                .external_fixed_ips
+                .iter()
+                .map(|ip| ip.ip_address.clone())
+        });
+    let mut all: Vec<_> = wanted
+        .allowed_cidrs
+        .iter()
+        .cloned()
+        .chain(subnets)
+        .chain(gateways)
+        .map(|cidr| {
+            if cidr.contains('/') {
+                cidr
+            } else {
+                format!("{cidr}/32")
+            }
+        })
+        .filter(|cidr| is_ipv4(cidr))
+        .collect();
+    all.sort();
+    all.dedup();
+    Some(all)
+}
+
+/// The members of the pool for `port`.
+pub fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<MemberCreate> {
+    let subnet_id = subnet_id(desired, observed);
+    desired
+        .control_plane
+        .iter()
+        .map(|machine| MemberCreate {
+            name: desired.names.member(port, &machine.name),
+            address: machine.address.clone(),
+            protocol_port: port,
+            subnet_id: subnet_id.clone(),
+            weight: None,
+            tags: desired.tags.clone(),
+        })
+        .collect()
+}
+
+fn subnet(desired: &Desired, observed: &Observed, description: String) -> Option<SubnetCreate> {
+    let Network::Managed { subnet, .. } = &desired.network else {
+        return None;
+    };
+    let pools = subnet.allocation_pools.iter();
+    Some(SubnetCreate {
+        name: desired.names.network(),
+        network_id: observed.network()?.id.clone(),
+        cidr: subnet.cidr.clone(),
+        ip_version: if is_ipv4(&subnet.cidr) { 4 } else { 6 },
+        description: Some(description),
+        dns_nameservers: subnet.dns_nameservers.clone(),
+        allocation_pools: pools
+            .map(|pool| AllocationPool {
+                start: pool.start.clone(),
+                end: pool.end.clone(),
+            })
+            .collect(),
+        ..SubnetCreate::default()
+    })
+}
+
+fn gateway(desired: &Desired) -> Option<ExternalGateway> {
+    let Router::Managed {
+        external,
+        addresses,
+    } = &desired.router
+    else {
+        return None;
+    };
+    Some(ExternalGateway {
+        network_id: external.clone(),
+        external_fixed_ips: addresses.clone(),
+    })
+}
+
+fn router_id(desired: &Desired, observed: &Observed) -> Option<String> {
+    match &desired.router {
+        Router::Managed { .. } => observed.router().map(|router| router.id.clone()),
+        Router::Existing(id) => Some(id.clone()),
+        Router::None => None,
+    }
+}
+
+/// All rules that the groups lack, in one request.
+fn missing(desired: &Desired, observed: &Observed) -> Option<Vec<RuleCreate>> {
+    let ids = observed.group_ids(&desired.names);
+    let rules: Vec<_> = missing_rules(desired, observed, &ids)
+        .into_iter()
+        .filter_map(|(role, index)| {
+            desired
+                .groups
+                .get(&role)?
+                .get(index)?
+                .request(ids.get(&role)?, &ids)
+        })
+        .collect();
+    (!rules.is_empty()).then_some(rules)
+}
+
+fn balancer(
+    desired: &Desired,
+    observed: &Observed,
+    description: String,
+) -> Option<LoadBalancerCreate> {
+    let wanted = desired.balancer.as_ref()?;
+    let (network, subnet) = match (&wanted.network, &desired.network) {
+        (Some((network, subnet)), _) => (network.clone(), subnet.clone()),
+        (None, Network::Managed { .. }) => (
+            observed.network()?.id.clone(),
+            Some(observed.subnet()?.id.clone()),
+        ),
+        (None, Network::Existing { network, subnets }) => {
+            (network.clone(), subnets.first().cloned())
+        }
+    };
+    Some(LoadBalancerCreate {
+        name: desired.names.balancer(),
+        description: Some(description),
+        vip_address: wanted.address.clone(),
+        vip_subnet_id: subnet,
+        vip_network_id: Some(network),
+        provider: wanted.provider.clone(),
+        flavor_id: wanted.flavor_id.clone(),
+        availability_zone: wanted.availability_zone.clone(),
+        tags: desired.tags.clone(),
+        listeners: wanted
+            .ports
+            .iter()
+            .map(|port| listener(wanted, desired, observed, *port))
+            .collect(),
+    })
+}
+
+fn listener(
+    wanted: &Balancer,
+    desired: &Desired,
+    observed: &Observed,
+    port: u16,
+) -> ListenerCreate {
+    let name = desired.names.listener(port);
+    let algorithm = if wanted.is_ovn() {
+        "SOURCE_IP_PORT"
+    } else {
+        "ROUND_ROBIN"
+    };
+    ListenerCreate {
+        name: name.clone(),
+        protocol: "TCP".to_owned(),
+        protocol_port: port,
+        allowed_cidrs: allowed_cidrs(desired, observed),
+        tags: desired.tags.clone(),
+        default_pool: Some(PoolCreate {
+            name,
+            protocol: "TCP".to_owned(),
+            lb_algorithm: algorithm.to_owned(),
+            healthmonitor: (!wanted.is_ovn()).then(|| monitor(wanted, desired, port)),
+            tags: desired.tags.clone(),
+            ..PoolCreate::default()
+        }),
+        ..ListenerCreate::default()
+    }
+}
+
+fn monitor(wanted: &Balancer, desired: &Desired, port: u16) -> MonitorCreate {
+    MonitorCreate {
+        name: desired.names.listener(port),
+        kind: "TCP".to_owned(),
+        delay: wanted.monitor.delay,
+        timeout: wanted.monitor.timeout,
+        max_retries: wanted.monitor.max_retries,
+        max_retries_down: wanted.monitor.max_retries_down,
+        pool_id: None,
+    }
+}
+
+fn created_id(
+    created: Created,
+    desired: &Desired,
+    observed: &Observed,
+) -> Option<(&'static str, String)> {
+    Some(match created {
+        Created::Network => ("networks", observed.network()?.id.clone()),
+        Created::Subnet => ("subnets", observed.subnet()?.id.clone()),
+        Created::Router => ("routers", observed.router()?.id.clone()),
+        Created::Group(role) => (
+            "security-groups",
+            observed.group(&desired.names, role)?.id.clone(),
+        ),
+        Created::FloatingIp => ("floatingips", floating_ip(desired, observed)?.id.clone()),
+    })
+}
+
+fn known_tags(collection: &str, id: &str, observed: &Observed) -> Vec<String> {
+    let view = &observed.view;
+    match collection {
+        "networks" => view.networks.get(id).map(|item| item.tags.clone()),
+        "subnets" => view.subnets.get(id).map(|item| item.tags.clone()),
+        "routers" => view.routers.get(id).map(|item| item.tags.clone()),
+        "security-groups" => view.security_groups.get(id).map(|item| item.tags.clone()),
+        _ => view.floating_ips.get(id).map(|item| item.tags.clone()),
+    }
+    .unwrap_or_default()
+}
+
+/// Tags are replaced as a whole: those that others set are kept.
+fn with_wanted(mut known: Vec<String>, desired: &Desired) -> Vec<String> {
+    for tag in &desired.tags {
+        if !known.contains(tag) {
+            known.push(tag.clone());
+        }
+    }
+    known
+}

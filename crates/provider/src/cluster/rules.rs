@@ -1,0 +1,280 @@
+//! Rules of the managed security groups (reference/capo.md §4.6), and how they compare with Neutron's.
+
+use std::collections::BTreeMap;
+
+use api::infra::v1beta2::{
+    Direction, EtherType, ManagedGroup, OpenStackClusterSpec, SecurityGroupRule as Given,
+};
+use openstack::network::{RuleCreate, SecurityGroupRule};
+
+/// The other side of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remote {
+    /// Anybody.
+    Any,
+    /// Addresses of a CIDR.
+    Prefix(String),
+    /// Members of a group, by its id.
+    Group(String),
+    /// Members of a managed group.
+    Role(ManagedGroup),
+}
+
+/// A rule that a group should have. The description does not tell rules apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Into or out of the nodes.
+    pub direction: Direction,
+    /// The family of addresses.
+    pub ether_type: EtherType,
+    /// The protocol; any when absent.
+    pub protocol: Option<String>,
+    /// The first and last port; any when absent.
+    pub ports: Option<(i64, i64)>,
+    /// The other side.
+    pub remote: Remote,
+    /// For people.
+    pub description: String,
+}
+
+/// What tells rules of one group apart.
+pub type Key = (
+    &'static str,
+    String,
+    Option<String>,
+    Option<(i64, i64)>,
+    Option<String>,
+    Option<String>,
+);
+
+impl Rule {
+    fn open_egress(ether_type: EtherType) -> Self {
+        Self {
+            direction: Direction::Egress,
+            ether_type,
+            protocol: None,
+            ports: None,
+            remote: Remote::Any,
+            description: "Full open".to_owned(),
+        }
+    }
+
+    fn ingress(protocol: &str, ports: (i64, i64), remote: Remote, description: &str) -> Self {
+        Self {
+            direction: Direction::Ingress,
+            ether_type: EtherType::IPv4,
+            protocol: (!protocol.is_empty()).then(|| protocol.to_owned()),
+            ports: (ports != (0, 0)).then_some(ports),
+            remote,
+            description: description.to_owned(),
+        }
+    }
+
+    /// What tells this rule apart; `None` while the group on its other side has no id yet.
+    pub fn key(&self, groups: &BTreeMap<ManagedGroup, String>) -> Option<Key> {
+        let (prefix, group) = match &self.remote {
+            Remote::Any => (None, None),
+            Remote::Prefix(prefix) => (prefix_of(prefix), None),
+            Remote::Group(id) => (None, Some(id.clone())),
+            Remote::Role(role) => (None, Some(groups.get(role)?.clone())),
+        };
+        let ether_type = ether_type(self.ether_type).to_owned();
+        let protocol = self.protocol.as_deref().and_then(protocol);
+        Some((
+            direction(self.direction),
+            ether_type,
+            protocol,
+            self.ports,
+            prefix,
+            group,
+        ))
+    }
+
+    /// The request for this rule in group `group_id`.
+    pub fn request(
+        &self,
+        group_id: &str,
+        groups: &BTreeMap<ManagedGroup, String>,
+    ) -> Option<RuleCreate> {
+        let (direction, ether_type, _, ports, prefix, remote_group) = self.key(groups)?;
+        Some(RuleCreate {
+            security_group_id: group_id.to_owned(),
+            direction: direction.to_owned(),
+            ethertype: Some(ether_type),
+            protocol: self.protocol.clone(),
+            port_range_min: ports.map(|(min, _)| min),
+            port_range_max: ports.map(|(_, max)| max),
+            remote_ip_prefix: prefix,
+            remote_group_id: remote_group,
+            description: Some(self.description.clone()),
+        })
+    }
+}
+
+/// What tells a rule in Neutron apart.
+pub fn observed_key(rule: &SecurityGroupRule) -> Key {
+    let ports = match (rule.port_range_min, rule.port_range_max) {
+        (None, None) => None,
+        (min, max) => Some((
+            min.or(max).unwrap_or_default(),
+            max.or(min).unwrap_or_default(),
+        )),
+    };
+    (
+        if rule.direction == "egress" {
+            "egress"
+        } else {
+            "ingress"
+        },
+        rule.ethertype.clone(),
+        rule.protocol.as_deref().and_then(protocol),
+        ports,
+        rule.remote_ip_prefix.as_deref().and_then(prefix_of),
+        rule.remote_group_id.clone(),
+    )
+}
+
+/// The rules of every managed group; none without `managedSecurityGroups`.
+///
+/// Unlike upstream, the rule for the API follows `apiServer.port`.
+pub fn wanted(
+    spec: &OpenStackClusterSpec,
+    ports: &[u16],
+    subnet_cidrs: &[String],
+) -> BTreeMap<ManagedGroup, Vec<Rule>> {
+    use ManagedGroup::{ControlPlane, Worker};
+    let Some(groups) = &spec.managed_security_groups else {
+        return BTreeMap::new();
+    };
+    let both = || {
+        [
+            Rule::open_egress(EtherType::IPv4),
+            Rule::open_egress(EtherType::IPv6),
+        ]
+    };
+    let (mut control_plane, mut worker) = (Vec::from(both()), Vec::from(both()));
+
+    for (index, port) in ports.iter().enumerate() {
+        let text = if index == 0 {
+            "Kubernetes API"
+        } else {
+            "Additional port"
+        };
+        let port = i64::from(*port);
+        control_plane.push(Rule::ingress("tcp", (port, port), Remote::Any, text));
+    }
+    let node_ports = (30000, 32767);
+    for protocol in ["tcp", "udp"] {
+        let remotes = subnet_cidrs
+            .iter()
+            .map(|cidr| Remote::Prefix(cidr.clone()))
+            .chain([Remote::Role(Worker), Remote::Role(ControlPlane)]);
+        worker
+            .extend(remotes.map(|r| Rule::ingress(protocol, node_ports, r, "Node Port Services")));
+    }
+    if groups.allow_all_in_cluster_traffic {
+        for rules in [&mut control_plane, &mut worker] {
+            for role in [ControlPlane, Worker] {
+                rules.push(Rule::ingress(
+                    "",
+                    (0, 0),
+                    Remote::Role(role),
+                    "In-cluster Ingress",
+                ));
+            }
+        }
+    } else {
+        let etcd = Rule::ingress("tcp", (2379, 2380), Remote::Role(ControlPlane), "Etcd");
+        control_plane.push(etcd);
+        for rules in [&mut control_plane, &mut worker] {
+            for role in [ControlPlane, Worker] {
+                let kubelet = Remote::Role(role);
+                rules.push(Rule::ingress("tcp", (10250, 10250), kubelet, "Kubelet API"));
+            }
+        }
+    }
+    let all = &groups.cluster_nodes_security_group_rules;
+    control_plane.extend(
+        all.iter()
+            .chain(&groups.control_plane_nodes_security_group_rules)
+            .flat_map(given),
+    );
+    worker.extend(
+        all.iter()
+            .chain(&groups.worker_nodes_security_group_rules)
+            .flat_map(given),
+    );
+    BTreeMap::from([(ControlPlane, control_plane), (Worker, worker)])
+}
+
+/// A rule of the spec: one for each managed group on its other side.
+fn given(rule: &Given) -> Vec<Rule> {
+    let remotes = match (&rule.remote_group_id, &rule.remote_ip_prefix) {
+        (Some(group), _) => vec![Remote::Group(group.clone())],
+        (None, Some(prefix)) => vec![Remote::Prefix(prefix.clone())],
+        (None, None) if rule.remote_managed_groups.is_empty() => vec![Remote::Any],
+        (None, None) => rule
+            .remote_managed_groups
+            .iter()
+            .copied()
+            .map(Remote::Role)
+            .collect(),
+    };
+    let ports = match (rule.port_range_min, rule.port_range_max) {
+        (None, None) => None,
+        (min, max) => Some((
+            min.or(max).unwrap_or_default().into(),
+            max.or(min).unwrap_or_default().into(),
+        )),
+    };
+    remotes
+        .into_iter()
+        .map(|remote| Rule {
+            direction: rule.direction,
+            ether_type: rule.ether_type.unwrap_or(EtherType::IPv4),
+            protocol: rule.protocol.clone().filter(|name| !name.is_empty()),
+            ports,
+            remote,
+            description: rule.description.clone().unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Ingress => "ingress",
+        Direction::Egress => "egress",
+    }
+}
+
+fn ether_type(ether_type: EtherType) -> &'static str {
+    match ether_type {
+        EtherType::IPv4 => "IPv4",
+        EtherType::IPv6 => "IPv6",
+    }
+}
+
+/// One spelling for a protocol: Neutron takes names and numbers, and keeps what it was given.
+fn protocol(given: &str) -> Option<String> {
+    let name = given.to_ascii_lowercase();
+    Some(match name.as_str() {
+        "" | "any" | "0" => return None,
+        "1" => "icmp".to_owned(),
+        "4" | "ipip" => "4".to_owned(),
+        "6" => "tcp".to_owned(),
+        "17" => "udp".to_owned(),
+        "58" | "icmpv6" => "ipv6-icmp".to_owned(),
+        "112" => "vrrp".to_owned(),
+        "132" => "sctp".to_owned(),
+        _ => name,
+    })
+}
+
+/// One spelling for a CIDR; Neutron shows "everything" as nothing, and cuts off host bits.
+fn prefix_of(cidr: &str) -> Option<String> {
+    match cidr.parse::<ipnet::IpNet>() {
+        Ok(net) if net.prefix_len() == 0 => None,
+        Ok(net) => Some(net.trunc().to_string()),
+        Err(_) => Some(cidr.to_owned()),
+    }
+}

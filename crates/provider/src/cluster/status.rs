@@ -1,0 +1,357 @@
+//! A cluster's status: a function of what is desired, what is observed, and what stands between them.
+
+use std::collections::BTreeMap;
+
+use api::conditions::{self, Status, Verdict};
+use api::infra::v1beta2::{
+    ControlPlaneEndpoint, FailureDomain, Initialization, LoadBalancerStatus, ManagedGroup,
+    NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
+    OpenStackClusterStatus, RouterStatus, SecurityGroupStatus, Subnet,
+};
+use api::k8s_openapi::jiff::Timestamp;
+use openstack::network;
+
+use super::desired::{Desired, Network, Router, api_port, wants_floating_ip};
+use super::observed::Observed;
+use super::plan::Plan;
+use super::request;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// The conditions of a cluster that Ready sums up, in the order in which things are made.
+const PARTS: [Type; 4] = [
+    Type::Network,
+    Type::Router,
+    Type::SecurityGroups,
+    Type::ApiEndpoint,
+];
+
+/// Sets one condition.
+pub(crate) fn condition(
+    status: &mut OpenStackClusterStatus,
+    generation: Option<i64>,
+    now: Timestamp,
+    type_: Type,
+    verdict: (Status, Reason, &str),
+) {
+    let (holds, reason, message) = verdict;
+    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
+    conditions::set(&mut status.conditions, verdict, generation, now);
+}
+
+/// Where the API server is reached, as far as that is known.
+pub(crate) fn endpoint(
+    spec: &OpenStackClusterSpec,
+    desired: &Desired,
+    observed: &Observed,
+) -> Option<ControlPlaneEndpoint> {
+    let known = spec
+        .control_plane_endpoint
+        .as_ref()
+        .and_then(|endpoint| endpoint.host.clone());
+    let fixed = || {
+        spec.api_server
+            .as_ref()
+            .and_then(|api_server| api_server.fixed_ip.clone())
+    };
+    let host = known.or_else(|| {
+        if desired.floating_ip.is_some() {
+            request::floating_ip(desired, observed).map(|ip| ip.floating_ip_address.clone())
+        } else if desired.balancer.is_some() {
+            observed
+                .balancer()
+                .map(|balancer| balancer.vip_address.clone())
+        } else {
+            fixed()
+        }
+    })?;
+    let port = i32::from(api_port(spec));
+    (!host.is_empty()).then_some(ControlPlaneEndpoint {
+        host: Some(host),
+        port: Some(port),
+    })
+}
+
+/// Why there can be no endpoint at all.
+pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Option<Problem> {
+    let given = spec
+        .control_plane_endpoint
+        .as_ref()
+        .is_some_and(|e| e.host.is_some())
+        || spec
+            .api_server
+            .as_ref()
+            .is_some_and(|api_server| api_server.fixed_ip.is_some());
+    if given || desired.balancer.is_some() || wants_floating_ip(spec) {
+        return None;
+    }
+    Some(Problem::new(
+        Type::ApiEndpoint,
+        Reason::InvalidClusterSpec,
+        "nothing leads to the API server: enable apiServer.managedLoadBalancer or \
+         apiServer.enableFloatingIP, or give apiServer.fixedIP or controlPlaneEndpoint",
+    ))
+}
+
+/// What is in the cloud, as status shows it.
+pub(crate) fn resources(
+    status: &mut OpenStackClusterStatus,
+    object: &OpenStackClusterSpec,
+    desired: &Desired,
+    observed: &Observed,
+) {
+    let view = &observed.view;
+    status.network = network_status(desired, observed);
+    status.external_network = external(desired, observed);
+    let router = match &desired.router {
+        Router::Existing(id) => view.routers.get(id),
+        Router::Managed { .. } => observed.router(),
+        Router::None => None,
+    };
+    status.router = router.map(|router| RouterStatus {
+        name: router.name.clone(),
+        id: router.id.clone(),
+        tags: router.tags.clone(),
+        ips: router
+            .external_gateway_info
+            .iter()
+            .flat_map(|gateway| {
+                gateway
+                    .external_fixed_ips
+                    .iter()
+                    .map(|ip| ip.ip_address.clone())
+            })
+            .collect(),
+    });
+    let group = |role| {
+        observed
+            .group(&desired.names, role)
+            .map(|group| SecurityGroupStatus {
+                name: group.name.clone(),
+                id: group.id.clone(),
+            })
+    };
+    status.control_plane_security_group = group(ManagedGroup::ControlPlane);
+    status.worker_security_group = group(ManagedGroup::Worker);
+    status.api_server_managed_load_balancer = balancer(desired, observed);
+    status.failure_domains = failure_domains(object, observed);
+}
+
+fn network_status(desired: &Desired, observed: &Observed) -> Option<NetworkStatusWithSubnets> {
+    let view = &observed.view;
+    let (network, subnets) = match &desired.network {
+        Network::Managed { .. } => (
+            observed.network()?,
+            observed.subnet().into_iter().collect::<Vec<_>>(),
+        ),
+        Network::Existing { network, subnets } => (
+            view.networks.get(network)?,
+            subnets
+                .iter()
+                .filter_map(|id| view.subnets.get(id))
+                .collect(),
+        ),
+    };
+    Some(with_subnets(network, &subnets))
+}
+
+fn with_subnets(
+    network: &network::Network,
+    subnets: &[&std::sync::Arc<network::Subnet>],
+) -> NetworkStatusWithSubnets {
+    NetworkStatusWithSubnets {
+        // Names may be empty in Neutron, and the schema wants one.
+        name: if network.name.is_empty() {
+            network.id.clone()
+        } else {
+            network.name.clone()
+        },
+        id: network.id.clone(),
+        tags: network.tags.clone(),
+        subnets: subnets
+            .iter()
+            .map(|subnet| Subnet {
+                name: subnet.name.clone(),
+                id: subnet.id.clone(),
+                cidr: subnet.cidr.clone(),
+                tags: subnet.tags.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn external(desired: &Desired, observed: &Observed) -> Option<NetworkStatus> {
+    let id = match (&desired.router, &desired.floating_ip) {
+        (Router::Managed { external, .. }, _) => external,
+        (_, Some(ip)) => &ip.network,
+        _ => return None,
+    };
+    let network = with_subnets(observed.view.networks.get(id)?, &[]);
+    Some(NetworkStatus {
+        name: network.name,
+        id: network.id,
+        tags: network.tags,
+    })
+}
+
+fn balancer(desired: &Desired, observed: &Observed) -> Option<LoadBalancerStatus> {
+    desired.balancer.as_ref()?;
+    let known = observed.balancer()?;
+    let network = observed.view.networks.get(&known.vip_network_id);
+    let subnet = observed.view.subnets.get(&known.vip_subnet_id);
+    Some(LoadBalancerStatus {
+        name: known.name.clone(),
+        id: known.id.clone(),
+        ip: request::floating_ip(desired, observed).map(|ip| ip.floating_ip_address.clone()),
+        internal_ip: Some(known.vip_address.clone()).filter(|address| !address.is_empty()),
+        allowed_cidrs: request::allowed_cidrs(desired, observed).unwrap_or_default(),
+        tags: known.tags.clone(),
+        load_balancer_network: network
+            .map(|network| with_subnets(network, &subnet.into_iter().collect::<Vec<_>>())),
+    })
+}
+
+/// The availability zones, computed anew each time: unlike upstream, edits of the spec count.
+fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<FailureDomain> {
+    let chosen = &spec.control_plane_availability_zones;
+    let zones = observed
+        .view
+        .zones
+        .iter()
+        .filter(|zone| zone.state.available);
+    zones
+        .map(|zone| {
+            let control_plane = if chosen.is_empty() {
+                spec.control_plane_omit_availability_zone != Some(true)
+            } else {
+                chosen.contains(&zone.name)
+            };
+            FailureDomain {
+                name: zone.name.clone(),
+                control_plane: Some(control_plane),
+                attributes: BTreeMap::new(),
+            }
+        })
+        .collect()
+}
+
+/// The conditions when there was not even a plan: the credentials, or something that the spec refers
+/// to, are not there. What the other conditions say stays.
+pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: Timestamp) {
+    let generation = object.metadata.generation;
+    let status = object.status.get_or_insert_default();
+    if problem.about != Type::Authentication && problem.reason != Reason::OpenStackError {
+        authenticated(status, generation, now);
+    }
+    let verdict = (Status::False, problem.reason, problem.message.as_str());
+    condition(status, generation, now, problem.about, verdict);
+    if problem.about != Type::Ready {
+        let message = format!("{}: {}", problem.about.as_str(), problem.message);
+        let verdict = (Status::False, problem.reason, message.as_str());
+        condition(status, generation, now, Type::Ready, verdict);
+    }
+}
+
+/// The conditions, and whether everything is there that machines need.
+pub(crate) fn verdicts(
+    object: &mut OpenStackCluster,
+    plan: &Plan,
+    problem: Option<&Problem>,
+    now: Timestamp,
+) {
+    let generation = object.metadata.generation;
+    let spec = &object.spec;
+    let has_endpoint = spec
+        .control_plane_endpoint
+        .as_ref()
+        .is_some_and(|e| e.host.is_some());
+    let groups = spec.managed_security_groups.is_some();
+    let bastion = spec.bastion.as_ref().is_some_and(|bastion| bastion.enabled);
+    let status = object.status.get_or_insert_default();
+    let has_router =
+        status.router.is_some() || plan.steps.iter().any(|s| s.about() == Type::Router);
+    authenticated(status, generation, now);
+    let mut first: Option<(Type, Reason, String)> = None;
+    for type_ in PARTS {
+        let applies = match type_ {
+            Type::Router => has_router,
+            Type::SecurityGroups => groups,
+            _ => true,
+        };
+        if !applies {
+            conditions::remove(&mut status.conditions, type_.as_str());
+            continue;
+        }
+        let (holds, reason, message) = part(type_, plan, problem);
+        condition(status, generation, now, type_, (holds, reason, &message));
+        if holds != Status::True && first.is_none() {
+            first = Some((type_, reason, message));
+        }
+    }
+    if let (None, Some(problem)) = (&first, problem) {
+        first = Some((problem.about, problem.reason, problem.message.clone()));
+    }
+    let (holds, reason, message) = match first {
+        None => (Status::True, Reason::Ready, String::new()),
+        Some((type_, reason, message)) => (
+            Status::False,
+            reason,
+            format!("{}: {message}", type_.as_str()),
+        ),
+    };
+    condition(
+        status,
+        generation,
+        now,
+        Type::Ready,
+        (holds, reason, &message),
+    );
+    if bastion {
+        let text = "bastions are not built yet: the cluster is made without one";
+        let verdict = (Status::False, Reason::NotImplemented, text);
+        condition(status, generation, now, Type::Bastion, verdict);
+    } else {
+        conditions::remove(&mut status.conditions, Type::Bastion.as_str());
+    }
+    // Machines need network, groups and the address of the API, but not a load balancer that works
+    // already: it comes up while the first of them boots.
+    let ready_for_machines = has_endpoint
+        && problem.is_none()
+        && plan
+            .steps
+            .iter()
+            .all(|step| step.about() == Type::ApiEndpoint)
+        && plan.waits.iter().all(|wait| !wait.is_stuck);
+    if ready_for_machines {
+        status.initialization = Some(Initialization {
+            provisioned: Some(true),
+        });
+    }
+}
+
+fn authenticated(status: &mut OpenStackClusterStatus, generation: Option<i64>, now: Timestamp) {
+    let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
+    condition(status, generation, now, Type::Authentication, verdict);
+}
+
+fn part(type_: Type, plan: &Plan, problem: Option<&Problem>) -> (Status, Reason, String) {
+    if let Some(problem) = problem.filter(|problem| problem.about == type_) {
+        return (Status::False, problem.reason, problem.message.clone());
+    }
+    if let Some(step) = plan.steps.iter().find(|step| step.about() == type_) {
+        return (
+            Status::False,
+            Reason::Creating,
+            format!("still to do: {step}"),
+        );
+    }
+    if let Some(wait) = plan.waits.iter().find(|wait| wait.about == type_) {
+        let reason = if wait.is_stuck {
+            Reason::APIEndpointConfigFailed
+        } else {
+            Reason::WaitingForCloud
+        };
+        return (Status::False, reason, wait.message.clone());
+    }
+    (Status::True, Reason::Ready, String::new())
+}

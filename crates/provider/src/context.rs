@@ -1,0 +1,133 @@
+//! What every reconcile of this crate has at hand.
+
+use std::time::Duration;
+
+use api::core::v1beta2::{Cluster, Machine};
+use api::k8s_openapi::jiff::Timestamp;
+use kube::runtime::controller::Action;
+use kube::{Api, Client, Resource, ResourceExt};
+use openstack::CloudPool;
+use operator::events::Recorder;
+use operator::retry::{Retry, When};
+
+use crate::options::Options;
+use crate::problem::Problem;
+
+/// What every reconcile has at hand.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) clouds: CloudPool,
+    pub(crate) recorder: Recorder,
+    pub(crate) options: Options,
+}
+
+impl Context {
+    /// The present, for conditions.
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// Why a reconcile did not get through.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The API server said no.
+    #[error("{doing}")]
+    Kubernetes {
+        /// What was being done.
+        doing: &'static str,
+        /// The API server's answer.
+        source: kube::Error,
+    },
+    /// Something between the spec and the cloud; it is in the object's conditions already.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+}
+
+impl Error {
+    pub(crate) fn kubernetes(doing: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |source| Error::Kubernetes { doing, source }
+    }
+}
+
+impl Retry for Error {
+    fn when(&self) -> When {
+        match self {
+            Error::Kubernetes { source, .. } => source.when(),
+            Error::Problem(problem) => problem.when(),
+        }
+    }
+}
+
+/// How long until something that waits is looked at again even though no change of the cloud told so.
+pub(crate) const FALLBACK: Duration = Duration::from_secs(30);
+
+/// Look again when something changes, and now and then.
+pub(crate) fn settled() -> Action {
+    Action::requeue(operator::controller::RESYNC)
+}
+
+/// The Cluster that `object` belongs to: its owner, or that of its label.
+pub(crate) async fn owner_cluster<K: ResourceExt>(
+    client: &Client,
+    object: &K,
+) -> Result<Option<Cluster>, Error> {
+    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL);
+    let Some(name) = owner(object, "Cluster").or(label.map(String::as_str)) else {
+        return Ok(None);
+    };
+    let clusters = Api::<Cluster>::namespaced(client.clone(), &namespace(object));
+    clusters
+        .get_opt(name)
+        .await
+        .map_err(Error::kubernetes("reading the owning Cluster"))
+}
+
+/// The Machine that owns `object`.
+pub(crate) async fn owner_machine<K: ResourceExt>(
+    client: &Client,
+    object: &K,
+) -> Result<Option<Machine>, Error> {
+    let Some(name) = owner(object, "Machine") else {
+        return Ok(None);
+    };
+    let machines = Api::<Machine>::namespaced(client.clone(), &namespace(object));
+    machines
+        .get_opt(name)
+        .await
+        .map_err(Error::kubernetes("reading the owning Machine"))
+}
+
+/// The name of the owner of `kind` in Cluster API's core group.
+pub(crate) fn owner<'a, K: ResourceExt>(object: &'a K, kind: &str) -> Option<&'a str> {
+    object
+        .owner_references()
+        .iter()
+        .find(|owner| owner.kind == kind && owner.api_version.starts_with("cluster.x-k8s.io/"))
+        .map(|owner| owner.name.as_str())
+}
+
+/// The namespace of a namespaced object.
+pub(crate) fn namespace<K: ResourceExt>(object: &K) -> String {
+    object.namespace().unwrap_or_default()
+}
+
+/// Whether reconciling of `object` is suspended, by its Cluster or by an annotation.
+pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -> bool {
+    object
+        .annotations()
+        .contains_key(api::names::PAUSED_ANNOTATION)
+        || cluster.is_some_and(|cluster| cluster.spec.paused == Some(true))
+}
+
+/// Whether somebody else looks after `object`.
+pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
+    object
+        .annotations()
+        .contains_key(api::names::MANAGED_BY_ANNOTATION)
+}
+
+/// Whether `object` is being deleted.
+pub(crate) fn is_deleting<K: Resource>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}

@@ -1,0 +1,165 @@
+//! From an `identityRef` to a cloud.
+
+use std::collections::BTreeMap;
+
+use api::infra::v1alpha1::OpenStackClusterIdentity;
+use api::infra::v1beta2::{IdentityRef, IdentityType};
+use api::k8s_openapi::api::core::v1::{Namespace, Secret};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement,
+};
+use kube::{Api, Client};
+use openstack::{Cloud, CloudConfig, CloudPool};
+use operator::retry::{Retry, When};
+
+use crate::problem::{self, Problem};
+use crate::reason::{Reason, Type};
+
+/// The cloud that `identity` names for an object in `namespace`, logged in.
+///
+/// # Errors
+/// A problem of the credentials: missing, malformed, not for this namespace, refused, or the cloud
+/// cannot be reached.
+pub async fn cloud(
+    client: &Client,
+    pool: &CloudPool,
+    namespace: &str,
+    identity: &IdentityRef,
+) -> Result<Cloud, Problem> {
+    let (namespace, name) = match identity.type_ {
+        IdentityType::Secret => (namespace.to_owned(), identity.name.clone()),
+        IdentityType::ClusterIdentity => shared(client, namespace, &identity.name).await?,
+    };
+    let config = config(client, &namespace, &name, identity).await?;
+    pool.get(&config).await.map_err(|error| {
+        let doing = format!("cloud {} of Secret {namespace}/{name}", identity.cloud_name);
+        Problem::cloud(Type::Authentication, REASON, &doing, &error)
+    })
+}
+
+const REASON: Reason = Reason::OpenStackAuthenticationFailed;
+
+fn refused(message: String) -> Problem {
+    Problem::new(Type::Authentication, REASON, message)
+}
+
+async fn config(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    identity: &IdentityRef,
+) -> Result<CloudConfig, Problem> {
+    let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
+    let secret = secrets.get_opt(name).await.map_err(kubernetes)?.ok_or_else(|| {
+        refused(format!(
+            "Secret {namespace}/{name}, which identityRef names, does not exist: create it with \
+             the key clouds.yaml"
+        ))
+    })?;
+    let data = secret.data.unwrap_or_default();
+    let text = |key: &str| {
+        data.get(key)
+            .and_then(|value| std::str::from_utf8(&value.0).ok())
+    };
+    let clouds = text("clouds.yaml").ok_or_else(|| {
+        refused(format!(
+            "Secret {namespace}/{name} has no readable key clouds.yaml"
+        ))
+    })?;
+    let config = CloudConfig::parse(clouds, &identity.cloud_name)
+        .map_err(|error| refused(format!("Secret {namespace}/{name}: {error}")))?;
+    Ok(config
+        .with_ca(text("cacert"))
+        .with_region(identity.region.clone()))
+}
+
+/// The Secret of an OpenStackClusterIdentity that objects in `namespace` may use.
+async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String, String), Problem> {
+    let identities = Api::<OpenStackClusterIdentity>::all(client.clone());
+    let identity = identities
+        .get_opt(name)
+        .await
+        .map_err(kubernetes)?
+        .ok_or_else(|| {
+            refused(format!(
+                "OpenStackClusterIdentity {name}, which identityRef names, does not exist"
+            ))
+        })?;
+    if let Some(selector) = &identity.spec.namespace_selector {
+        let namespaces = Api::<Namespace>::all(client.clone());
+        let found = namespaces.get_opt(namespace).await.map_err(kubernetes)?;
+        let labels = found
+            .and_then(|found| found.metadata.labels)
+            .unwrap_or_default();
+        if !selects(selector, &labels) {
+            return Err(refused(format!(
+                "OpenStackClusterIdentity {name} may not be used in namespace {namespace}: its \
+                 namespaceSelector does not select it"
+            )));
+        }
+    }
+    let secret = identity.spec.secret_ref;
+    Ok((secret.namespace, secret.name))
+}
+
+fn kubernetes(error: kube::Error) -> Problem {
+    let when = error.when();
+    let message = format!("reading the credentials: {error}");
+    Problem {
+        about: Type::Authentication,
+        reason: REASON,
+        message,
+        when,
+    }
+}
+
+/// Whether `selector` selects an object with these labels.
+fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let fits = |expression: &LabelSelectorRequirement| {
+        let value = labels.get(&expression.key);
+        let listed = || {
+            let values = expression.values.as_deref().unwrap_or_default();
+            value.is_some_and(|value| values.contains(value))
+        };
+        match expression.operator.as_str() {
+            "In" => listed(),
+            "NotIn" => !listed(),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => false,
+        }
+    };
+    selector
+        .match_labels
+        .iter()
+        .flatten()
+        .all(|(key, value)| labels.get(key) == Some(value))
+        && selector.match_expressions.iter().flatten().all(fits)
+}
+
+/// Whether a failed call may be the credentials' fault.
+pub fn is_authentication(error: &openstack::Error) -> bool {
+    matches!(
+        error.kind(),
+        openstack::ErrorKind::Unauthenticated | openstack::ErrorKind::Unreachable
+    )
+}
+
+/// The problem of a list that could not be read.
+pub fn listing(error: &openstack::Error) -> Problem {
+    if is_authentication(error) {
+        return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);
+    }
+    let about = Type::Ready;
+    let message = format!("reading the cloud: {error}");
+    Problem {
+        about,
+        reason: Reason::OpenStackError,
+        message,
+        when: after(error),
+    }
+}
+
+fn after(error: &openstack::Error) -> When {
+    problem::when(error)
+}

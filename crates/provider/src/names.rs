@@ -1,0 +1,69 @@
+//! Names of what is made in the cloud, those of the Go provider (reference/capo.md §4.1).
+
+use api::infra::v1beta2::ManagedGroup;
+
+/// The names of one cluster's resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    full: String,
+    cluster: String,
+}
+
+impl Names {
+    /// The names for Cluster `name` in `namespace`.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            full: format!("{namespace}-{name}"),
+            cluster: name.to_owned(),
+        }
+    }
+
+    /// Network, subnet and router.
+    pub fn network(&self) -> String {
+        format!("k8s-clusterapi-cluster-{}", self.full)
+    }
+
+    /// The load balancer of the API server.
+    pub fn balancer(&self) -> String {
+        format!("{}-kubeapi", self.network())
+    }
+
+    /// Listener, pool and monitor for `port`.
+    pub fn listener(&self, port: u16) -> String {
+        format!("{}-{port}", self.balancer())
+    }
+
+    /// The member for a machine in the pool for `port`.
+    pub fn member(&self, port: u16, machine: &str) -> String {
+        format!("{}-{machine}", self.listener(port))
+    }
+
+    /// The security group of a role.
+    pub fn group(&self, role: ManagedGroup) -> String {
+        let role = match role {
+            ManagedGroup::Bastion => "bastion",
+            ManagedGroup::ControlPlane => "controlplane",
+            ManagedGroup::Worker => "worker",
+        };
+        format!("k8s-cluster-{}-secgroup-{role}", self.full)
+    }
+
+    /// The description of what belongs to the cluster.
+    pub fn description(&self) -> String {
+        format!(
+            "Created by cluster-api-provider-openstack cluster {}",
+            self.full
+        )
+    }
+
+    /// The description of a machine's ports, without the namespace as upstream has it.
+    pub fn port_description(&self) -> String {
+        format!(
+            "Created by cluster-api-provider-openstack cluster {}",
+            self.cluster
+        )
+    }
+}
+
+/// The description of security groups.
+pub const GROUP_DESCRIPTION: &str = "Cluster API managed group";

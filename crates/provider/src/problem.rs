@@ -1,0 +1,97 @@
+//! What stands between a spec and the cloud, in words for a person and for a condition.
+
+use std::fmt;
+use std::time::Duration;
+
+use openstack::{Error, ErrorKind};
+use operator::retry::{Retry, When};
+
+use crate::reason::{Reason, Type};
+
+/// Something that keeps an object from becoming ready.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The condition that it shows in, besides Ready.
+    pub about: Type,
+    /// The condition's reason.
+    pub reason: Reason,
+    /// What is wrong, in the cloud's own words where it has any, and what to do next.
+    pub message: String,
+    /// When to try again.
+    pub when: When,
+}
+
+impl Problem {
+    /// Something in the spec, or something that it refers to, is not as it should be. Changes of the
+    /// object wake its reconcile; what it refers to in the cloud is looked at again once a minute.
+    pub fn new(about: Type, reason: Reason, message: impl Into<String>) -> Self {
+        let when = When::After(Duration::from_secs(60));
+        Self {
+            about,
+            reason,
+            message: message.into(),
+            when,
+        }
+    }
+
+    /// A call to the cloud failed while `doing` something.
+    pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
+        let message = format!("{doing}: {error}{}", advice(error));
+        Self {
+            about,
+            reason,
+            message,
+            when: when(error),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Retry for Problem {
+    fn when(&self) -> When {
+        self.when
+    }
+}
+
+/// When a failed call is worth another try.
+pub fn when(error: &Error) -> When {
+    match error.kind() {
+        ErrorKind::Absent | ErrorKind::Busy | ErrorKind::Conflict | ErrorKind::Protocol => {
+            When::Backoff
+        }
+        ErrorKind::Transient {
+            retry_after: Some(pause),
+        } => When::After(pause),
+        ErrorKind::Transient { retry_after: None } | ErrorKind::Unreachable => When::Backoff,
+        ErrorKind::Quota | ErrorKind::Denied | ErrorKind::Invalid => {
+            When::After(Duration::from_secs(60))
+        }
+        ErrorKind::Unauthenticated => When::After(Duration::from_secs(30)),
+    }
+}
+
+/// What to do about a failed call.
+fn advice(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::Quota => {
+            ". Free some of it or ask for more quota (openstack quota show --usage); this is tried \
+             again every minute"
+        }
+        ErrorKind::Denied => {
+            ". The credentials may not do this: use others or ask the cloud's operator for the role"
+        }
+        ErrorKind::Unauthenticated => {
+            ". Check the clouds.yaml in the Secret that identityRef names"
+        }
+        ErrorKind::Unreachable => ". Check auth_url, the network and the CA; this is tried again",
+        ErrorKind::Invalid => ". The cloud does not accept the request: check the spec",
+        _ => "",
+    }
+}

@@ -1,0 +1,134 @@
+//! Condition types and their reasons (reference/capo.md §4.10).
+
+/// A type of condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Type {
+    /// Everything below holds.
+    Ready,
+    /// Reconciling is suspended.
+    Paused,
+    /// The object is being deleted.
+    Deleting,
+    /// The cloud accepts the credentials.
+    Authentication,
+    /// Network and subnet are there.
+    Network,
+    /// The router is there and connects network and outside.
+    Router,
+    /// The security groups are there with all their rules.
+    SecurityGroups,
+    /// The API server has an address, and what leads to it is there.
+    ApiEndpoint,
+    /// The bastion is there.
+    Bastion,
+    /// The server is there and running.
+    Instance,
+    /// The control plane machine is reached through the API endpoint.
+    ApiServerIngress,
+}
+
+impl Type {
+    /// The word in `conditions[].type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Type::Ready => "Ready",
+            Type::Paused => "Paused",
+            Type::Deleting => "Deleting",
+            Type::Authentication => "OpenStackAuthenticationSucceeded",
+            Type::Network => "NetworkReady",
+            Type::Router => "RouterReady",
+            Type::SecurityGroups => "SecurityGroupsReady",
+            Type::ApiEndpoint => "APIEndpointReady",
+            Type::Bastion => "BastionReady",
+            Type::Instance => "InstanceReady",
+            Type::ApiServerIngress => "APIServerIngressReady",
+        }
+    }
+}
+
+/// Declares the reasons: the names of the variants are the words on the wire.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// The reason of a condition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Reason { $($(#[$doc])* $name),* }
+
+        impl Reason {
+            /// The word in `conditions[].reason`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Reason::$name => stringify!($name)),* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// It holds.
+    Ready,
+    /// Something below does not hold.
+    NotReady,
+    /// Reconciling is suspended.
+    Paused,
+    /// Reconciling is not suspended.
+    NotPaused,
+    /// It is being taken down.
+    Deleting,
+    /// Deletion waits for something.
+    WaitingForDeletion,
+    /// The cloud accepted the credentials.
+    OpenStackAuthenticationSucceeded,
+    /// The credentials are missing, malformed or refused, or the cloud cannot be reached.
+    OpenStackAuthenticationFailed,
+    /// The Cluster that owns the object is not there (yet).
+    WaitingForOwner,
+    /// The cluster's part of the cloud is not there yet.
+    WaitingForClusterInfrastructure,
+    /// The Machine has no bootstrap data yet.
+    WaitingForBootstrapData,
+    /// Something is being made.
+    Creating,
+    /// The cloud is working on it.
+    WaitingForCloud,
+    /// The spec cannot be made into a server.
+    InvalidMachineSpec,
+    /// The spec cannot be made into a cluster.
+    InvalidClusterSpec,
+    /// Something that the spec refers to is not there.
+    DependencyFailed,
+    /// Nova refused to make the server.
+    InstanceCreateFailed,
+    /// The server was not found.
+    InstanceNotFound,
+    /// The server is in a state from which it does not come back by itself.
+    InstanceStateError,
+    /// The server was deleted by somebody else.
+    InstanceDeleted,
+    /// The server is not running yet.
+    InstanceNotReady,
+    /// The server could not be deleted.
+    InstanceDeleteFailed,
+    /// The server runs but did not become a Node.
+    BootstrapFailed,
+    /// Neutron refused a port.
+    PortCreateFailed,
+    /// Cinder refused a volume.
+    VolumeCreateFailed,
+    /// A call to the cloud failed.
+    OpenStackError,
+    /// A member of the load balancer could not be set.
+    LoadBalancerMemberError,
+    /// The floating IP could not be made or associated.
+    FloatingIPError,
+    /// Network or subnet could not be made or found.
+    NetworkCreateFailed,
+    /// The subnet could not be made.
+    SubnetCreateFailed,
+    /// The router could not be made or found.
+    RouterCreateFailed,
+    /// A security group or its rules could not be made.
+    SecurityGroupCreateFailed,
+    /// The load balancer or floating IP of the API server could not be made.
+    APIEndpointConfigFailed,
+    /// It is asked for but not built yet.
+    NotImplemented,
+}

@@ -1,0 +1,286 @@
+//! From what a spec refers to, by id or filter, to what the cloud has. An error says what there is.
+
+use std::sync::Arc;
+
+use api::infra::v1beta2::{
+    FlavorParam, ImageParam, NetworkFilter, NetworkParam, Param, SecurityGroupParam,
+    ServerGroupParam, SubnetFilter, SubnetParam,
+};
+use openstack::View;
+use openstack::compute::{Flavor, ServerGroup};
+use openstack::image::Image;
+use openstack::inventory::{Resource, Table};
+use openstack::network::{Network, Router, SecurityGroup, Subnet};
+
+/// How many names an error lists.
+const NAMES: usize = 12;
+
+/// Why something was not found, in a sentence for a person.
+pub type NotFound = String;
+
+/// The network that `param` selects among those that `among` allows.
+pub fn network<'v>(
+    view: &'v View,
+    param: &NetworkParam,
+    among: impl Fn(&Network) -> bool,
+) -> Result<&'v Arc<Network>, NotFound> {
+    one(&view.networks, param, "network", |filter, item| {
+        among(item) && matches_filter(filter, item, &item.project_id)
+    })
+}
+
+/// The router that `param` selects.
+pub fn router<'v>(view: &'v View, param: &NetworkParam) -> Result<&'v Arc<Router>, NotFound> {
+    one(&view.routers, param, "router", |filter, item| {
+        matches_filter(filter, item, &item.project_id)
+    })
+}
+
+/// The subnet that `param` selects, in `network` if that is given.
+pub fn subnet<'v>(
+    view: &'v View,
+    param: &SubnetParam,
+    network: Option<&str>,
+) -> Result<&'v Arc<Subnet>, NotFound> {
+    let inside = |subnet: &Subnet| network.is_none_or(|network| subnet.network_id == network);
+    let found = one(&view.subnets, param, "subnet", |filter, item| {
+        inside(item) && matches_subnet(filter, item)
+    })?;
+    if inside(found) {
+        return Ok(found);
+    }
+    Err(format!(
+        "subnet {} is in network {}, not in {}",
+        found.id,
+        found.network_id,
+        network.unwrap_or_default()
+    ))
+}
+
+/// All security groups that `param` selects: upstream adds every match of a filter.
+pub fn security_groups<'v>(
+    view: &'v View,
+    param: &SecurityGroupParam,
+) -> Result<Vec<&'v Arc<SecurityGroup>>, NotFound> {
+    let table = &view.security_groups;
+    let found: Vec<_> = match param {
+        Param::Id(id) => table.get(id).into_iter().collect(),
+        Param::Filter(filter) => table
+            .iter()
+            .filter(|g| matches_filter(filter, g.as_ref(), &g.project_id))
+            .collect(),
+    };
+    if found.is_empty() {
+        return Err(absent(table, "security group", &shown(param)));
+    }
+    Ok(found)
+}
+
+/// The flavor that `param` selects.
+pub fn flavor<'v>(
+    view: &'v View,
+    param: &FlavorParam,
+    project: &str,
+) -> Result<&'v Arc<Flavor>, NotFound> {
+    let (found, name) = match param {
+        FlavorParam::Id(id) => (view.flavors.get(id), id.as_str()),
+        FlavorParam::Filter(filter) => {
+            let name = filter.name.as_deref().unwrap_or_default();
+            (view.flavors.named(name).first(), name)
+        }
+    };
+    found.ok_or_else(|| {
+        format!(
+            "flavor `{name}` does not exist in {project}; there are: {}",
+            names(view.flavors.iter().map(|flavor| flavor.name.as_str()))
+        )
+    })
+}
+
+/// The image that `param` selects; exactly one must match a filter.
+pub fn image<'v>(
+    view: &'v View,
+    param: &ImageParam,
+    project: &str,
+) -> Result<&'v Arc<Image>, NotFound> {
+    let there_are = || names(view.images.iter().map(|image| image.name.as_str()));
+    let filter = match param {
+        ImageParam::Id(id) => {
+            return view.images.get(id).ok_or_else(|| {
+                format!(
+                    "image `{id}` does not exist in {project}; there are: {}",
+                    there_are()
+                )
+            });
+        }
+        ImageParam::ImageRef(image) => {
+            return Err(format!(
+                "image.imageRef {} names an ORC Image, which is not supported yet: use image.id or \
+                 image.filter",
+                image.name
+            ));
+        }
+        ImageParam::Filter(filter) => filter,
+    };
+    let found: Vec<_> = view
+        .images
+        .iter()
+        .filter(|image| filter.name.as_ref().is_none_or(|name| image.name == *name))
+        .filter(|image| filter.tags.iter().all(|tag| image.tags.contains(tag)))
+        .collect();
+    let wanted = match &filter.name {
+        Some(name) if filter.tags.is_empty() => format!("`{name}`"),
+        Some(name) => format!("`{name}` with tags {}", filter.tags.join(", ")),
+        None => format!("with tags {}", filter.tags.join(", ")),
+    };
+    match found.as_slice() {
+        [image] => Ok(image),
+        [] => Err(format!(
+            "image {wanted} does not exist in {project}; there are: {}",
+            there_are()
+        )),
+        several => Err(format!(
+            "{} images match {wanted}: {}. Give one's id in image.id",
+            several.len(),
+            names(several.iter().map(|image| image.id.as_str()))
+        )),
+    }
+}
+
+/// The server group that `param` selects.
+pub fn server_group<'v>(
+    view: &'v View,
+    param: &ServerGroupParam,
+) -> Result<&'v Arc<ServerGroup>, NotFound> {
+    one(
+        &view.server_groups,
+        param,
+        "server group",
+        |filter, item| filter.name.as_ref().is_none_or(|name| item.name == *name),
+    )
+}
+
+/// Up to a dozen names, sorted and each once.
+pub fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMES);
+    names.truncate(NAMES);
+    match (names.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, more) => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+fn one<'v, T: Resource, F: std::fmt::Debug>(
+    table: &'v Table<T>,
+    param: &Param<F>,
+    what: &str,
+    matches: impl Fn(&F, &T) -> bool,
+) -> Result<&'v Arc<T>, NotFound> {
+    let found: Vec<_> = match param {
+        Param::Id(id) => table.get(id).into_iter().collect(),
+        Param::Filter(filter) => table.iter().filter(|item| matches(filter, item)).collect(),
+    };
+    match found.as_slice() {
+        [item] => Ok(item),
+        [] => Err(absent(table, what, &shown(param))),
+        several => Err(format!(
+            "{} {what}s match {}: {}. Give one's id",
+            several.len(),
+            shown(param),
+            names(several.iter().map(|item| item.id()))
+        )),
+    }
+}
+
+fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> String {
+    let there_are = names(table.iter().map(|item| item.name()));
+    format!("{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}")
+}
+
+fn shown<F: std::fmt::Debug>(param: &Param<F>) -> String {
+    match param {
+        Param::Id(id) => format!("`{id}`"),
+        Param::Filter(filter) => shown_filter(&format!("{filter:?}")),
+    }
+}
+
+/// A filter without the members that are not set.
+fn shown_filter(debug: &str) -> String {
+    let inside = debug
+        .split_once('{')
+        .map_or(debug, |(_, rest)| rest)
+        .trim_end_matches([' ', '}']);
+    let mut set = Vec::new();
+    for member in inside.split(", ").map(str::trim) {
+        let Some((name, value)) = member.split_once(": ") else {
+            continue;
+        };
+        if value == "None" || value == "[]" {
+            continue;
+        }
+        let value = value
+            .trim_start_matches("Some(")
+            .trim_end_matches(')')
+            .trim_matches('"');
+        set.push(format!("{name} `{value}`"));
+    }
+    format!("with {}", set.join(" and "))
+}
+
+fn matches_filter<T: Resource>(filter: &NetworkFilter, item: &T, project: &str) -> bool {
+    let is = |wanted: &Option<String>, known: &str| wanted.as_ref().is_none_or(|w| w == known);
+    is(&filter.name, item.name())
+        && is(&filter.description, item.description())
+        && is(&filter.project_id, project)
+        && matches_tags(
+            item.tags(),
+            &filter.tags,
+            &filter.tags_any,
+            &filter.not_tags,
+            &filter.not_tags_any,
+        )
+}
+
+fn matches_subnet(filter: &SubnetFilter, item: &Subnet) -> bool {
+    let is = |wanted: &Option<String>, known: &str| wanted.as_ref().is_none_or(|w| w == known);
+    // Modes of IPv6 are not part of what lists are limited to: a filter with them matches nothing.
+    filter.ipv6_address_mode.is_none()
+        && filter.ipv6_ra_mode.is_none()
+        && is(&filter.name, &item.name)
+        && is(&filter.description, &item.description)
+        && is(&filter.project_id, &item.project_id)
+        && is(&filter.cidr, &item.cidr)
+        && is(
+            &filter.gateway_ip,
+            item.gateway_ip.as_deref().unwrap_or_default(),
+        )
+        && filter
+            .ip_version
+            .is_none_or(|version| version == i32::from(item.ip_version))
+        && matches_tags(
+            &item.tags,
+            &filter.tags,
+            &filter.tags_any,
+            &filter.not_tags,
+            &filter.not_tags_any,
+        )
+}
+
+/// Neutron's four tag filters: all, any, not all, not any.
+fn matches_tags(
+    known: &[String],
+    all: &[String],
+    any: &[String],
+    not_all: &[String],
+    not_any: &[String],
+) -> bool {
+    let has = |tag: &String| known.contains(tag);
+    all.iter().all(has)
+        && (any.is_empty() || any.iter().any(has))
+        && (not_all.is_empty() || !not_all.iter().all(has))
+        && !not_any.iter().any(has)
+}
