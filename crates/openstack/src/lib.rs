@@ -19,7 +19,7 @@ mod metrics;
 pub mod network;
 mod pool;
 mod service;
-mod session;
+pub mod session;
 #[cfg(test)]
 mod testing;
 pub mod transport;

@@ -2,6 +2,8 @@
 
 mod http_client;
 mod in_process;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,0 +1,101 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustls_pki_types::PrivateKeyDer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
+
+use super::http_client::Pools;
+use super::{HttpTransport, Transport, TransportError, Trust};
+use crate::ErrorKind;
+
+/// A TLS server with a certificate of its own that answers every connection with 200. Gives its
+/// URL and the PEM of the certificate.
+async fn server() -> (String, String) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let config = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+            let _ = stream.write_all(answer).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (url, made.cert.pem())
+}
+
+async fn get(trust: &Trust, url: &str) -> Result<Bytes, TransportError> {
+    let request = http::Request::get(url).body(Bytes::new()).unwrap();
+    let transport = HttpTransport::new(trust).unwrap();
+    Ok(transport
+        .send(request, Duration::from_secs(20))
+        .await?
+        .into_body())
+}
+
+#[tokio::test]
+async fn only_the_given_ca_is_trusted_unless_checking_is_off() {
+    let (url, pem) = server().await;
+    let (_, other) = server().await;
+    let trust = |verify, pem: Option<&str>| Trust {
+        verify,
+        ca_pem: pem.map(Into::into),
+    };
+    assert_eq!(get(&trust(true, Some(&pem)), &url).await.unwrap(), "ok");
+    assert_eq!(get(&trust(false, None), &url).await.unwrap(), "ok");
+    let both = format!("{other}\n{pem}");
+    assert_eq!(get(&trust(true, Some(&both)), &url).await.unwrap(), "ok");
+    for wrong in [trust(true, Some(&other)), trust(true, None)] {
+        let error = get(&wrong, &url).await.unwrap_err();
+        assert!(error.never_sent, "{error}");
+        assert!(error.message.contains("certificate"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_equal_trust_share_a_pool_while_it_is_used() {
+    let (_, pem) = server().await;
+    let pools = Pools::default();
+    let system = Trust {
+        verify: true,
+        ca_pem: None,
+    };
+    let own = Trust {
+        verify: true,
+        ca_pem: Some(pem.into()),
+    };
+    let first = pools.get(&system).unwrap();
+    assert!(Arc::ptr_eq(&first, &pools.get(&system).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &pools.get(&own).unwrap()));
+}
+
+#[tokio::test]
+async fn a_bundle_without_certificates_is_refused() {
+    server().await;
+    for pem in [
+        "x",
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+    ] {
+        let trust = Trust {
+            verify: true,
+            ca_pem: Some(pem.into()),
+        };
+        let error = HttpTransport::new(&trust).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.message().contains("cacert"), "{error}");
+    }
+}
