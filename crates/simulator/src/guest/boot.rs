@@ -16,15 +16,16 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::Options;
 use super::api;
-use super::cluster::{Cluster, Clusters, Member};
+use super::cluster::{Cluster, Clusters, Member, Opening};
 use super::console::{Console, Consoles};
 use super::kubeadm::{ClusterConfiguration, NodeRegistration, Run};
 use super::objects::addons::service_address;
 use super::objects::node::{self, Machine, NODES};
-use super::objects::{Manifest, pods};
+use super::objects::{Manifest, SERVICE_SUBNET, pods};
 use super::pki::Pki;
 use super::record::{Membership, StateDir};
 use super::user_data::CloudConfig;
@@ -150,6 +151,22 @@ impl Boot {
         }
     }
 
+    /// Opens the cluster's API server. A database that cannot be used now may be usable soon.
+    async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, String> {
+        let mut tries = Tries::new(self.shared.options.init_timeout, self.shared.options.retry);
+        loop {
+            match self.shared.clusters.open(opening.clone()).await {
+                Ok(cluster) => return Ok(cluster),
+                Err(error) => {
+                    warn!(instance = self.instance.id, "{error}");
+                    if !tries.again().await {
+                        return Err(error.to_string());
+                    }
+                }
+            }
+        }
+    }
+
     /// Starts to serve the cluster's API from this machine.
     fn serve(
         &self,
@@ -196,7 +213,7 @@ impl Boot {
         let subnet = networking
             .service_subnet
             .as_deref()
-            .unwrap_or("10.96.0.0/12");
+            .unwrap_or(SERVICE_SUBNET);
         let mut names: Vec<String> = [
             "kubernetes".to_owned(),
             "kubernetes.default".to_owned(),

@@ -21,6 +21,9 @@ use super::record::StateDir;
 
 pub(crate) use keeper::{Signal, stored_token};
 
+/// How many past events of each resource a workload API server keeps; there may be thousands of them.
+const HISTORY: usize = 200;
+
 /// A workload cluster that at least one control plane guest has opened.
 pub(crate) struct Cluster {
     /// What tells clusters apart: the hash of the authority and the id of the instance that ran
@@ -63,6 +66,7 @@ pub(crate) struct Member {
 }
 
 /// What a cluster is opened with.
+#[derive(Clone, Debug)]
 pub(crate) struct Opening<'a> {
     /// See [`Cluster::key`].
     pub(crate) key: &'a str,
@@ -127,6 +131,7 @@ impl Clusters {
             client_ca: Some(opening.pki.ca.pem.clone()),
             service_account_key: Some(opening.pki.service_account_key.clone()),
             kubernetes_version: opening.version,
+            history: HISTORY,
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options)

@@ -440,8 +440,10 @@ impl Document {
 }
 
 fn documents(text: &str) -> Result<Vec<Document>, Error> {
-    let values: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| Error::Yaml(error.to_string()))?;
+    // No snippet, for it would show tokens.
+    let options = serde_saphyr::options! { with_snippet: false };
+    let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
+        .map_err(|error| Error::Yaml(error.to_string()))?;
     let mut documents = Vec::new();
     for value in values {
         let part = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();

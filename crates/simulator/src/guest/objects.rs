@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use super::kubeadm::ClusterConfiguration;
 
+/// kubeadm's service network.
+pub(crate) const SERVICE_SUBNET: &str = "10.96.0.0/12";
+
 /// Where images come from unless the ClusterConfiguration says otherwise.
 const REGISTRY: &str = "registry.k8s.io";
 

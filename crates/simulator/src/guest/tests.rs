@@ -4,7 +4,7 @@ mod cloud;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
@@ -295,6 +295,24 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
         .await
         .unwrap();
     assert_eq!(worker.spec.unwrap().taints.unwrap_or_default(), []);
+
+    // A pod that is deleted gracefully goes when its kubelet has ended it.
+    let pods = Api::<Pod>::namespaced(client.clone(), "default");
+    let pod = json!({
+        "metadata": {"name": "app"},
+        "spec": {"nodeName": "worker-0", "containers": [{"name": "app", "image": "app"}]},
+    });
+    pods.create(
+        &PostParams::default(),
+        &serde_json::from_value(pod).unwrap(),
+    )
+    .await
+    .unwrap();
+    pods.delete("app", &Default::default()).await.unwrap();
+    eventually(&cloud, "the pod to go", async || {
+        pods.get_opt("app").await.unwrap().is_none()
+    })
+    .await;
 
     // A deleted control plane machine takes its etcd member with it; the others serve on.
     cloud.remove("cp-0");

@@ -65,8 +65,8 @@ pub(crate) enum Error {
     Multipart,
     #[error("Ignition user data is not simulated; use the format cloud-config")]
     Ignition,
-    #[error("user data starts with {0:?}, which is no format that cloud-init knows")]
-    Unknown(String),
+    #[error("user data is in no format that cloud-init knows: its first line is not #cloud-config")]
+    Unknown,
     #[error("the jinja template of the user data cannot be rendered: {0}")]
     Jinja(#[from] jinja::Error),
     #[error("the cloud-config is no valid YAML: {0}")]
@@ -113,7 +113,7 @@ pub(crate) fn parse(raw: &[u8], facts: &Value) -> Result<CloudConfig, Error> {
     if text.trim_start().starts_with('{') && text.contains("\"ignition\"") {
         return Err(Error::Ignition);
     }
-    Err(Error::Unknown(first.chars().take(40).collect()))
+    Err(Error::Unknown)
 }
 
 /// The variables that cloud-init offers to Jinja templates on OpenStack.
@@ -183,9 +183,14 @@ fn without_jinja_header(text: &str) -> Option<&str> {
 }
 
 fn cloud_config(text: &str) -> Result<CloudConfig, Error> {
+    // As PyYAML has it: the last of two equal keys counts. No snippet, for it would show secrets.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+    };
     // A document of nothing but comments is YAML's null.
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| Error::Yaml(error.to_string()))?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
+        .map_err(|error| Error::Yaml(error.to_string()))?;
     let document = match documents.into_iter().next() {
         None | Some(Value::Null) => return Ok(CloudConfig::default()),
         Some(Value::Object(document)) => document,

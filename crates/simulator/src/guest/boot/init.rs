@@ -44,12 +44,7 @@ impl Boot {
             endpoint_host: endpoint.as_ref().map(|(host, _)| host.clone()),
             version: version.clone(),
         };
-        let cluster = self
-            .shared
-            .clusters
-            .open(opening)
-            .await
-            .map_err(|error| error.to_string())?;
+        let cluster = self.open(opening).await?;
         console.cloud_init("[kubelet-start] Starting the kubelet");
         self.serve(&cluster, &init.cluster, &pki, &node, init.bind_port)?;
         if let Some(endpoint) = &endpoint {

@@ -27,12 +27,7 @@ impl Boot {
             endpoint_host,
             version: node.version.clone(),
         };
-        let cluster = self
-            .shared
-            .clusters
-            .open(opening)
-            .await
-            .map_err(|error| error.to_string())?;
+        let cluster = self.open(opening).await?;
         let stored = cluster
             .api
             .get(&format!("{CONFIG_MAPS}/kubeadm-config"))

@@ -3,7 +3,8 @@
 //!
 //! - bootstrap signer: `kube-public/cluster-info` carries a signature by every valid bootstrap token;
 //! - node lifecycle: a silent kubelet's Node becomes `Ready=Unknown` after a grace, and tainted;
-//! - pod collector: the mirror pods of a deleted Node go, and its etcd member with them.
+//! - pod collector: the pods of a deleted Node go, and with the mirror pods its etcd member;
+//! - kubelet: a pod that is being deleted goes, for its containers have nothing to finish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,9 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use kube::Client;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Client, ResourceExt as _};
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -31,6 +32,11 @@ use super::super::objects::pods::{self, COMPONENTS, PODS};
 const TOKEN: &str = "bootstrap.kubernetes.io/token";
 /// The key of a signature in `cluster-info`, before the token's id.
 const SIGNATURE: &str = "jws-kubeconfig-";
+
+/// All pods of the cluster.
+const ALL_PODS: &str = "/api/v1/pods";
+/// How many deletions are looked after at once.
+const BATCH: usize = 1024;
 
 /// What the keeper is told about guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +72,23 @@ pub(crate) struct StoredToken {
     pub(crate) authentication: bool,
 }
 
+/// A pod, and the node it is on.
+struct PodOnNode {
+    path: String,
+    node: String,
+}
+
+impl PodOnNode {
+    fn of(pod: &Value) -> Option<Self> {
+        let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
+        let (namespace, name) = (text("/metadata/namespace")?, text("/metadata/name")?);
+        Some(Self {
+            path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
+            node: text("/spec/nodeName").unwrap_or_default().to_owned(),
+        })
+    }
+}
+
 impl Keeper {
     pub(crate) fn new(
         client: Client,
@@ -86,7 +109,8 @@ impl Keeper {
     /// Runs until dropped.
     pub(crate) async fn run(mut self) {
         let mut tokens = std::pin::pin!(token_changes(&self.client));
-        let mut nodes = std::pin::pin!(node_deletions(&self.client));
+        let mut nodes = std::pin::pin!(node_deletions(&self.client).ready_chunks(BATCH));
+        let mut pods = std::pin::pin!(pod_deletions(&self.client));
         loop {
             let next = self.silent.values().copied().chain(self.expiry).min();
             let result = tokio::select! {
@@ -95,7 +119,8 @@ impl Keeper {
                     None => return,
                 },
                 Some(()) = tokens.next() => self.sign().await,
-                Some(()) = nodes.next() => self.collect_pods().await,
+                Some(_) = nodes.next() => self.collect_pods().await,
+                Some(pod) = pods.next() => self.finish_pod(&pod).await,
                 () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
                     self.on_time().await
                 }
@@ -192,7 +217,11 @@ impl Keeper {
                     .await?;
             }
         }
-        Ok(())
+        if ready {
+            self.finish_pods_on(name).await
+        } else {
+            Ok(())
+        }
     }
 
     async fn remove_pods(&self, node: &str) -> Result<(), Error> {
@@ -204,7 +233,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes the mirror pods whose Node does not exist any more.
+    /// Removes the pods whose Node does not exist any more.
     async fn collect_pods(&self) -> Result<(), Error> {
         let nodes: BTreeSet<String> = self
             .api
@@ -215,22 +244,39 @@ impl Keeper {
             .collect();
         for pod in self
             .api
-            .list(&format!("{PODS}?labelSelector=tier%3Dcontrol-plane"))
+            .list(ALL_PODS)
             .await?
+            .iter()
+            .filter_map(PodOnNode::of)
         {
-            let text = |pointer: &str| {
-                pod.pointer(pointer)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            };
-            if !nodes.contains(text("/spec/nodeName")) {
-                debug!(
-                    pod = text("/metadata/name"),
-                    "removing the mirror pod of a deleted node"
-                );
-                self.api
-                    .delete(&format!("{PODS}/{}", text("/metadata/name")))
-                    .await?;
+            if !pod.node.is_empty() && !nodes.contains(&pod.node) {
+                debug!(pod = pod.path, "removing a pod of a deleted node");
+                self.api.delete(&pod.path).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a pod that is being deleted go, if its kubelet runs or there is none.
+    async fn finish_pod(&self, pod: &PodOnNode) -> Result<(), Error> {
+        if !pod.node.is_empty()
+            && let Some(node) = self.api.get(&format!("{NODES}/{}", pod.node)).await?
+        {
+            let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+            if conditions.is_some_and(|conditions| !node::is_ready(conditions)) {
+                return Ok(());
+            }
+        }
+        self.api.delete(&pod.path).await
+    }
+
+    /// Lets the pods go that were deleted while their kubelet was silent.
+    async fn finish_pods_on(&self, node: &str) -> Result<(), Error> {
+        for pod in self.api.list(ALL_PODS).await? {
+            if pod.pointer("/metadata/deletionTimestamp").is_some()
+                && let Some(pod) = PodOnNode::of(&pod).filter(|pod| pod.node == node)
+            {
+                self.api.delete(&pod.path).await?;
             }
         }
         Ok(())
@@ -339,20 +385,36 @@ fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
         })
 }
 
-/// Fires when a control plane Node has been deleted, and when a deletion may have been missed.
+/// Fires when a Node has been deleted, and when a deletion may have been missed.
 fn node_deletions(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
     let nodes = kube::Api::<Node>::all(client.clone());
     watcher(nodes, watcher::Config::default())
         .default_backoff()
+        .filter_map(|event| async move {
+            matches!(
+                event,
+                Ok(watcher::Event::Delete(_) | watcher::Event::InitDone)
+            )
+            .then_some(())
+        })
+}
+
+/// The pods that are being deleted.
+fn pod_deletions(client: &Client) -> impl Stream<Item = PodOnNode> + Send + use<> {
+    let pods = kube::Api::<Pod>::all(client.clone());
+    watcher(pods, watcher::Config::default())
+        .default_backoff()
         .filter_map(|event| async {
-            match event {
-                Ok(watcher::Event::Delete(node)) => node
-                    .labels()
-                    .contains_key(node::CONTROL_PLANE)
-                    .then_some(()),
-                Ok(watcher::Event::InitDone) => Some(()),
-                _ => None,
-            }
+            let (Ok(watcher::Event::Apply(pod)) | Ok(watcher::Event::InitApply(pod))) = event
+            else {
+                return None;
+            };
+            pod.metadata.deletion_timestamp.as_ref()?;
+            let (namespace, name) = (pod.metadata.namespace?, pod.metadata.name?);
+            Some(PodOnNode {
+                path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
+                node: pod.spec.and_then(|spec| spec.node_name).unwrap_or_default(),
+            })
         })
 }
 

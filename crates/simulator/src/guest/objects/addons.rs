@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::kubeadm::Init;
 use super::kubeadm::config_map;
-use super::{Manifest, image, version};
+use super::{Manifest, SERVICE_SUBNET, image, version};
 
 const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
 const CORE: &str = "/api/v1/namespaces/kube-system";
@@ -108,7 +108,7 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     let subnet = networking
         .service_subnet
         .as_deref()
-        .unwrap_or("10.96.0.0/12");
+        .unwrap_or(SERVICE_SUBNET);
     let corefile = format!(
         ".:53 {{\n    errors\n    health {{\n       lameduck 5s\n    }}\n    ready\n    kubernetes {domain} in-addr.arpa ip6.arpa {{\n       pods insecure\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }}\n    prometheus :9153\n    forward . /etc/resolv.conf {{\n       max_concurrent 1000\n    }}\n    cache 30\n    loop\n    reload\n    loadbalance\n}}\n"
     );

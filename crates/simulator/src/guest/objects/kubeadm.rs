@@ -6,7 +6,8 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::super::kubeadm::{Init, Token};
-use super::Manifest;
+use super::addons::service_address;
+use super::{Manifest, SERVICE_SUBNET};
 
 /// The collection of `kube-system`'s ConfigMaps.
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
@@ -50,7 +51,37 @@ pub(crate) fn manifests(init: &Init, ca_pem: &str, endpoint: &str) -> Vec<Manife
     ));
     all.extend(init.tokens.iter().map(token_secret));
     all.extend(rbac());
+    all.extend(kubernetes_service(init));
     all
+}
+
+/// The Service `kubernetes`, which kube-apiserver creates for itself.
+fn kubernetes_service(init: &Init) -> Option<Manifest> {
+    let subnet = init
+        .cluster
+        .networking
+        .service_subnet
+        .as_deref()
+        .unwrap_or(SERVICE_SUBNET);
+    let address = service_address(subnet, 1)?;
+    Some(Manifest::new(
+        "/api/v1/namespaces/default/services",
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"component": "apiserver", "provider": "kubernetes"},
+            },
+            "spec": {
+                "clusterIP": address,
+                "ports": [
+                    {"name": "https", "port": 443, "protocol": "TCP", "targetPort": init.bind_port},
+                ],
+            },
+        }),
+    ))
 }
 
 /// The ConfigMap `kubeadm-config`. It comes last: its existence says that the cluster is initialized.
@@ -93,7 +124,7 @@ fn cluster_configuration(init: &Init) -> Value {
             .or_insert_with(|| "cluster.local".into());
         networking
             .entry("serviceSubnet")
-            .or_insert_with(|| "10.96.0.0/12".into());
+            .or_insert_with(|| SERVICE_SUBNET.into());
     }
     document
 }

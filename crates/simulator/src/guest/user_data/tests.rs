@@ -102,7 +102,7 @@ fn what_cannot_be_used_says_what_and_where() {
         ),
         ("MIME-Version: 1.0\n", "multi-part MIME"),
         ("{\"ignition\": {\"version\": \"3.0.0\"}}", "Ignition"),
-        ("hello", "starts with \"hello\""),
+        ("hello", "no format that cloud-init knows"),
         (
             "## template: jinja\n#cloud-config\na: {% if x %}\n",
             "line 2",
@@ -145,6 +145,16 @@ fn what_cannot_be_used_says_what_and_where() {
     assert_eq!(
         parse(&gzip(&vec![b' '; 5 << 20]), &facts()),
         Err(Error::TooLarge)
+    );
+}
+
+#[test]
+fn broken_yaml_is_reported_without_showing_it() {
+    let text = "#cloud-config\nwrite_files:\n- {path: /a, content: hunter2\n";
+    let error = parse(text.as_bytes(), &facts()).unwrap_err().to_string();
+    assert!(
+        error.contains("no valid YAML") && !error.contains("hunter2"),
+        "{error}"
     );
 }
 
