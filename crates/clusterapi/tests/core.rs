@@ -1,0 +1,16 @@
+//! The controllers of cluster.x-k8s.io against an API server in this process, with a provider that
+//! obeys the contract and a second API server as the workload cluster.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "core/world.rs"]
+mod world;
+
+#[path = "core/scaling.rs"]
+mod scaling;
+
+#[path = "core/lifecycle.rs"]
+mod lifecycle;
+
+#[path = "core/killing.rs"]
+mod killing;

@@ -1,0 +1,570 @@
+//! A management cluster, a workload cluster, and a provider made of one task.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
+use api::k8s_openapi::api::core::v1::{Namespace, Node, Secret};
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use api::kube::core::{GroupVersionKind, NamespaceResourceScope};
+use api::kube::discovery::ApiResource;
+use api::kube::{Client, Resource, ResourceExt};
+use apiserver::ApiServer;
+use clusterapi::Options;
+use clusterapi::remote::{ClusterKey, Connector};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use secrecy::SecretString;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The namespace of every test.
+pub(crate) const NS: &str = "default";
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Kinds of the provider, with their groups.
+const KINDS: [(&str, &str); 6] = [
+    ("infrastructure.cluster.x-k8s.io", "FakeCluster"),
+    ("infrastructure.cluster.x-k8s.io", "FakeMachine"),
+    ("infrastructure.cluster.x-k8s.io", "FakeMachineTemplate"),
+    ("bootstrap.cluster.x-k8s.io", "FakeConfig"),
+    ("bootstrap.cluster.x-k8s.io", "FakeConfigTemplate"),
+    ("controlplane.cluster.x-k8s.io", "FakeControlPlane"),
+];
+
+/// Everything that a test plays with.
+pub(crate) struct World {
+    pub(crate) server: ApiServer,
+    pub(crate) client: Client,
+    pub(crate) workload: Client,
+    /// Names of objects in the order in which the provider let them go.
+    pub(crate) gone: Arc<Mutex<Vec<String>>>,
+    provider: CancellationToken,
+    controllers: Mutex<Option<(CancellationToken, JoinHandle<()>)>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.provider.cancel();
+        if let Some((shutdown, _)) = self.controllers.lock().take() {
+            shutdown.cancel();
+        }
+    }
+}
+
+struct Workload(Client);
+
+impl Debug for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Workload")
+    }
+}
+
+impl Connector for Workload {
+    fn connect<'a>(
+        &'a self,
+        _cluster: &'a ClusterKey,
+        _kubeconfig: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Client, String>> {
+        let client = self.0.clone();
+        async move { Ok(client) }.boxed()
+    }
+}
+
+impl World {
+    /// Both clusters and the provider, but no controllers.
+    pub(crate) async fn open() -> Self {
+        let server = ApiServer::open(apiserver::Options::default())
+            .await
+            .unwrap();
+        let workload = ApiServer::open(apiserver::Options::default())
+            .await
+            .unwrap();
+        let client = Client::new(server.in_process(), NS);
+        let workload = Client::new(workload.in_process(), NS);
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let ours = api::core::crd::all()
+            .into_iter()
+            .map(|crd| serde_json::to_value(crd).unwrap());
+        let fakes = KINDS.iter().map(|(group, kind)| fake_crd(group, kind));
+        for crd in ours.chain(fakes) {
+            let crd = serde_json::from_value(crd).unwrap();
+            crds.create(&PostParams::default(), &crd).await.unwrap();
+        }
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        assert!(namespaces.get_opt(NS).await.unwrap().is_some());
+        let gone = Arc::default();
+        let provider = CancellationToken::new();
+        let task = play(client.clone(), workload.clone(), Arc::clone(&gone));
+        tokio::spawn(provider.clone().run_until_cancelled_owned(task));
+        Self {
+            server,
+            client,
+            workload,
+            gone,
+            provider,
+            controllers: Mutex::default(),
+        }
+    }
+
+    /// Both clusters, the provider and the controllers.
+    pub(crate) async fn start() -> Self {
+        let world = Self::open().await;
+        world.run();
+        world
+    }
+
+    /// Starts the controllers.
+    pub(crate) fn run(&self) {
+        let shutdown = CancellationToken::new();
+        let connector = Arc::new(Workload(self.workload.clone()));
+        let options = Options {
+            connector,
+            concurrency: 8,
+            ..Options::default()
+        };
+        let run = clusterapi::run(self.client.clone(), options, shutdown.clone());
+        *self.controllers.lock() = Some((shutdown, tokio::spawn(run)));
+    }
+
+    /// Stops the controllers wherever they are, as `kill -9` would.
+    pub(crate) async fn kill(&self) {
+        let running = self.controllers.lock().take();
+        if let Some((shutdown, task)) = running {
+            task.abort();
+            shutdown.cancel();
+            let _ = task.await;
+        }
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), NS)
+    }
+
+    pub(crate) fn fake(&self, kind: &str) -> Api<DynamicObject> {
+        fake(&self.client, kind)
+    }
+
+    /// Stores objects given as JSON, whatever they are.
+    pub(crate) async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
+        for object in objects {
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let types = object.types.clone().unwrap();
+            let (group, version) = types.api_version.split_once('/').unwrap();
+            let resource =
+                ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
+            let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
+            api.create(&PostParams::default(), &object).await.unwrap();
+        }
+    }
+
+    /// A Cluster `demo` with a control plane and a MachineDeployment `demo-md` of this size.
+    pub(crate) async fn cluster(&self, workers: i32) {
+        self.apply(cluster("demo")).await;
+        self.apply(deployment("demo", workers)).await;
+    }
+
+    pub(crate) async fn merge<K>(&self, name: &str, patch: Value) -> K
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let patch = Patch::Merge(patch);
+        self.api::<K>()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        self.api::<K>()
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn list<K>(&self) -> Vec<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        self.api::<K>()
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+    }
+
+    pub(crate) async fn nodes(&self) -> Vec<Node> {
+        Api::all(self.workload.clone())
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+    }
+
+    /// Waits until the MachineDeployment `demo-md` has exactly this many available machines, and
+    /// nothing else is left of it.
+    pub(crate) async fn settled(&self, workers: i32) {
+        eventually(&format!("{workers} workers"), || async {
+            let deployment = self
+                .api::<MachineDeployment>()
+                .get("demo-md")
+                .await
+                .unwrap();
+            let status = deployment.status.clone().unwrap_or_default();
+            let sets = self.list::<MachineSet>().await;
+            let machines = self.list::<Machine>().await;
+            let fakes = self
+                .fake("FakeMachine")
+                .list(&ListParams::default())
+                .await
+                .unwrap();
+            let configs = self
+                .fake("FakeConfig")
+                .list(&ListParams::default())
+                .await
+                .unwrap();
+            let all = usize::try_from(workers).unwrap();
+            let done = status.available_replicas == Some(workers)
+                && status.replicas == Some(workers)
+                && status.up_to_date_replicas == Some(workers)
+                && status.observed_generation == deployment.metadata.generation
+                && sets.len() == 1
+                && machines.len() == all
+                && fakes.items.len() == all
+                && configs.items.len() == all;
+            let seen = format!(
+                "{status:?}\nsets {:?}\nmachines {:#?}\nfakes {:?} configs {:?}",
+                sets.iter()
+                    .map(|s| (s.name_any(), s.spec.replicas, s.status.clone()))
+                    .collect::<Vec<_>>(),
+                machines
+                    .iter()
+                    .map(|m| (m.name_any(), m.status.clone()))
+                    .collect::<Vec<_>>(),
+                fakes
+                    .items
+                    .iter()
+                    .map(ResourceExt::name_any)
+                    .collect::<Vec<_>>(),
+                configs.items.len(),
+            );
+            if done { Ok(()) } else { Err(seen) }
+        })
+        .await;
+    }
+}
+
+/// Repeats `check` until it is content; fails with its last complaint when patience ends.
+pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match check().await {
+            Ok(value) => return value,
+            Err(seen) if tokio::time::Instant::now() > deadline => {
+                panic!("waited in vain for {what}; last seen: {seen}")
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let (group, _) = KINDS.iter().find(|(_, known)| *known == kind).unwrap();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    Api::namespaced_with(client.clone(), NS, &resource)
+}
+
+fn fake_crd(group: &str, kind: &str) -> Value {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{}.{group}", resource.plural),
+            "labels": { "cluster.x-k8s.io/v1beta2": "v1" },
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind, "plural": resource.plural, "singular": kind.to_lowercase(),
+                "listKind": format!("{kind}List"),
+            },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": {
+                    "type": "object", "properties": { "spec": anything, "status": anything },
+                }},
+            }],
+        },
+    })
+}
+
+/// A Cluster with infrastructure and control plane.
+pub(crate) fn cluster(name: &str) -> Vec<Value> {
+    let infrastructure = "infrastructure.cluster.x-k8s.io";
+    let control_plane = "controlplane.cluster.x-k8s.io";
+    vec![
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": { "name": name, "namespace": NS },
+            "spec": {
+                "infrastructureRef":
+                    { "apiGroup": infrastructure, "kind": "FakeCluster", "name": name },
+                "controlPlaneRef":
+                    { "apiGroup": control_plane, "kind": "FakeControlPlane", "name": name },
+            },
+        }),
+        json!({
+            "apiVersion": format!("{infrastructure}/v1"), "kind": "FakeCluster",
+            "metadata": { "name": name, "namespace": NS }, "spec": {},
+        }),
+        json!({
+            "apiVersion": format!("{control_plane}/v1"), "kind": "FakeControlPlane",
+            "metadata": { "name": name, "namespace": NS },
+            "spec": { "replicas": 1, "version": "v1.34.1" },
+        }),
+    ]
+}
+
+/// The MachineDeployment `<cluster>-md` and its templates.
+pub(crate) fn deployment(cluster: &str, replicas: i32) -> Vec<Value> {
+    let name = format!("{cluster}-md");
+    vec![
+        json!({
+            "apiVersion": "bootstrap.cluster.x-k8s.io/v1", "kind": "FakeConfigTemplate",
+            "metadata": { "name": name, "namespace": NS },
+            "spec": { "template": { "spec": { "words": "join" } } },
+        }),
+        machine_template(&name),
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment",
+            "metadata": { "name": name, "namespace": NS },
+            "spec": {
+                "clusterName": cluster, "replicas": replicas,
+                "selector": { "matchLabels": { "pool": name } },
+                "template": {
+                    "metadata": { "labels": {
+                        "pool": name, "node-role.kubernetes.io/worker": "", "plain": "stays",
+                    }},
+                    "spec": {
+                        "clusterName": cluster, "version": "v1.34.1",
+                        "bootstrap": { "configRef": {
+                            "apiGroup": "bootstrap.cluster.x-k8s.io",
+                            "kind": "FakeConfigTemplate", "name": name,
+                        }},
+                        "infrastructureRef": {
+                            "apiGroup": "infrastructure.cluster.x-k8s.io",
+                            "kind": "FakeMachineTemplate", "name": name,
+                        },
+                    },
+                },
+            },
+        }),
+    ]
+}
+
+pub(crate) fn machine_template(name: &str) -> Value {
+    json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1", "kind": "FakeMachineTemplate",
+        "metadata": { "name": name, "namespace": NS },
+        "spec": { "template": { "spec": { "flavor": "small" } } },
+    })
+}
+
+/// The provider: does at once, and again and again, what the contract asks of it.
+async fn play(client: Client, workload: Client, gone: Arc<Mutex<Vec<String>>>) {
+    loop {
+        for kind in [
+            "FakeCluster",
+            "FakeControlPlane",
+            "FakeConfig",
+            "FakeMachine",
+        ] {
+            let api = fake(&client, kind);
+            let Ok(list) = api.list(&ListParams::default()).await else {
+                continue;
+            };
+            for object in list.items {
+                // A conflict is settled in the next round.
+                let _ = step(&client, &workload, &api, kind, object, &gone).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+}
+
+async fn step(
+    client: &Client,
+    workload: &Client,
+    api: &Api<DynamicObject>,
+    kind: &str,
+    object: DynamicObject,
+    gone: &Mutex<Vec<String>>,
+) -> api::kube::Result<()> {
+    let name = object.name_any();
+    let version = object.resource_version();
+    let guarded = |mut patch: Value| {
+        patch["metadata"]["resourceVersion"] = json!(version);
+        Patch::Merge(patch)
+    };
+    let params = PatchParams::default();
+    if object.metadata.deletion_timestamp.is_some() {
+        if !object.finalizers().is_empty() {
+            gone.lock().push(format!("{kind}/{name}"));
+            api.patch(
+                &name,
+                &params,
+                &guarded(json!({ "metadata": { "finalizers": null } })),
+            )
+            .await?;
+        }
+        return Ok(());
+    }
+    let owner = object
+        .owner_references()
+        .iter()
+        .find(|owner| owner.controller == Some(true));
+    let waits_for = if kind == "FakeMachine" || kind == "FakeConfig" {
+        "Machine"
+    } else {
+        "Cluster"
+    };
+    let Some(owner) = owner.filter(|owner| owner.kind == waits_for) else {
+        return Ok(());
+    };
+    if object.finalizers().is_empty() {
+        api.patch(
+            &name,
+            &params,
+            &guarded(json!({ "metadata": { "finalizers": ["fake/provider"] } })),
+        )
+        .await?;
+        return Ok(());
+    }
+    if object.data.pointer("/status/initialization").is_some() {
+        return Ok(());
+    }
+    let done = match kind {
+        "FakeCluster" => {
+            let endpoint = json!({ "controlPlaneEndpoint": { "host": "127.0.0.2", "port": 6443 } });
+            api.patch(&name, &params, &Patch::Merge(json!({ "spec": endpoint })))
+                .await?;
+            json!({ "initialization": { "provisioned": true } })
+        }
+        "FakeControlPlane" => {
+            let secrets: Api<Secret> = Api::namespaced(client.clone(), NS);
+            let secret = json!({
+                "metadata": {
+                    "name": format!("{}-kubeconfig", owner.name), "namespace": NS,
+                    "labels": { "cluster.x-k8s.io/cluster-name": owner.name },
+                },
+                "type": "cluster.x-k8s.io/secret",
+                "stringData": { "value": "unused" },
+            });
+            let secret = serde_json::from_value(secret).unwrap();
+            let _ = secrets.create(&PostParams::default(), &secret).await;
+            json!({
+                "initialization": { "controlPlaneInitialized": true },
+                "replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "upToDateReplicas": 1,
+                "versions": [{ "version": "v1.34.1", "replicas": 1 }],
+                "conditions": [{ "type": "Available", "status": "True", "reason": "Available" }],
+            })
+        }
+        "FakeConfig" => {
+            json!({ "initialization": { "dataSecretCreated": true }, "dataSecretName": name })
+        }
+        _ => {
+            let machines: Api<Machine> = Api::namespaced(client.clone(), NS);
+            let Some(machine) = machines.get_opt(&owner.name).await? else {
+                return Ok(());
+            };
+            if machine.spec.bootstrap.data_secret_name.is_none() {
+                return Ok(());
+            }
+            let id = format!("fake:///{}", object.uid().unwrap());
+            api.patch(
+                &name,
+                &params,
+                &Patch::Merge(json!({ "spec": { "providerID": id } })),
+            )
+            .await?;
+            join(workload, &name, &id).await?;
+            json!({
+                "initialization": { "provisioned": true },
+                "addresses": [{ "type": "InternalIP", "address": "10.0.0.1" }],
+            })
+        }
+    };
+    api.patch_status(&name, &params, &Patch::Merge(json!({ "status": done })))
+        .await?;
+    Ok(())
+}
+
+/// A Node appears, as a kubelet would register it.
+async fn join(workload: &Client, name: &str, provider_id: &str) -> api::kube::Result<()> {
+    let nodes: Api<Node> = Api::all(workload.clone());
+    let node = json!({
+        "metadata": { "name": name },
+        "spec": { "providerID": provider_id, "taints": [
+            { "key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule" },
+        ]},
+    });
+    let node = serde_json::from_value(node).unwrap();
+    match nodes.create(&PostParams::default(), &node).await {
+        Err(api::kube::Error::Api(status)) if status.is_already_exists() => {}
+        other => drop(other?),
+    }
+    let ready = json!({ "status": { "conditions": [
+        { "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready" },
+    ]}});
+    nodes
+        .patch_status(name, &PatchParams::default(), &Patch::Merge(ready))
+        .await
+        .map(|_| ())
+}
+
+/// Names and uids of machines.
+pub(crate) fn uids(machines: &[Machine]) -> BTreeMap<String, String> {
+    machines
+        .iter()
+        .map(|machine| (machine.name_any(), machine.uid().unwrap()))
+        .collect()
+}
+
+/// The condition of this type.
+pub(crate) fn condition(cluster: &Cluster, type_: &str) -> (String, String) {
+    let found = api::conditions::find(cluster.conditions(), type_);
+    found.map_or_else(Default::default, |found| {
+        (found.status.clone(), found.message.clone())
+    })
+}
