@@ -299,7 +299,7 @@ impl Inner {
 
     /// Something of this kind became pending.
     fn hurry(&self, kind: Kind) {
-        self.pace(kind).hurry();
+        self.pace(kind).hurry(Instant::now());
         self.wake.notify_one();
     }
 }

@@ -28,7 +28,7 @@ use crate::loadbalancer::LoadBalancing;
 use crate::metrics::Metrics;
 use crate::network::Networking;
 use crate::service::Service;
-use crate::transport::{Pools, SharedTransport, Trust};
+use crate::transport::{ConnectionPools, SharedTransport, Trust};
 use crate::volume::Volumes;
 
 pub use catalog::{CatalogEntry, Endpoint};
@@ -51,7 +51,8 @@ pub struct SessionOptions {
     pub most_at_once: usize,
     /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
     pub user_agent: Option<String>,
-    pub(crate) pools: Arc<Pools>,
+    /// Connections, shared by the sessions of all clones of these options.
+    pub pools: Arc<ConnectionPools>,
 }
 
 /// A session. Clones share token, catalog and connections.

@@ -12,10 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-pub use http_client::{HttpTransport, Trust};
+pub use http_client::{ConnectionPools, HttpTransport, Trust};
 pub use in_process::InProcess;
-
-pub(crate) use http_client::Pools;
 
 /// Sends one request and reads the whole response.
 pub trait Transport: Send + Sync + 'static {

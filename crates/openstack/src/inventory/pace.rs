@@ -66,6 +66,8 @@ struct State {
     was_read: bool,
     /// Start of the last list, whatever became of it.
     begun: Option<Instant>,
+    /// First time after that that something became pending.
+    hurried: Option<Instant>,
     /// What the last list took.
     took: Duration,
     /// Lists since something last changed.
@@ -108,7 +110,9 @@ impl Pace {
     }
 
     pub(super) fn begin(&self, now: Instant) {
-        self.0.lock().begun = Some(now);
+        let mut state = self.0.lock();
+        state.begun = Some(now);
+        state.hurried = None;
     }
 
     /// Notes a list that shows the cloud as it was at `as_of` or later.
@@ -139,14 +143,15 @@ impl Pace {
         state.unchanged = 0;
     }
 
-    /// Begins anew with short intervals.
-    pub(super) fn hurry(&self) {
-        self.0.lock().unchanged = 0;
+    /// Begins anew with short intervals. The first of them counts from now: what we have just
+    /// written is not ready yet.
+    pub(super) fn hurry(&self, now: Instant) {
+        self.0.lock().hurry(now);
     }
 
     pub(super) fn watch(&self, id: &str, now: Instant) {
         let mut state = self.0.lock();
-        state.unchanged = 0;
+        state.hurry(now);
         state.watched.insert(id.to_owned(), now + WATCH);
     }
 
@@ -188,11 +193,21 @@ impl Pace {
             interval = interval.max(doubled.min(intervals.idle));
             interval = interval.max(state.retry_after.unwrap_or_default());
         }
-        Some(begun + interval)
+        let from = if pending {
+            state.hurried.map_or(begun, |hurried| begun.max(hurried))
+        } else {
+            begun
+        };
+        Some((from + interval).min(begun + idle.max(interval)))
     }
 }
 
 impl State {
+    fn hurry(&mut self, now: Instant) {
+        self.unchanged = 0;
+        self.hurried.get_or_insert(now);
+    }
+
     fn pending_interval(&self, intervals: &Intervals) -> Duration {
         let least = intervals.pending_least.min(intervals.pending_first);
         let first = (self.took * LATENCY_FACTOR).clamp(least, intervals.pending_first);

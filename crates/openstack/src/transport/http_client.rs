@@ -115,11 +115,14 @@ impl Transport for HttpTransport {
 
 /// Connection pools by trust, so that sessions of one cloud share connections.
 #[derive(Debug, Default)]
-pub(crate) struct Pools(Mutex<HashMap<Trust, Weak<HttpTransport>>>);
+pub struct ConnectionPools(Mutex<HashMap<Trust, Weak<HttpTransport>>>);
 
-impl Pools {
+impl ConnectionPools {
     /// The pool of this trust, alive as long as someone uses it.
-    pub(crate) fn get(&self, trust: &Trust) -> Result<Arc<HttpTransport>> {
+    ///
+    /// # Errors
+    /// Those of [`HttpTransport::new`].
+    pub fn get(&self, trust: &Trust) -> Result<Arc<HttpTransport>> {
         let mut pools = self.0.lock();
         if let Some(pool) = pools.get(trust).and_then(Weak::upgrade) {
             return Ok(pool);

@@ -6,7 +6,7 @@ use rustls_pki_types::PrivateKeyDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 
-use super::http_client::Pools;
+use super::http_client::ConnectionPools;
 use super::{HttpTransport, Transport, TransportError, Trust};
 use crate::ErrorKind;
 
@@ -69,7 +69,7 @@ async fn only_the_given_ca_is_trusted_unless_checking_is_off() {
 #[tokio::test]
 async fn sessions_of_equal_trust_share_a_pool_while_it_is_used() {
     let (_, pem) = server().await;
-    let pools = Pools::default();
+    let pools = ConnectionPools::default();
     let system = Trust {
         verify: true,
         ca_pem: None,

@@ -12,7 +12,7 @@ fn read(now: Instant, took: Duration) -> Pace {
     pace.asked(now);
     pace.begin(now);
     pace.done(now, took, false);
-    pace.hurry();
+    pace.hurry(now);
     pace
 }
 
@@ -73,6 +73,27 @@ fn intervals_grow_while_nothing_changes_and_begin_anew_when_something_does() {
     assert_eq!(last, 60_000 * MS);
     pace.done(now, MS, true);
     assert_eq!(wait(&pace, now, Tempo::Lively, true), Some(50 * MS));
+}
+
+#[test]
+fn the_first_list_after_a_write_leaves_the_cloud_some_time_but_no_more() {
+    let now = Instant::now();
+    let pace = Pace::default();
+    pace.asked(now);
+    pace.begin(now);
+    pace.done(now, MS, false);
+    let write = now + 10_000 * MS;
+    pace.hurry(write);
+    assert_eq!(wait(&pace, write, Tempo::Lively, true), Some(50 * MS));
+    // More writes do not put it off.
+    pace.hurry(write + 40 * MS);
+    assert_eq!(wait(&pace, write, Tempo::Lively, true), Some(50 * MS));
+    // Nor does a write put off the list that is due anyway.
+    let write = now + 59_990 * MS;
+    let pace = read(now, MS);
+    pace.begin(now);
+    pace.hurry(write);
+    assert_eq!(wait(&pace, write, Tempo::Lively, true), Some(10 * MS));
 }
 
 #[test]
