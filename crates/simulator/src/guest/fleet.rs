@@ -46,8 +46,10 @@ pub(crate) struct Fleet {
     clusters: HashMap<String, Arc<Cluster>>,
     /// Nodes whose instances went while their cluster was not open, by cluster.
     gone: HashMap<String, Vec<String>>,
-    /// Whether a World with instances has been seen, or a second one.
-    seen: bool,
+    /// Whether any World has been seen.
+    followed: bool,
+    /// Whether what earlier processes left behind has been looked through.
+    swept: bool,
     world: Arc<World>,
 }
 
@@ -66,7 +68,8 @@ impl Fleet {
             unclaimed,
             clusters: HashMap::new(),
             gone: HashMap::new(),
-            seen: false,
+            followed: false,
+            swept: false,
             world: Arc::default(),
         }
     }
@@ -79,21 +82,21 @@ impl Fleet {
         shutdown: CancellationToken,
     ) {
         let first = Arc::clone(&world.borrow_and_update());
-        self.follow(first).await;
+        self.follow(first);
         let mut rebind = self.route().await;
-        let mut followed = true;
+        let mut open = true;
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                changed = world.changed(), if followed => match changed {
+                changed = world.changed(), if open => match changed {
                     Ok(()) => {
                         let next = Arc::clone(&world.borrow_and_update());
-                        self.follow(next).await;
+                        self.follow(next);
                     }
                     // The cloud is gone; its guests run on until shutdown.
-                    Err(_) => followed = false,
+                    Err(_) => open = false,
                 },
-                Some(event) = events.recv() => self.hear(event).await,
+                Some(event) = events.recv() => self.hear(event),
                 () = tokio::time::sleep_until(rebind.unwrap_or_else(Instant::now)), if rebind.is_some() => {}
             }
             rebind = self.route().await;
@@ -107,7 +110,7 @@ impl Fleet {
         self.shared.clusters.close().await;
     }
 
-    async fn follow(&mut self, world: Arc<World>) {
+    fn follow(&mut self, world: Arc<World>) {
         let present: HashSet<&str> = world
             .instances
             .iter()
@@ -126,13 +129,12 @@ impl Fleet {
             self.remove(&id);
         }
         // An empty first World may only mean that the cloud is still being read.
-        if self.seen || !world.instances.is_empty() {
-            if !self.seen {
-                self.sweep(&present);
-            }
-            self.seen = true;
+        let complete = self.followed || !world.instances.is_empty();
+        if complete && !self.swept {
+            self.sweep(&present);
+            self.swept = true;
         }
-        self.seen |= !self.world.instances.is_empty();
+        self.followed = true;
         self.world = world;
     }
 
@@ -198,7 +200,7 @@ impl Fleet {
             .spawn(power.run_until_cancelled_owned(run_guest(boot, run, booted)));
     }
 
-    async fn hear(&mut self, event: Event) {
+    fn hear(&mut self, event: Event) {
         match event {
             Event::Serving(member) => self.serving(member),
             Event::Booted {

@@ -153,6 +153,8 @@ impl<'a, T: Target> Candidates<'a, T> {
 pub(crate) struct Network {
     tasks: TaskTracker,
     bound: BTreeMap<SocketAddr, Bound>,
+    /// The addresses that could not be bound when last tried.
+    failing: BTreeSet<SocketAddr>,
 }
 
 #[derive(Debug)]
@@ -167,6 +169,7 @@ impl Network {
         Self {
             tasks,
             bound: BTreeMap::new(),
+            failing: BTreeSet::new(),
         }
     }
 
@@ -181,7 +184,7 @@ impl Network {
             }
             keep
         });
-        let mut failed = false;
+        let before = std::mem::take(&mut self.failing);
         for (address, targets) in routes {
             if let Some(bound) = self.bound.get(&address) {
                 bound.targets.store(Arc::new(targets));
@@ -190,12 +193,14 @@ impl Network {
             match TcpListener::bind(address).await {
                 Ok(listener) => drop(self.bound.insert(address, self.serve(listener, targets))),
                 Err(error) => {
-                    warn!(%address, "cannot bind a floating address, will try again: {error}");
-                    failed = true;
+                    if !before.contains(&address) {
+                        warn!(%address, "cannot bind a floating address, will try again: {error}");
+                    }
+                    self.failing.insert(address);
                 }
             }
         }
-        failed
+        !self.failing.is_empty()
     }
 
     /// Unbinds everything and ends all connections.

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -84,4 +85,13 @@ async fn unreachable_endpoints_say_so_in_kubeadms_words() {
         .await
         .unwrap_err();
     assert!(error.contains("no route to host"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_answers_nothing_panics(text in "[-\\[\\]{}:, \na-z=\"]{0,120}") {
+        let signature = jws::sign(&text, "abcdef", &SecretString::from("0123456789abcdef"));
+        let info = json!({"data": {"kubeconfig": text, "jws-kubeconfig-abcdef": signature}});
+        prop_assert!(believe(&info, &join(&[])).is_err());
+    }
 }
