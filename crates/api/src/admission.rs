@@ -34,7 +34,10 @@ pub struct Review<'a> {
 }
 
 /// Fills in what the defaulting webhooks of Cluster API fill in. `old` is the stored object on an update.
-pub fn default_object(_object: &mut Value, _old: Option<&Value>) {}
+pub fn default_object(object: &mut Value, old: Option<&Value>) {
+    crate::bootstrap::admission::default_object(object, old);
+    crate::controlplane::admission::default_object(object, old);
+}
 
 /// Checks what schemas cannot say: relations between fields, and fields that must not change.
 ///
@@ -42,6 +45,8 @@ pub fn default_object(_object: &mut Value, _old: Option<&Value>) {}
 /// Every problem found, each with the path of its field.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
     let mut errors = Vec::new();
+    errors.extend(crate::bootstrap::admission::validate(review));
+    errors.extend(crate::controlplane::admission::validate(review));
     errors.extend(crate::infra::admission::validate(review));
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

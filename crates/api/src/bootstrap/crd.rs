@@ -1,22 +1,95 @@
 //! The CustomResourceDefinitions of the group.
+//!
+//! Schemas of v1beta2 come from the types. Those of v1beta1 are the same with the differences spelled
+//! out in [`older`], because v1beta1 exists only as JSON here (see [`super::convert`]).
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSON, JSONSchemaProps};
+pub(crate) mod older;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSON, JSONSchemaProps,
+};
 use kube::CustomResourceExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::v1beta2;
+use crate::core::crd::without_nullable;
+use crate::names::PROVIDER_LABEL;
 
 /// The CustomResourceDefinitions of KubeadmConfig and KubeadmConfigTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {
+    let age = column("Age", "date", ".metadata.creationTimestamp");
+    let cluster = column(
+        "Cluster",
+        "string",
+        r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
+    );
+    let provider = "bootstrap-kubeadm";
+    let configs = optional_spec(finish(v1beta2::KubeadmConfig::crd(), provider));
+    let templates = finish(v1beta2::KubeadmConfigTemplate::crd(), provider);
     vec![
-        optional_spec(v1beta2::KubeadmConfig::crd()),
-        v1beta2::KubeadmConfigTemplate::crd(),
+        with_v1beta1(configs, vec![cluster, age.clone()], |schema| {
+            older::bootstrap(&mut schema["properties"]["spec"]);
+            schema["properties"]["status"] = older::config_status();
+        }),
+        with_v1beta1(templates, vec![age], |schema| {
+            let template = &mut schema["properties"]["spec"]["properties"]["template"];
+            older::relax(template);
+            older::bootstrap(&mut template["properties"]["spec"]);
+        }),
     ]
 }
 
+/// Labels the CRD as part of `provider`, and takes `nullable` out.
+pub(crate) fn finish(
+    mut crd: CustomResourceDefinition,
+    provider: &str,
+) -> CustomResourceDefinition {
+    without_nullable(&mut crd);
+    let labels = crd.metadata.labels.get_or_insert_default();
+    labels.insert(PROVIDER_LABEL.to_owned(), provider.to_owned());
+    crd
+}
+
+/// A column that `kubectl get` prints.
+pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    }
+}
+
+/// Adds v1beta1, served and not stored; `edit` turns the schema of v1beta2 into that of v1beta1.
+pub(crate) fn with_v1beta1(
+    mut crd: CustomResourceDefinition,
+    columns: Vec<CustomResourceColumnDefinition>,
+    edit: impl FnOnce(&mut Value),
+) -> CustomResourceDefinition {
+    let Some(mut version) = crd.spec.versions.first().cloned() else {
+        return crd;
+    };
+    let schema = version
+        .schema
+        .as_mut()
+        .and_then(|schema| schema.open_api_v3_schema.as_mut());
+    if let Some(schema) = schema {
+        let mut value = serde_json::to_value(&*schema).unwrap_or_default();
+        edit(&mut value);
+        // Edits keep the shape of a schema; a test converts every one of them.
+        if let Ok(edited) = serde_json::from_value(value) {
+            *schema = edited;
+        }
+    }
+    version.name = "v1beta1".to_owned();
+    version.storage = false;
+    version.additional_printer_columns = Some(columns);
+    crd.spec.versions.insert(0, version);
+    crd
+}
+
 /// Lets an object leave its spec out: the API server stores an empty one.
-pub(crate) fn optional_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+fn optional_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let Some(root) = version
             .schema
@@ -38,3 +111,6 @@ pub(crate) fn optional_spec(mut crd: CustomResourceDefinition) -> CustomResource
     }
     crd
 }
+
+#[cfg(test)]
+mod tests;

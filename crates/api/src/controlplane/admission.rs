@@ -1,13 +1,250 @@
-//! Defaulting and validation beyond the schema.
+//! Defaulting and validation of the control plane kinds, beyond their schemas.
+//!
+//! The rules are those of upstream's webhooks (Cluster API 1.15, KubeadmControlPlane); objects are in
+//! v1beta2.
 
-use serde_json::Value;
+mod immutable;
 
+use serde_json::{Value, json};
+
+use super::GROUP;
 use crate::admission::{FieldError, Review};
+use crate::bootstrap::admission::{at, kind_of, spec_problems};
 
 /// Fills in what the defaulting webhooks of Cluster API fill in.
-pub fn default_object(_object: &mut Value, _old: Option<&Value>) {}
-
-/// Every problem of the object.
-pub fn validate(_review: Review<'_>) -> Vec<FieldError> {
-    Vec::new()
+pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
+    match kind_of(object, GROUP) {
+        Some("KubeadmControlPlane") => {
+            let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
+                return;
+            };
+            if spec.get("replicas").is_none_or(Value::is_null) {
+                spec["replicas"] = json!(1);
+            }
+            let version = spec
+                .get("version")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            if version.starts_with(|c: char| c.is_ascii_digit()) {
+                spec["version"] = json!(format!("v{version}"));
+            }
+            rollout(spec);
+        }
+        Some("KubeadmControlPlaneTemplate") => {
+            if let Some(spec) = object
+                .pointer_mut("/spec/template/spec")
+                .filter(|s| s.is_object())
+            {
+                rollout(spec);
+            }
+        }
+        _ => {}
+    }
 }
+
+/// One machine more than replicas, unless something else is said.
+fn rollout(spec: &mut Value) {
+    if spec.get("rollout").is_none_or(Value::is_null) {
+        spec["rollout"] = json!({});
+    }
+    let Some(rollout) = spec.get_mut("rollout").filter(|r| r.is_object()) else {
+        return;
+    };
+    if rollout.get("strategy").is_none_or(Value::is_null) {
+        rollout["strategy"] = json!({"type": "RollingUpdate"});
+    }
+    let Some(strategy) = rollout.get_mut("strategy").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let rolling = strategy
+        .get("type")
+        .is_none_or(|type_| type_ == "RollingUpdate");
+    if rolling {
+        let update = strategy.entry("rollingUpdate").or_insert_with(|| json!({}));
+        if update.get("maxSurge").is_none_or(Value::is_null) && update.is_object() {
+            update["maxSurge"] = json!(1);
+        }
+    }
+}
+
+/// Every problem of an object of this group.
+pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match kind_of(review.object, GROUP) {
+        Some("KubeadmControlPlane") => control_plane(review, &mut errors),
+        Some("KubeadmControlPlaneTemplate") => template(review, &mut errors),
+        _ => {}
+    }
+    errors
+}
+
+fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
+    let Some(spec) = review.object.get("spec") else {
+        return;
+    };
+    replicas(spec, errors);
+    version(spec, errors);
+    surge(spec, "spec", errors);
+    naming(spec, "spec", errors);
+    if let Some(config) = spec.get("kubeadmConfigSpec") {
+        spec_problems(config, "spec.kubeadmConfigSpec", errors);
+        etcd(config, errors);
+    }
+    if let Some(old) = review.old.and_then(|old| old.get("spec")) {
+        immutable::changes(old, spec, errors);
+        downgrade(old, spec, errors);
+    }
+}
+
+fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
+    let path = "spec.template.spec";
+    if let Some(spec) = at(review.object, path) {
+        surge(spec, path, errors);
+        naming(spec, path, errors);
+        if let Some(config) = spec.get("kubeadmConfigSpec") {
+            spec_problems(config, &format!("{path}.kubeadmConfigSpec"), errors);
+        }
+    }
+    let dry_run = review.dry_run
+        && review
+            .object
+            .pointer("/metadata/annotations")
+            .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
+    let changed = review.old.is_some_and(|old| {
+        let mut old = old.clone();
+        default_object(&mut old, None);
+        old.get("spec") != review.object.get("spec")
+    });
+    if changed && !dry_run {
+        let text = "a template cannot be changed; make a new one and refer to that";
+        errors.push(FieldError::new("spec.template", text));
+    }
+}
+
+fn replicas(spec: &Value, errors: &mut Vec<FieldError>) {
+    let replicas = spec.get("replicas").and_then(Value::as_i64).unwrap_or(1);
+    let external = at(spec, "kubeadmConfigSpec.clusterConfiguration.etcd.external").is_some();
+    if replicas <= 0 {
+        errors.push(FieldError::new("spec.replicas", "must be at least 1"));
+    } else if replicas % 2 == 0 && !external {
+        errors.push(FieldError::new(
+            "spec.replicas",
+            format!("{replicas} is even: etcd on the machines needs an odd number of members"),
+        ));
+    }
+}
+
+fn version(spec: &Value, errors: &mut Vec<FieldError>) {
+    let version = spec
+        .get("version")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if numbers(version).is_none() {
+        errors.push(FieldError::new(
+            "spec.version",
+            format!("{version:?} is not a Kubernetes version such as v1.34.2"),
+        ));
+    }
+}
+
+/// Major, minor and patch of a semantic version with or without `v`.
+fn numbers(version: &str) -> Option<(u64, u64, u64)> {
+    let bare = version.strip_prefix('v').unwrap_or(version);
+    let core = bare.split(['-', '+']).next()?;
+    let mut parts = core.split('.').map(|part| {
+        let digits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| part.parse::<u64>().ok()).flatten()
+    });
+    let found = (parts.next()??, parts.next()??, parts.next()??);
+    parts.next().is_none().then_some(found)
+}
+
+/// kubeadm upgrades by one minor version at a time, and not backwards.
+fn downgrade(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
+    let of = |spec: &Value| {
+        spec.get("version")
+            .and_then(Value::as_str)
+            .and_then(numbers)
+    };
+    let (Some(from), Some(to)) = (of(old), of(new)) else {
+        return;
+    };
+    if from.0 == to.0 && to.1 > from.1 + 1 {
+        errors.push(FieldError::new(
+            "spec.version",
+            format!(
+                "cannot go from v{}.{}.{} to v{}.{}.{}: minor versions cannot be skipped",
+                from.0, from.1, from.2, to.0, to.1, to.2
+            ),
+        ));
+    }
+}
+
+fn surge(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(surge) = at(spec, "rollout.strategy.rollingUpdate.maxSurge") else {
+        return;
+    };
+    let number = match surge {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    let field = format!("{path}.rollout.strategy.rollingUpdate.maxSurge");
+    match number {
+        Some(0) => {
+            // Templates have no replicas: the topology brings them.
+            let few = spec
+                .get("replicas")
+                .and_then(Value::as_i64)
+                .is_some_and(|count| count < 3);
+            if few {
+                let text =
+                    "0 needs at least 3 replicas, or the control plane would be gone meanwhile";
+                errors.push(FieldError::new(field, text));
+            }
+        }
+        Some(1) => {}
+        _ => errors.push(FieldError::new(field, format!("{surge} must be 0 or 1"))),
+    }
+}
+
+fn naming(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(template) = at(spec, "machineNaming.template").and_then(Value::as_str) else {
+        return;
+    };
+    let field = || format!("{path}.machineNaming.template");
+    let squeezed: String = template.chars().filter(|c| !c.is_whitespace()).collect();
+    if !squeezed.contains("{{.random}}") {
+        let text = "must contain {{ .random }}, or all machines would have one name";
+        errors.push(FieldError::new(field(), text));
+    }
+    let mut rest = squeezed.as_str();
+    while let Some((_, tail)) = rest.split_once("{{") {
+        let (name, after) = tail.split_once("}}").unwrap_or((tail, ""));
+        if !matches!(
+            name,
+            ".random" | ".cluster.name" | ".kubeadmControlPlane.name"
+        ) {
+            let text = format!(
+                "{{{{ {name} }}}} is not known: use .cluster.name, .kubeadmControlPlane.name and .random"
+            );
+            errors.push(FieldError::new(field(), text));
+        }
+        rest = after;
+    }
+}
+
+fn etcd(config: &Value, errors: &mut Vec<FieldError>) {
+    let Some(etcd) = at(config, "clusterConfiguration.etcd") else {
+        return;
+    };
+    if etcd.get("local").is_some() && etcd.get("external").is_some() {
+        errors.push(FieldError::new(
+            "spec.kubeadmConfigSpec.clusterConfiguration.etcd",
+            "only one of local and external may be set",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

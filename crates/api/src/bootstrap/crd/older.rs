@@ -1,0 +1,225 @@
+//! From the schemas of v1beta2 to those of v1beta1.
+
+use serde_json::{Map, Value, json};
+
+/// The schema of a KubeadmConfigSpec.
+pub(crate) fn bootstrap(spec: &mut Value) {
+    relax(spec);
+    let cluster = property(spec, "clusterConfiguration");
+    typed(cluster);
+    set(
+        cluster,
+        "clusterName",
+        text(1, 63, "The cluster's name; filled in from the Cluster."),
+    );
+    set(
+        cluster,
+        "kubernetesVersion",
+        text(
+            1,
+            256,
+            "The Kubernetes version; filled in from the Machine.",
+        ),
+    );
+    set(cluster, "networking", networking());
+    for path in [
+        &["apiServer"][..],
+        &["controllerManager"],
+        &["scheduler"],
+        &["etcd", "local"],
+    ] {
+        let component = path
+            .iter()
+            .fold(&mut *cluster, |at, name| property(at, name));
+        set(component, "extraArgs", arguments());
+    }
+    set(
+        property(cluster, "apiServer"),
+        "timeoutForControlPlane",
+        duration("How long kubeadm waits for the API server."),
+    );
+    for name in ["initConfiguration", "joinConfiguration"] {
+        let part = property(spec, name);
+        typed(part);
+        remove(part, "timeouts");
+        set(
+            property(part, "nodeRegistration"),
+            "kubeletExtraArgs",
+            arguments(),
+        );
+    }
+    let tokens = &mut property(property(spec, "initConfiguration"), "bootstrapTokens")["items"];
+    remove(tokens, "ttlSeconds");
+    set(tokens, "ttl", duration("For how long the token is valid."));
+    set(
+        property(property(spec, "joinConfiguration"), "discovery"),
+        "timeout",
+        duration("How long kubeadm waits for the cluster to be found."),
+    );
+    let partition = &mut property(property(spec, "diskSetup"), "partitions")["items"];
+    if let Some(required) = partition.get_mut("required").and_then(Value::as_array_mut) {
+        required.push(json!("layout"));
+    }
+    let retry = "No longer of any effect.";
+    set(
+        spec,
+        "useExperimentalRetryJoin",
+        json!({"type": "boolean", "description": retry}),
+    );
+}
+
+/// The schema of a KubeadmConfig's status.
+pub(crate) fn config_status() -> Value {
+    json!({
+        "type": "object",
+        "description": "What was made of a KubeadmConfig.",
+        "properties": {
+            "ready": {"type": "boolean", "description": "The bootstrap data exists."},
+            "dataSecretName": text(1, 253, "The Secret that holds the bootstrap data."),
+            "failureReason": text(1, 256, "A word for a terminal failure."),
+            "failureMessage": text(1, 10240, "A sentence for a terminal failure."),
+            "observedGeneration": {"type": "integer", "format": "int64", "description": "The generation that this status is about."},
+            "conditions": old_conditions(),
+            "v1beta2": {
+                "type": "object",
+                "description": "Status in the words of v1beta2.",
+                "properties": {"conditions": conditions()},
+            },
+        },
+    })
+}
+
+/// Conditions with severities.
+pub(crate) fn old_conditions() -> Value {
+    json!({
+        "type": "array",
+        "description": "Conditions with severities.",
+        "items": {
+            "type": "object",
+            "required": ["lastTransitionTime", "status", "type"],
+            "properties": {
+                "type": text(1, 256, "The condition's type."),
+                "status": {"type": "string", "description": "True, False or Unknown."},
+                "severity": {"type": "string", "maxLength": 32, "description": "How bad a false condition is."},
+                "reason": text(1, 256, "A word for machines."),
+                "message": text(1, 10240, "A sentence for people."),
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "When the status changed last."},
+            },
+        },
+    })
+}
+
+/// Conditions as everywhere in Kubernetes.
+pub(crate) fn conditions() -> Value {
+    json!({
+        "type": "array",
+        "maxItems": 32,
+        "description": "What is the case.",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+            "properties": {
+                "type": {"type": "string", "maxLength": 316, "description": "The condition's type."},
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
+                "reason": text(1, 1024, "A word for machines."),
+                "message": {"type": "string", "maxLength": 32768, "description": "A sentence for people."},
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "When the status changed last."},
+                "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0, "description": "The generation that it is about."},
+            },
+        },
+    })
+}
+
+/// Takes out what only v1beta2 asks for: that lists and objects are absent rather than empty, and the
+/// rules of its own.
+pub(crate) fn relax(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    for rule in ["minProperties", "x-kubernetes-validations"] {
+        fields.remove(rule);
+    }
+    if fields.get("type") == Some(&json!("array")) {
+        fields.remove("minItems");
+        for name in ["x-kubernetes-list-type", "x-kubernetes-list-map-keys"] {
+            fields.remove(name);
+        }
+    }
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        properties.values_mut().for_each(relax);
+    }
+    if let Some(items) = fields.get_mut("items") {
+        relax(items);
+    }
+}
+
+/// A duration.
+pub(crate) fn duration(description: &str) -> Value {
+    json!({"type": "string", "description": format!("{description} A duration such as 4m0s.")})
+}
+
+/// A text of limited length.
+pub(crate) fn text(least: u32, most: u32, description: &str) -> Value {
+    json!({"type": "string", "minLength": least, "maxLength": most, "description": description})
+}
+
+/// The schema of a property; made if there is none.
+pub(crate) fn property<'a>(schema: &'a mut Value, name: &str) -> &'a mut Value {
+    &mut schema["properties"][name]
+}
+
+/// Sets the schema of a property.
+pub(crate) fn set(schema: &mut Value, name: &str, value: Value) {
+    schema["properties"][name] = value;
+}
+
+/// Takes a property out.
+pub(crate) fn remove(schema: &mut Value, name: &str) -> Option<Value> {
+    let taken = schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)?
+        .remove(name);
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|known| known != name);
+        if required.is_empty() {
+            let fields: Option<&mut Map<String, Value>> = schema.as_object_mut();
+            fields.map(|fields| fields.remove("required"));
+        }
+    }
+    taken
+}
+
+fn typed(schema: &mut Value) {
+    set(
+        schema,
+        "apiVersion",
+        json!({"type": "string", "description": "Not looked at."}),
+    );
+    set(
+        schema,
+        "kind",
+        json!({"type": "string", "description": "Not looked at."}),
+    );
+}
+
+fn arguments() -> Value {
+    json!({
+        "type": "object",
+        "description": "Command line arguments, without leading dashes.",
+        "additionalProperties": {"type": "string"},
+    })
+}
+
+fn networking() -> Value {
+    json!({
+        "type": "object",
+        "description": "Addresses inside the cluster; filled in from the Cluster.",
+        "properties": {
+            "dnsDomain": text(1, 253, "The domain of Services."),
+            "podSubnet": text(1, 1024, "Pod ranges, comma separated."),
+            "serviceSubnet": text(1, 1024, "Service ranges, comma separated."),
+        },
+    })
+}

@@ -1,0 +1,207 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::admission::{Review, default_object, validate};
+
+fn plane(spec: Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+        "kind": "KubeadmControlPlane",
+        "metadata": {"name": "demo"},
+        "spec": {
+            "version": "v1.34.1",
+            "machineTemplate": {"spec": {"infrastructureRef": {"apiGroup": "a", "kind": "b", "name": "c"}}},
+        },
+    });
+    merge(&mut object["spec"], spec);
+    object
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+fn problems(old: Option<Value>, new: Value) -> Vec<String> {
+    let (old, mut new) = (old.map(plane), plane(new));
+    default_object(&mut new, old.as_ref());
+    let old = old.map(|mut old| {
+        default_object(&mut old, None);
+        old
+    });
+    let review = Review {
+        object: &new,
+        old: old.as_ref(),
+        dry_run: false,
+    };
+    validate(review)
+        .err()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|error| error.path)
+        .collect()
+}
+
+#[test]
+fn defaults_are_those_of_upstream() {
+    let mut object = plane(json!({"version": "1.34.1"}));
+    default_object(&mut object, None);
+    assert_eq!(object["spec"]["replicas"], 1);
+    assert_eq!(object["spec"]["version"], "v1.34.1");
+    assert_eq!(
+        object["spec"]["rollout"]["strategy"],
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}})
+    );
+    let once = object.clone();
+    default_object(&mut object, None);
+    assert_eq!(object, once, "defaulting twice changes nothing");
+}
+
+#[test]
+fn what_makes_no_control_plane_is_refused() {
+    let none: &[&str] = &[];
+    let external = json!({"etcd": {"external": {"endpoints": ["https://e"]}}});
+    for (spec, expected) in [
+        (json!({"replicas": 3}), none),
+        (json!({"replicas": 2}), &["spec.replicas"]),
+        (json!({"replicas": 0}), &["spec.replicas"]),
+        (
+            json!({"replicas": 2, "kubeadmConfigSpec": {"clusterConfiguration": external}}),
+            none,
+        ),
+        (json!({"version": "latest"}), &["spec.version"]),
+        (json!({"version": "v1.34"}), &["spec.version"]),
+        (json!({"version": "v1.35.0-beta.1"}), none),
+        (
+            json!({"replicas": 3, "rollout": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+            none,
+        ),
+        (
+            json!({"replicas": 1, "rollout": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+            &["spec.rollout.strategy.rollingUpdate.maxSurge"],
+        ),
+        (
+            json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "30%"}}}}),
+            &["spec.rollout.strategy.rollingUpdate.maxSurge"],
+        ),
+        (
+            json!({"machineNaming": {"template": "x-{{ .random }}"}}),
+            none,
+        ),
+        (
+            json!({"machineNaming": {"template": "x"}}),
+            &["spec.machineNaming.template"],
+        ),
+        (
+            json!({"machineNaming": {"template": "{{ .random }}-{{ .machine }}"}}),
+            &["spec.machineNaming.template"],
+        ),
+        (
+            json!({"kubeadmConfigSpec": {"clusterConfiguration": {"etcd": {"local": {"dataDir": "/x"}, "external": {}}}}}),
+            &["spec.kubeadmConfigSpec.clusterConfiguration.etcd"],
+        ),
+    ] {
+        assert_eq!(problems(None, spec.clone()), expected, "{spec}");
+    }
+}
+
+#[test]
+fn only_listed_fields_may_change() {
+    let config = |spec: Value| json!({"kubeadmConfigSpec": spec});
+    let cluster = |spec: Value| config(json!({"clusterConfiguration": spec}));
+    let none: &[&str] = &[];
+    for (old, new, expected) in [
+        (json!({"replicas": 1}), json!({"replicas": 3}), none),
+        (json!({}), json!({"version": "v1.35.0"}), none),
+        (json!({}), json!({"version": "v1.36.0"}), &["spec.version"]),
+        (
+            json!({}),
+            config(json!({"files": [{"path": "/a", "content": "x"}]})),
+            none,
+        ),
+        (
+            json!({}),
+            cluster(json!({"apiServer": {"certSANs": ["x"]}})),
+            none,
+        ),
+        (
+            cluster(json!({"apiServer": {"certSANs": ["x"]}})),
+            json!({}),
+            none,
+        ),
+        (
+            json!({}),
+            cluster(json!({"certificatesDir": "/x"})),
+            &["spec.kubeadmConfigSpec.clusterConfiguration.certificatesDir"],
+        ),
+        (
+            cluster(json!({"controlPlaneEndpoint": "a:1"})),
+            cluster(json!({"controlPlaneEndpoint": "b:1"})),
+            &["spec.kubeadmConfigSpec.clusterConfiguration.controlPlaneEndpoint"],
+        ),
+        (
+            json!({}),
+            config(
+                json!({"joinConfiguration": {"caCertPath": "/x", "nodeRegistration": {"name": "n"}}}),
+            ),
+            &["spec.kubeadmConfigSpec.joinConfiguration.caCertPath"],
+        ),
+        (
+            cluster(json!({"etcd": {"local": {"imageTag": "1"}}})),
+            cluster(json!({"etcd": {"local": {"imageTag": "2"}}})),
+            none,
+        ),
+    ] {
+        assert_eq!(
+            problems(Some(old.clone()), new.clone()),
+            expected,
+            "{old} -> {new}"
+        );
+    }
+    let local = cluster(json!({"etcd": {"local": {"imageTag": "1"}}}));
+    let external = cluster(json!({"etcd": {"external": {"caFile": "x"}}}));
+    let told = problems(Some(local), external);
+    assert_eq!(told, ["spec.kubeadmConfigSpec.clusterConfiguration.etcd"]);
+}
+
+#[test]
+fn a_template_changes_only_in_a_dry_run_of_the_topology() {
+    let template = |label: &str, annotations: Value| {
+        json!({
+            "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+            "kind": "KubeadmControlPlaneTemplate",
+            "metadata": {"name": "t", "annotations": annotations},
+            "spec": {"template": {"metadata": {"labels": {"a": label}}}},
+        })
+    };
+    let (old, new) = (template("1", json!({})), template("2", json!({})));
+    let review = |object, dry_run| Review {
+        object,
+        old: Some(&old),
+        dry_run,
+    };
+    assert!(validate(review(&new, false)).is_err());
+    assert!(validate(review(&new, true)).is_err());
+    let marked = template("2", json!({"topology.cluster.x-k8s.io/dry-run": ""}));
+    assert!(validate(review(&marked, true)).is_ok());
+    assert!(validate(review(&marked, false)).is_err());
+    assert!(validate(review(&old, false)).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn no_version_panics(version in ".{0,20}") {
+        let _ = problems(None, json!({"version": version}));
+    }
+
+    #[test]
+    fn no_naming_template_panics(template in "[a-z{}. ]{0,30}") {
+        let _ = problems(None, json!({"machineNaming": {"template": template}}));
+    }
+}
