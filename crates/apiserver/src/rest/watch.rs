@@ -48,7 +48,12 @@ pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
         selection,
         headed: false,
     };
-    Ok(Answer::Stream(body::stream(watcher.run(start, Duration::from_secs(timeout)))))
+    // Now and not when the client first reads: the watch is to see everything after this answer.
+    let changed = call.core.store.subscribe().subscribe(&call.resource.collection);
+    let begin = watcher.initial(start);
+    let marked = start == Start::Current { marked: true };
+    let lines = watcher.run(begin, marked, changed, Duration::from_secs(timeout));
+    Ok(Answer::Stream(body::stream(lines)))
 }
 
 /// Where a watch starts.
@@ -99,16 +104,20 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn run(mut self, start: Start, timeout: Duration) -> impl futures::Stream<Item = Bytes> {
+    fn run(
+        mut self,
+        (mut seen, initial): (u64, Vec<Arc<Object>>),
+        marked: bool,
+        mut changed: tokio::sync::watch::Receiver<u64>,
+        timeout: Duration,
+    ) -> impl futures::Stream<Item = Bytes> {
         async_stream::stream! {
             let deadline = Instant::now() + timeout;
-            let mut changed = self.core.store.subscribe().subscribe(&self.resource.collection);
-            let (mut seen, initial) = self.initial(start);
             for object in &initial {
                 yield self.object_line(Change::Added, object);
             }
             drop(initial);
-            if start == (Start::Current { marked: true }) {
+            if marked {
                 yield self.bookmark(seen, true);
             }
             let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
