@@ -536,3 +536,53 @@ async fn a_thousand_workers_join() {
     println!("1000 workers joined in {:?}", started.elapsed());
     cloud.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn a_hundred_clusters_idle() {
+    let rss = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS"))
+            .unwrap();
+        line.split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+    let cpu = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let fields: Vec<&str> = stat.split_whitespace().collect();
+        fields[13].parse::<u64>().unwrap() + fields[14].parse::<u64>().unwrap()
+    };
+    let before = rss();
+    let started = std::time::Instant::now();
+    let mut clouds = Vec::new();
+    for _ in 0..100 {
+        let mut cloud = Cloud::start(quick());
+        cloud.add(Machine::init(&cloud, "cp-0"));
+        clouds.push(cloud);
+    }
+    for cloud in &clouds {
+        let done = async || {
+            cloud
+                .guests
+                .console("cp-0-id")
+                .contains("initialized successfully")
+        };
+        eventually(cloud, "init", done).await;
+    }
+    println!(
+        "{:?}, {} KiB per cluster",
+        started.elapsed(),
+        (rss() - before) / 100
+    );
+    let before = cpu();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    println!("{} ticks of CPU in 5 idle seconds", cpu() - before);
+    for cloud in &clouds {
+        cloud.stop().await;
+    }
+}

@@ -137,6 +137,33 @@ fn external_etcd_needs_no_etcd_authority() {
     assert!(Pki::load(&files, false, now()).is_err());
 }
 
+/// The kinds of keys that Cluster API writes: RSA as PKCS#1 by default. The fixtures were made with
+/// openssl for this test and are used nowhere else.
+#[test]
+fn rsa_and_p384_sets_in_the_traditional_forms_are_accepted() {
+    for (key, public) in [
+        (
+            &include_bytes!("fixtures/rsa-pkcs1.key")[..],
+            &include_bytes!("fixtures/rsa-pkcs1.pub")[..],
+        ),
+        (
+            include_bytes!("fixtures/p384-sec1.key"),
+            include_bytes!("fixtures/p384.pub"),
+        ),
+    ] {
+        let mut files = files();
+        let mut put = |name: &str, content: &[u8]| {
+            files.insert(format!("{DIRECTORY}/{name}"), content.to_vec());
+        };
+        put("ca.crt", include_bytes!("fixtures/rsa.crt"));
+        put("ca.key", include_bytes!("fixtures/rsa-pkcs1.key"));
+        put("sa.key", key);
+        put("sa.pub", public);
+        let pki = Pki::load(&files, false, now()).unwrap();
+        pki.ca.server_config(&["127.0.0.1".to_owned()]).unwrap();
+    }
+}
+
 #[test]
 fn the_key_forms_that_go_writes_are_read() {
     let sec1 = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIjzUKU2ZSrLsXLIjKAGX6ycJFcyhxS1CfLpXnL9gMqxoAoGCCqGSM49\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----\n";
