@@ -175,7 +175,7 @@ fn upstream_templates_convert_validate_and_come_back() {
 
 fn documents(text: &str) -> Vec<Value> {
     let mut plain = text
-        .replace("$${", "{")
+        .replace("$${", "%")
         .replace("${KUBERNETES_VERSION}", "v1.34.1");
     while let Some(start) = plain.find("${") {
         let end = plain[start..].find('}').unwrap() + start;

@@ -51,15 +51,27 @@ pub(crate) fn bootstrap(spec: &mut Value) {
     let tokens = &mut property(property(spec, "initConfiguration"), "bootstrapTokens")["items"];
     remove(tokens, "ttlSeconds");
     set(tokens, "ttl", duration("For how long the token is valid."));
+    for limit in ["minLength", "maxLength"] {
+        forget(property(tokens, "token"), limit);
+    }
     set(
         property(property(spec, "joinConfiguration"), "discovery"),
         "timeout",
         duration("How long kubeadm waits for the cluster to be found."),
     );
+    let init = property(property(spec, "initConfiguration"), "localAPIEndpoint");
+    forget(property(init, "bindPort"), "minimum");
+    let join = property(property(spec, "joinConfiguration"), "controlPlane");
+    forget(
+        property(property(join, "localAPIEndpoint"), "bindPort"),
+        "minimum",
+    );
+    forget(&mut property(spec, "mounts")["items"], "maxItems");
     let partition = &mut property(property(spec, "diskSetup"), "partitions")["items"];
     if let Some(required) = partition.get_mut("required").and_then(Value::as_array_mut) {
         required.push(json!("layout"));
     }
+    property(partition, "diskLayout")["minItems"] = json!(1);
     let retry = "No longer of any effect.";
     set(
         spec,
@@ -189,6 +201,12 @@ pub(crate) fn remove(schema: &mut Value, name: &str) -> Option<Value> {
         }
     }
     taken
+}
+
+fn forget(schema: &mut Value, rule: &str) {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove(rule);
+    }
 }
 
 fn typed(schema: &mut Value) {
