@@ -327,7 +327,8 @@ async fn machines_left(
     )))
 }
 
-/// The control plane machines whose servers run, by name.
+/// The control plane machines whose servers run, by name. A Machine that is being drained still
+/// serves the API; only when its OpenStackMachine goes, too, it leaves the load balancer.
 async fn control_plane(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -351,7 +352,7 @@ async fn control_plane(
         .filter(|machine| !is_deleting(*machine))
         .filter(|machine| {
             context::owner(*machine, "Machine")
-                .is_some_and(|owner| alive.iter().any(|name| name == owner))
+                .is_some_and(|owner| machines.iter().any(|name| name == owner))
         })
         .filter_map(|machine| running(machine, observed))
         .collect();

@@ -20,7 +20,7 @@ use crate::reason::{Reason, Type};
 /// # Errors
 /// A problem of the credentials: missing, malformed, not for this namespace, refused, or the cloud
 /// cannot be reached.
-pub async fn cloud(
+pub(crate) async fn cloud(
     client: &Client,
     pool: &CloudPool,
     namespace: &str,
@@ -138,7 +138,7 @@ fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool 
 }
 
 /// Whether a failed call may be the credentials' fault.
-pub fn is_authentication(error: &openstack::Error) -> bool {
+pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
     matches!(
         error.kind(),
         openstack::ErrorKind::Unauthenticated | openstack::ErrorKind::Unreachable
@@ -146,7 +146,7 @@ pub fn is_authentication(error: &openstack::Error) -> bool {
 }
 
 /// The problem of a list that could not be read.
-pub fn listing(error: &openstack::Error) -> Problem {
+pub(crate) fn listing(error: &openstack::Error) -> Problem {
     if is_authentication(error) {
         return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);
     }

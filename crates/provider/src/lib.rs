@@ -16,6 +16,7 @@ pub mod cluster;
 mod context;
 mod credentials;
 pub mod identity;
+pub mod machine;
 pub mod names;
 mod options;
 pub mod problem;

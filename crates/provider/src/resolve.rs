@@ -16,10 +16,10 @@ use openstack::network::{Network, Router, SecurityGroup, Subnet};
 const NAMES: usize = 12;
 
 /// Why something was not found, in a sentence for a person.
-pub type NotFound = String;
+pub(crate) type NotFound = String;
 
 /// The network that `param` selects among those that `among` allows.
-pub fn network<'v>(
+pub(crate) fn network<'v>(
     view: &'v View,
     param: &NetworkParam,
     among: impl Fn(&Network) -> bool,
@@ -30,14 +30,17 @@ pub fn network<'v>(
 }
 
 /// The router that `param` selects.
-pub fn router<'v>(view: &'v View, param: &NetworkParam) -> Result<&'v Arc<Router>, NotFound> {
+pub(crate) fn router<'v>(
+    view: &'v View,
+    param: &NetworkParam,
+) -> Result<&'v Arc<Router>, NotFound> {
     one(&view.routers, param, "router", |filter, item| {
         matches_filter(filter, item, &item.project_id)
     })
 }
 
 /// The subnet that `param` selects, in `network` if that is given.
-pub fn subnet<'v>(
+pub(crate) fn subnet<'v>(
     view: &'v View,
     param: &SubnetParam,
     network: Option<&str>,
@@ -58,7 +61,7 @@ pub fn subnet<'v>(
 }
 
 /// All security groups that `param` selects: upstream adds every match of a filter.
-pub fn security_groups<'v>(
+pub(crate) fn security_groups<'v>(
     view: &'v View,
     param: &SecurityGroupParam,
 ) -> Result<Vec<&'v Arc<SecurityGroup>>, NotFound> {
@@ -77,7 +80,7 @@ pub fn security_groups<'v>(
 }
 
 /// The flavor that `param` selects.
-pub fn flavor<'v>(
+pub(crate) fn flavor<'v>(
     view: &'v View,
     param: &FlavorParam,
     project: &str,
@@ -98,7 +101,7 @@ pub fn flavor<'v>(
 }
 
 /// The image that `param` selects; exactly one must match a filter.
-pub fn image<'v>(
+pub(crate) fn image<'v>(
     view: &'v View,
     param: &ImageParam,
     project: &str,
@@ -148,7 +151,7 @@ pub fn image<'v>(
 }
 
 /// The server group that `param` selects.
-pub fn server_group<'v>(
+pub(crate) fn server_group<'v>(
     view: &'v View,
     param: &ServerGroupParam,
 ) -> Result<&'v Arc<ServerGroup>, NotFound> {
@@ -161,7 +164,7 @@ pub fn server_group<'v>(
 }
 
 /// Up to a dozen names, sorted and each once.
-pub fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
     names.sort_unstable();
     names.dedup();

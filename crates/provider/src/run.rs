@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::core::v1beta2::Cluster;
+use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, owner};
 use crate::options::Options;
-use crate::{cluster, wake};
+use crate::{cluster, machine, wake};
 
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
 /// the reconciles under way are through.
@@ -26,7 +26,78 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         client,
         options,
     });
-    clusters(ctx, shutdown).await;
+    tokio::join!(
+        clusters(Arc::clone(&ctx), shutdown.clone()),
+        machines(Arc::clone(&ctx), shutdown)
+    );
+}
+
+async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let controller = Controller::new(all::<OpenStackMachine>(&ctx), config(&ctx.options));
+    let (of_cluster, of_infra) = (controller.store(), controller.store());
+    let changes = wake::machines(ctx.clouds.changes(), controller.store());
+    let controller = controller
+        .watches(
+            all::<Machine>(&ctx),
+            watcher::Config::default(),
+            |machine| {
+                let reference = &machine.spec.infrastructure_ref;
+                let namespace = machine.namespace().unwrap_or_default();
+                (reference.kind == "OpenStackMachine")
+                    .then(|| ObjectRef::new(&reference.name).within(&namespace))
+            },
+        )
+        .watches(
+            all::<Cluster>(&ctx),
+            watcher::Config::default(),
+            move |cluster| {
+                members_of(
+                    &of_cluster,
+                    &cluster.name_any(),
+                    cluster.namespace().as_deref(),
+                )
+            },
+        )
+        .watches(
+            all::<OpenStackCluster>(&ctx),
+            watcher::Config::default(),
+            move |infra| {
+                let label = infra
+                    .labels()
+                    .get(api::names::CLUSTER_NAME_LABEL)
+                    .map(String::as_str);
+                let cluster = owner(&infra, "Cluster").or(label).unwrap_or_default();
+                members_of(&of_infra, cluster, infra.namespace().as_deref())
+            },
+        )
+        .reconcile_on(changes);
+    let settings = Settings {
+        name: "openstackmachine",
+        concurrency: ctx.options.machine_concurrency,
+        metrics: ctx.options.metrics.clone(),
+        shutdown,
+    };
+    controller::run(controller, machine::reconcile, ctx, settings).await;
+}
+
+/// The OpenStackMachines of a Cluster.
+fn members_of(
+    store: &Store<OpenStackMachine>,
+    cluster: &str,
+    namespace: Option<&str>,
+) -> Vec<ObjectRef<OpenStackMachine>> {
+    let belongs = |object: &OpenStackMachine| {
+        let label = object
+            .labels()
+            .get(api::names::CLUSTER_NAME_LABEL)
+            .map(String::as_str);
+        object.namespace().as_deref() == namespace && label == Some(cluster)
+    };
+    let objects = store.state();
+    let found = objects.iter().filter(|object| belongs(object));
+    found
+        .map(|object| ObjectRef::from_obj(object.as_ref()))
+        .collect()
 }
 
 async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {

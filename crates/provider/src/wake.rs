@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::infra::v1beta2::OpenStackCluster;
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use futures::stream::{self, Stream, StreamExt};
+use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
 use openstack::{Change, Kind};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::identity::{CLUSTER_ID, Identity, Mark};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 
 /// The OpenStackClusters that changes concern.
 pub(crate) fn clusters(
@@ -32,6 +33,52 @@ pub(crate) fn clusters(
                 Identity::of(object.as_ref(), CLUSTER_ID).is_some_and(|id| ids.contains(&id))
             }
         };
+        let found: Vec<_> = objects
+            .iter()
+            .filter(|object| wakes(object))
+            .map(|object| ObjectRef::from_obj(object.as_ref()))
+            .collect();
+        stream::iter(found)
+    })
+}
+
+/// The OpenStackMachines that changes concern: by their own mark, and all of a cluster's control
+/// plane when its load balancer changed, since they wait for their membership to begin or to end.
+pub(crate) fn machines(
+    changes: Receiver<Change>,
+    store: Store<OpenStackMachine>,
+) -> impl Stream<Item = ObjectRef<OpenStackMachine>> + Send + 'static {
+    batches(changes).flat_map(move |batch| {
+        let concerned = batch.map(|changes| {
+            let marks: BTreeSet<_> = changes.iter().filter_map(mark_of).collect();
+            let balanced: BTreeSet<_> = changes
+                .iter()
+                .filter(|change| {
+                    matches!(
+                        change.kind,
+                        Kind::LoadBalancers | Kind::Pools | Kind::Members
+                    )
+                })
+                .filter_map(cluster_of)
+                .collect();
+            (marks, balanced)
+        });
+        let wakes = |object: &OpenStackMachine| {
+            let Some((marks, balanced)) = &concerned else {
+                return true;
+            };
+            let machine = Identity::of(object, MACHINE_ID);
+            let cluster = Identity::of(object, CLUSTER_ID);
+            let (Some(machine), Some(cluster)) = (machine, cluster) else {
+                return false;
+            };
+            let control_plane = object
+                .labels()
+                .contains_key(api::names::CONTROL_PLANE_LABEL);
+            marks.contains(&Mark::machine(cluster, machine))
+                || (control_plane && balanced.contains(&cluster))
+        };
+        let objects = store.state();
         let found: Vec<_> = objects
             .iter()
             .filter(|object| wakes(object))

@@ -295,7 +295,9 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
         Request::CreateListener { balancer, listener } => {
             inventory.create_listener(balancer, listener).await?;
             // Its pool and monitor came with it.
-            [Kind::Pools, Kind::Monitors, Kind::Members].map(|kind| inventory.stale(kind));
+            for kind in [Kind::Pools, Kind::Monitors, Kind::Members] {
+                inventory.stale(kind);
+            }
             Ok(())
         }
         Request::UpdateListener {

@@ -1,0 +1,246 @@
+//! What a machine should have in the cloud: a function of its spec and of facts about the cloud.
+
+use std::collections::BTreeMap;
+
+use api::infra::v1beta2::{
+    HintType, OpenStackMachine, OpenStackMachineSpec, PortOpts, StorageType,
+    VolumeAvailabilityZone, VolumeZoneSource,
+};
+use openstack::compute::{BlockDevice, ServerCreate, UserData};
+use openstack::network::{AddressPair, PortCreate};
+use openstack::volume::VolumeCreate;
+use serde_json::{Map, Value, json};
+
+use super::facts::{Facts, PortFacts, ports};
+use crate::identity::Mark;
+use crate::names::Names;
+use kube::ResourceExt;
+
+/// What a machine should have in the cloud.
+#[derive(Clone, Debug)]
+pub struct Desired {
+    /// The machine's mark.
+    pub mark: Mark,
+    /// The ports, in the order of the interfaces.
+    pub ports: Vec<Port>,
+    /// The volumes.
+    pub volumes: Vec<Volume>,
+    /// The server, without its ports and volumes.
+    pub server: ServerCreate,
+    /// Disks on the hypervisor.
+    pub local_disks: Vec<BlockDevice>,
+    /// Whether Neutron takes tags.
+    pub tagging: bool,
+}
+
+/// A port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Port {
+    /// The request that makes it.
+    pub create: PortCreate,
+    /// Its tags, the mark's among them.
+    pub tags: Vec<String>,
+}
+
+/// A volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// The request that makes it.
+    pub create: VolumeCreate,
+    /// Whether the server boots from it.
+    pub is_root: bool,
+    /// The device's name in the spec.
+    pub device: String,
+}
+
+/// What the machine should have.
+pub fn desired(
+    object: &OpenStackMachine,
+    cluster_tags: &[String],
+    facts: &Facts,
+    user_data: UserData,
+) -> Desired {
+    let spec = &object.spec;
+    let name = object.name_any();
+    let mut tags = spec.tags.clone();
+    add(&mut tags, cluster_tags);
+    add(&mut tags, &facts.mark.tags());
+    let names = Names::new("", &facts.cluster_name);
+    let ports = ports(object)
+        .iter()
+        .zip(&facts.ports)
+        .enumerate()
+        .map(|(index, (opts, found))| port(&name, index, opts, found, facts, &names, &tags))
+        .collect();
+    let volumes = volumes(&name, spec, facts);
+    let root_volume = spec.root_volume.is_some();
+    let server = ServerCreate {
+        name,
+        flavor_id: facts.flavor.clone(),
+        image_id: (!root_volume).then(|| facts.image.clone()),
+        availability_zone: facts.failure_domain.clone(),
+        user_data: Some(user_data),
+        tags,
+        metadata: spec
+            .server_metadata
+            .iter()
+            .map(|entry| (entry.key.clone(), entry.value.clone()))
+            .collect(),
+        config_drive: Some(spec.config_drive.unwrap_or(false)),
+        key_name: spec.ssh_key_name.clone().filter(|key| !key.is_empty()),
+        scheduler_hints: hints(spec, facts),
+        ..ServerCreate::default()
+    };
+    let tagging = facts.tagging;
+    let local_disks = local_disks(spec);
+    Desired {
+        mark: facts.mark,
+        ports,
+        volumes,
+        server,
+        local_disks,
+        tagging,
+    }
+}
+
+fn add(tags: &mut Vec<String>, more: &[String]) {
+    for tag in more {
+        if !tags.contains(tag) {
+            tags.push(tag.clone());
+        }
+    }
+}
+
+fn port(
+    server: &str,
+    index: usize,
+    opts: &PortOpts,
+    found: &PortFacts,
+    facts: &Facts,
+    names: &Names,
+    tags: &[String],
+) -> Port {
+    let suffix = opts
+        .name_suffix
+        .clone()
+        .unwrap_or_else(|| index.to_string());
+    let fields = &opts.fields;
+    let secure = fields.enable_port_security != Some(false);
+    let mut profile = Map::new();
+    let binding = fields.profile.clone().unwrap_or_default();
+    if binding.ovs_hw_offload == Some(true) {
+        profile.insert("capabilities".to_owned(), json!(["switchdev"]));
+    }
+    let trusted = binding.trusted_vf == Some(true);
+    if trusted && !facts.trusted_attribute {
+        profile.insert("trusted".to_owned(), json!("true"));
+    }
+    let text = opts
+        .description
+        .clone()
+        .unwrap_or_else(|| names.port_description());
+    let pairs = fields.allowed_address_pairs.iter().filter(|_| secure);
+    let create = PortCreate {
+        name: format!("{server}-{suffix}"),
+        network_id: found.network.clone(),
+        description: Some(facts.mark.description(&text)),
+        fixed_ips: found.fixed_ips.clone(),
+        mac_address: fields.mac_address.clone(),
+        security_groups: found.security_groups.clone(),
+        allowed_address_pairs: pairs
+            .map(|pair| AddressPair {
+                ip_address: pair.ip_address.clone(),
+                mac_address: pair.mac_address.clone(),
+            })
+            .collect(),
+        admin_state_up: fields.admin_state_up,
+        port_security_enabled: fields.enable_port_security,
+        propagate_uplink_status: fields.propagate_uplink_status,
+        vnic_type: fields.vnic_type.clone(),
+        host_id: fields.host_id.clone(),
+        profile,
+        trusted: (trusted && facts.trusted_attribute).then_some(true),
+        ..PortCreate::default()
+    };
+    let mut own = opts.tags.clone();
+    add(&mut own, tags);
+    Port { create, tags: own }
+}
+
+fn volumes(server: &str, spec: &OpenStackMachineSpec, facts: &Facts) -> Vec<Volume> {
+    let zone = |zone: Option<&VolumeAvailabilityZone>| {
+        zone.and_then(|zone| match zone.from {
+            VolumeZoneSource::Name => zone.name.clone(),
+            VolumeZoneSource::Machine => facts.failure_domain.clone(),
+        })
+    };
+    let create = |device: &str, text: &str, size: i32| VolumeCreate {
+        name: format!("{server}-{device}"),
+        size: i64::from(size),
+        description: Some(facts.mark.description(&format!("{text} for {server}"))),
+        metadata: BTreeMap::new(),
+        ..VolumeCreate::default()
+    };
+    let root = spec.root_volume.iter().map(|root| Volume {
+        create: VolumeCreate {
+            volume_type: root.type_.clone(),
+            availability_zone: zone(root.availability_zone.as_ref()),
+            image_id: Some(facts.image.clone()),
+            ..create("root", "Root volume", root.size_gib)
+        },
+        is_root: true,
+        device: "root".to_owned(),
+    });
+    let others = spec
+        .additional_block_devices
+        .iter()
+        .filter(|device| device.storage.type_ == StorageType::Volume)
+        .map(|device| {
+            let volume = device.storage.volume.clone().unwrap_or_default();
+            Volume {
+                create: VolumeCreate {
+                    volume_type: volume.type_,
+                    availability_zone: zone(volume.availability_zone.as_ref()),
+                    ..create(&device.name, "Additional block device", device.size_gib)
+                },
+                is_root: false,
+                device: device.name.clone(),
+            }
+        });
+    root.chain(others).collect()
+}
+
+fn local_disks(spec: &OpenStackMachineSpec) -> Vec<BlockDevice> {
+    let local = |device: &&api::infra::v1beta2::AdditionalBlockDevice| {
+        device.storage.type_ == StorageType::Local
+    };
+    spec.additional_block_devices
+        .iter()
+        .filter(local)
+        .map(|device| BlockDevice {
+            source_type: "blank".to_owned(),
+            destination_type: "local".to_owned(),
+            boot_index: Some(-1),
+            delete_on_termination: true,
+            volume_size: Some(i64::from(device.size_gib)),
+            tag: Some(device.name.clone()),
+            ..BlockDevice::default()
+        })
+        .collect()
+}
+
+fn hints(spec: &OpenStackMachineSpec, facts: &Facts) -> Map<String, Value> {
+    let mut hints = Map::new();
+    if let Some(group) = &facts.server_group {
+        hints.insert("group".to_owned(), json!(group));
+    }
+    for hint in &spec.scheduler_hint_additional_properties {
+        let value = match hint.value.type_ {
+            HintType::Bool => json!(hint.value.bool),
+            HintType::Number => json!(hint.value.number),
+            HintType::String => json!(hint.value.string),
+        };
+        hints.insert(hint.name.clone(), value);
+    }
+    hints
+}

@@ -1,0 +1,260 @@
+//! What the cloud and the cluster have of what a machine's spec refers to.
+
+use api::infra::v1beta2::{
+    NetworkParam, OpenStackCluster, OpenStackMachine, PortOpts, SecurityGroupParam, SubnetParam,
+};
+use openstack::View;
+use openstack::network::FixedIp;
+
+use crate::identity::Mark;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+use crate::resolve;
+
+/// What the cloud and the cluster have of what a machine's spec refers to, as ids.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The machine's mark.
+    pub mark: Mark,
+    /// The name of the Cluster.
+    pub cluster_name: String,
+    /// Where the server is to run.
+    pub failure_domain: Option<String>,
+    /// The image.
+    pub image: String,
+    /// The flavor.
+    pub flavor: String,
+    /// The server group.
+    pub server_group: Option<String>,
+    /// Networks, addresses and groups of each port.
+    pub ports: Vec<PortFacts>,
+    /// Whether Neutron takes tags.
+    pub tagging: bool,
+    /// Whether Neutron has an attribute for trusted virtual functions.
+    pub trusted_attribute: bool,
+}
+
+/// What the references of one port stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortFacts {
+    /// The network.
+    pub network: String,
+    /// The addresses.
+    pub fixed_ips: Vec<FixedIp>,
+    /// The security groups; those of the project's default when absent.
+    pub security_groups: Option<Vec<String>>,
+}
+
+/// The ports of a machine as its spec has them: one on the cluster's network when it has none.
+pub fn ports(object: &OpenStackMachine) -> Vec<PortOpts> {
+    if object.spec.ports.is_empty() {
+        vec![PortOpts::default()]
+    } else {
+        object.spec.ports.clone()
+    }
+}
+
+/// Finds what `object` refers to.
+///
+/// # Errors
+/// The first reference to something that is not there, that is not unique, or that is not built yet.
+pub fn facts(
+    object: &OpenStackMachine,
+    cluster: &OpenStackCluster,
+    mark: Mark,
+    scope: &Scope,
+    view: &View,
+) -> Result<Facts, Problem> {
+    let spec = &object.spec;
+    let dependency = |field: &'static str| {
+        move |why: String| {
+            let message = format!("{field}: {why}");
+            Problem::new(Type::Instance, Reason::DependencyFailed, message)
+        }
+    };
+    let group = spec.server_group.as_ref();
+    let server_group = group
+        .map(|param| resolve::server_group(view, param).map(|group| group.id.clone()))
+        .transpose()
+        .map_err(dependency("serverGroup"))?;
+    let flavor = resolve::flavor(view, &spec.flavor, &scope.project);
+    let image = resolve::image(view, &spec.image, &scope.project);
+    let mut found = Vec::new();
+    for (index, port) in ports(object).iter().enumerate() {
+        found.push(port_facts(index, port, object, cluster, scope, view)?);
+    }
+    Ok(Facts {
+        mark,
+        cluster_name: scope.cluster_name.clone(),
+        failure_domain: scope.failure_domain.clone(),
+        image: image.map_err(dependency("image"))?.id.clone(),
+        flavor: flavor.map_err(dependency("flavor"))?.id.clone(),
+        server_group,
+        ports: found,
+        tagging: view.has_extension("standard-attr-tag"),
+        trusted_attribute: view.has_extension("port-trusted-vif"),
+    })
+}
+
+/// What surrounds a machine.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The Cluster.
+    pub cluster_name: String,
+    /// Whether the machine is one of the control plane.
+    pub control_plane: bool,
+    /// The Machine's failure domain.
+    pub failure_domain: Option<String>,
+    /// The project, as errors name it.
+    pub project: String,
+}
+
+fn port_facts(
+    index: usize,
+    port: &PortOpts,
+    object: &OpenStackMachine,
+    cluster: &OpenStackCluster,
+    scope: &Scope,
+    view: &View,
+) -> Result<PortFacts, Problem> {
+    let field = |name: &str| format!("ports[{index}].{name}");
+    let invalid =
+        |message: String| Problem::new(Type::Instance, Reason::InvalidMachineSpec, message);
+    let missing = |name: String| {
+        move |why: String| {
+            Problem::new(
+                Type::Instance,
+                Reason::DependencyFailed,
+                format!("{name}: {why}"),
+            )
+        }
+    };
+    if port.trunk.or(object.spec.trunk) == Some(true) {
+        return Err(invalid(format!(
+            "{}: trunks are not built yet",
+            field("trunk")
+        )));
+    }
+    if !port.fields.value_specs.is_empty() {
+        return Err(invalid(format!(
+            "{} are not built yet",
+            field("valueSpecs")
+        )));
+    }
+    let (network, fixed_ips) = match place(port, view).map_err(missing(field("network")))? {
+        Some(network) => {
+            let ips = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
+            (network, ips)
+        }
+        None => cluster_network(cluster, view).map_err(invalid)?,
+    };
+    let secure = port.fields.enable_port_security != Some(false);
+    let mut security_groups = Vec::new();
+    if secure {
+        let resolved = |params: &[SecurityGroupParam], name: String| {
+            groups(params, view).map_err(missing(name))
+        };
+        security_groups = resolved(&port.security_groups, field("securityGroups"))?;
+        if security_groups.is_empty() {
+            security_groups.extend(managed_group(cluster, scope.control_plane));
+        }
+        for id in resolved(&object.spec.security_groups, "securityGroups".to_owned())? {
+            if !security_groups.contains(&id) {
+                security_groups.push(id);
+            }
+        }
+    }
+    let security_groups = (!secure || !security_groups.is_empty()).then_some(security_groups);
+    Ok(PortFacts {
+        network,
+        fixed_ips,
+        security_groups,
+    })
+}
+
+/// The network that a port names, by itself or by the subnet of its first address.
+fn place(port: &PortOpts, view: &View) -> Result<Option<String>, String> {
+    let by_network = |param: &NetworkParam| {
+        resolve::network(view, param, |_| true).map(|network| network.id.clone())
+    };
+    let by_subnet = |param: &SubnetParam| {
+        resolve::subnet(view, param, None).map(|subnet| subnet.network_id.clone())
+    };
+    match (
+        &port.network,
+        port.fixed_ips.iter().find_map(|ip| ip.subnet.as_ref()),
+    ) {
+        (Some(param), _) => by_network(param).map(Some),
+        (None, Some(param)) => by_subnet(param).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>, String> {
+    let wanted = port.fixed_ips.iter();
+    wanted
+        .map(|ip| {
+            let subnet = match &ip.subnet {
+                Some(param) => resolve::subnet(view, param, Some(network))?.id.clone(),
+                None => String::new(),
+            };
+            let ip_address = ip.ip_address.clone().unwrap_or_default();
+            Ok(FixedIp {
+                subnet_id: subnet,
+                ip_address,
+            })
+        })
+        .collect()
+}
+
+/// The cluster's network, with an address on each subnet that the cluster's spec names.
+fn cluster_network(
+    cluster: &OpenStackCluster,
+    view: &View,
+) -> Result<(String, Vec<FixedIp>), String> {
+    let network = cluster
+        .status
+        .as_ref()
+        .and_then(|status| status.network.as_ref());
+    let network = network.ok_or_else(|| {
+        "the cluster has no network: give network or fixedIPs for every port".to_owned()
+    })?;
+    let spec = &cluster.spec;
+    let on = |subnet: &str| FixedIp {
+        subnet_id: subnet.to_owned(),
+        ip_address: String::new(),
+    };
+    let fixed_ips = match &spec.primary_subnet {
+        Some(param) => {
+            vec![on(&resolve::subnet(view, param, Some(&network.id))?.id)]
+        }
+        None if spec.subnets.is_empty() => Vec::new(),
+        None => network
+            .subnets
+            .iter()
+            .map(|subnet| on(&subnet.id))
+            .collect(),
+    };
+    Ok((network.id.clone(), fixed_ips))
+}
+
+fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, String> {
+    let mut ids: Vec<String> = Vec::new();
+    for param in params {
+        for group in resolve::security_groups(view, param)? {
+            if !ids.contains(&group.id) {
+                ids.push(group.id.clone());
+            }
+        }
+    }
+    Ok(ids)
+}
+
+fn managed_group(cluster: &OpenStackCluster, control_plane: bool) -> Option<String> {
+    let status = cluster.status.as_ref()?;
+    let group = match control_plane {
+        true => status.control_plane_security_group.as_ref(),
+        false => status.worker_security_group.as_ref(),
+    };
+    group.map(|group| group.id.clone())
+}

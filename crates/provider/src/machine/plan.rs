@@ -1,0 +1,299 @@
+//! The steps from what is observed to what is desired, and their requests.
+
+use std::fmt;
+
+use openstack::compute::{BlockDevice, ServerCreate, ServerNetwork};
+use openstack::inventory::Inventory;
+use openstack::network::{Port, PortCreate};
+use openstack::volume::VolumeCreate;
+use openstack::{Kind, Result};
+
+use super::desired::Desired;
+use super::observed::Observed;
+
+/// One write to the cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names say it; `Display` says it in words.
+pub enum Step {
+    CreateVolume(usize),
+    /// All ports that are missing, in one request.
+    CreatePorts,
+    /// The port with this name.
+    TagPort(String),
+    CreateServer,
+    DeleteServer(String),
+    DeletePort(String),
+    DeleteVolume(String),
+}
+
+impl Step {
+    /// The event that tells of this step, such as `CreateServer`.
+    pub fn event(&self) -> Option<&'static str> {
+        Some(match self {
+            Step::CreateVolume(_) => "CreateVolume",
+            Step::CreatePorts => "CreatePort",
+            Step::TagPort(_) => return None,
+            Step::CreateServer => "CreateServer",
+            Step::DeleteServer(_) => "DeleteServer",
+            Step::DeletePort(_) => "DeletePort",
+            Step::DeleteVolume(_) => "DeleteVolume",
+        })
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::CreateVolume(_) => f.write_str("create a volume"),
+            Step::CreatePorts => f.write_str("create the ports"),
+            Step::TagPort(name) => write!(f, "tag port {name}"),
+            Step::CreateServer => f.write_str("create the server"),
+            Step::DeleteServer(id) => write!(f, "delete server {id}"),
+            Step::DeletePort(id) => write!(f, "delete port {id}"),
+            Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
+        }
+    }
+}
+
+/// What is to be done now, in this order, and what has to be waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The writes.
+    pub steps: Vec<Step>,
+    /// What they leave out.
+    pub waits: Vec<String>,
+}
+
+/// The plan towards `desired`. A machine whose server is known is never given another one.
+pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    if let Some(server) = observed.server() {
+        for surplus in observed
+            .servers
+            .iter()
+            .filter(|other| other.id != server.id)
+        {
+            if !surplus.is_deleting() {
+                plan.steps.push(Step::DeleteServer(surplus.id.clone()));
+            }
+        }
+        return plan;
+    }
+    if observed.known_server.is_some() {
+        return plan;
+    }
+    for (index, volume) in desired.volumes.iter().enumerate() {
+        match observed.volume(&volume.create.name) {
+            None => plan.steps.push(Step::CreateVolume(index)),
+            Some(known) if matches!(known.status.as_str(), "available" | "in-use") => {}
+            Some(known) => plan.waits.push(format!(
+                "waiting for volume {} to become available, it is {}",
+                known.name, known.status
+            )),
+        }
+    }
+    let missing = desired
+        .ports
+        .iter()
+        .any(|port| observed.port(&port.create.name).is_none());
+    if missing {
+        plan.steps.push(Step::CreatePorts);
+    }
+    for port in desired.ports.iter().filter(|_| desired.tagging) {
+        let known = observed.port(&port.create.name);
+        if known.is_none_or(|known| port.tags.iter().any(|tag| !known.tags.contains(tag))) {
+            plan.steps.push(Step::TagPort(port.create.name.clone()));
+        }
+    }
+    let creating = plan
+        .steps
+        .iter()
+        .any(|step| matches!(step, Step::CreateVolume(_)));
+    if plan.waits.is_empty() && !creating {
+        plan.steps.push(Step::CreateServer);
+    }
+    plan
+}
+
+/// The plan towards nothing: out of the load balancer, then the server, then what it used.
+/// `leave_members` is whether the cluster still looks after its load balancer.
+pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
+    let mut plan = Plan::default();
+    if leave_members && !observed.members().is_empty() {
+        let text = "waiting for the load balancer to let go of the machine";
+        plan.waits.push(text.to_owned());
+        return plan;
+    }
+    for server in &observed.servers {
+        if server.is_deleting() {
+            plan.waits
+                .push(format!("waiting for server {} to go", server.id));
+        } else {
+            plan.steps.push(Step::DeleteServer(server.id.clone()));
+        }
+    }
+    if !observed.servers.is_empty() {
+        // Its ports and volumes are in use until Nova lets go of them.
+        return plan;
+    }
+    for port in &observed.ports {
+        plan.steps.push(Step::DeletePort(port.id.clone()));
+    }
+    for volume in &observed.volumes {
+        if volume.status == "deleting" {
+            plan.waits
+                .push(format!("waiting for volume {} to go", volume.name));
+        } else {
+            plan.steps.push(Step::DeleteVolume(volume.id.clone()));
+        }
+    }
+    plan
+}
+
+/// One request to the cloud.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // One variant for each call of the inventory.
+pub enum Request {
+    CreateVolume(VolumeCreate),
+    CreatePorts(Vec<PortCreate>),
+    TagPort { id: String, tags: Vec<String> },
+    CreateServer(Box<ServerCreate>),
+    DeleteServer(String),
+    DeletePort(String),
+    DeleteVolume(String),
+}
+
+/// The request of `step`; `None` when what it builds on is not there.
+pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
+    if let Some(request) = deletion(step) {
+        return Some(request);
+    }
+    Some(match step {
+        Step::CreateVolume(index) => {
+            Request::CreateVolume(desired.volumes.get(*index)?.create.clone())
+        }
+        Step::CreatePorts => {
+            let missing = |port: &&super::desired::Port| observed.port(&port.create.name).is_none();
+            let ports: Vec<_> = desired
+                .ports
+                .iter()
+                .filter(missing)
+                .map(|port| port.create.clone())
+                .collect();
+            if ports.is_empty() {
+                return None;
+            }
+            Request::CreatePorts(ports)
+        }
+        Step::TagPort(name) => {
+            let known = observed.port(name)?;
+            let wanted = desired
+                .ports
+                .iter()
+                .find(|port| port.create.name == *name)?;
+            let mut tags = known.tags.clone();
+            tags.extend(
+                wanted
+                    .tags
+                    .iter()
+                    .filter(|tag| !known.tags.contains(tag))
+                    .cloned(),
+            );
+            // Clouds with tag-ports-during-bulk-creation set them at once.
+            if tags.len() == known.tags.len() {
+                return None;
+            }
+            Request::TagPort {
+                id: known.id.clone(),
+                tags,
+            }
+        }
+        Step::CreateServer => Request::CreateServer(Box::new(server(desired, observed)?)),
+        _ => return None,
+    })
+}
+
+/// The request of a step that deletes.
+pub fn deletion(step: &Step) -> Option<Request> {
+    Some(match step {
+        Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
+        Step::DeletePort(id) => Request::DeletePort(id.clone()),
+        Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
+        _ => return None,
+    })
+}
+
+fn server(desired: &Desired, observed: &Observed) -> Option<ServerCreate> {
+    let ports: Option<Vec<_>> = desired
+        .ports
+        .iter()
+        .map(|port| observed.port(&port.create.name))
+        .collect();
+    let networks = ports?.into_iter().map(|port| interface(port)).collect();
+    let mut disks = Vec::new();
+    for volume in &desired.volumes {
+        disks.push(BlockDevice {
+            source_type: "volume".to_owned(),
+            destination_type: "volume".to_owned(),
+            uuid: Some(observed.volume(&volume.create.name)?.id.clone()),
+            boot_index: Some(if volume.is_root { 0 } else { -1 }),
+            delete_on_termination: true,
+            tag: (!volume.is_root).then(|| volume.device.clone()),
+            ..BlockDevice::default()
+        });
+    }
+    disks.extend(desired.local_disks.iter().cloned());
+    if let (Some(image), false) = (&desired.server.image_id, disks.is_empty()) {
+        // With any disk given, Nova wants the root disk given, too.
+        disks.insert(
+            0,
+            BlockDevice {
+                source_type: "image".to_owned(),
+                destination_type: "local".to_owned(),
+                uuid: Some(image.clone()),
+                boot_index: Some(0),
+                delete_on_termination: true,
+                ..BlockDevice::default()
+            },
+        );
+    }
+    Some(ServerCreate {
+        networks,
+        block_devices: disks,
+        ..desired.server.clone()
+    })
+}
+
+fn interface(port: &Port) -> ServerNetwork {
+    ServerNetwork::port(port.id.clone())
+}
+
+/// Sends a request. Its effect is part of the next view.
+///
+/// # Errors
+/// Those of the request. What it would have changed is read again then: the cloud may have done it
+/// although its answer was lost.
+pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
+    let (result, kind) = match request {
+        Request::CreateVolume(create) => (
+            inventory.create_volume(create).await.map(drop),
+            Kind::Volumes,
+        ),
+        Request::CreatePorts(ports) => match ports.as_slice() {
+            [port] => (inventory.create_port(port).await.map(drop), Kind::Ports),
+            ports => (inventory.create_ports(ports).await.map(drop), Kind::Ports),
+        },
+        Request::TagPort { id, tags } => (inventory.set_tags::<Port>(id, tags).await, Kind::Ports),
+        Request::CreateServer(create) => (
+            inventory.create_server(create).await.map(drop),
+            Kind::Servers,
+        ),
+        Request::DeleteServer(id) => (inventory.delete_server(id).await, Kind::Servers),
+        Request::DeletePort(id) => (inventory.delete_port(id).await, Kind::Ports),
+        Request::DeleteVolume(id) => (inventory.delete_volume(id).await, Kind::Volumes),
+    };
+    if result.is_err() {
+        inventory.stale(kind);
+    }
+    result
+}

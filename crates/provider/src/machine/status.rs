@@ -1,0 +1,182 @@
+//! A machine's status: a function of what is observed and of what stands in the way.
+
+use api::conditions::{self, Status, Verdict};
+use api::infra::v1beta2::{
+    Initialization, MachineAddress, MachineResources, OpenStackMachine, OpenStackMachineStatus,
+    PortStatus, ResolvedFixedIp, ResolvedMachine, ResolvedPortFields, ResolvedPortSpec,
+};
+use api::k8s_openapi::jiff::Timestamp;
+use openstack::compute::Server;
+
+use super::desired::Desired;
+use super::facts::Facts;
+use super::observed::Observed;
+use crate::reason::{Reason, Type};
+
+/// Sets one condition.
+pub(crate) fn condition(
+    object: &mut OpenStackMachine,
+    now: Timestamp,
+    type_: Type,
+    verdict: (Status, Reason, &str),
+) {
+    let generation = object.metadata.generation;
+    let (holds, reason, message) = verdict;
+    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
+    let status = object.status.get_or_insert_default();
+    conditions::set(&mut status.conditions, verdict, generation, now);
+}
+
+/// Sets one condition to false and Ready with it.
+pub(crate) fn not_ready(
+    object: &mut OpenStackMachine,
+    now: Timestamp,
+    type_: Type,
+    reason: Reason,
+    message: &str,
+) {
+    condition(object, now, type_, (Status::False, reason, message));
+    if type_ != Type::Ready {
+        let message = match message.is_empty() {
+            true => type_.as_str().to_owned(),
+            false => format!("{}: {message}", type_.as_str()),
+        };
+        condition(object, now, Type::Ready, (Status::False, reason, &message));
+    }
+}
+
+/// The ids that the spec stands for, and of what was made.
+pub(crate) fn resources(
+    status: &mut OpenStackMachineStatus,
+    facts: &Facts,
+    desired: &Desired,
+    observed: &Observed,
+) {
+    let ports = desired.ports.iter().map(|port| ResolvedPortSpec {
+        name: port.create.name.clone(),
+        description: port.create.description.clone().unwrap_or_default(),
+        network_id: port.create.network_id.clone(),
+        tags: port.tags.clone(),
+        trunk: None,
+        fixed_ips: port
+            .create
+            .fixed_ips
+            .iter()
+            .map(|ip| ResolvedFixedIp {
+                subnet: Some(ip.subnet_id.clone()).filter(|id| !id.is_empty()),
+                ip_address: Some(ip.ip_address.clone()).filter(|ip| !ip.is_empty()),
+            })
+            .collect(),
+        security_groups: port.create.security_groups.clone().unwrap_or_default(),
+        fields: ResolvedPortFields::default(),
+    });
+    status.resolved = Some(ResolvedMachine {
+        server_group_id: facts.server_group.clone(),
+        image_id: Some(facts.image.clone()),
+        flavor_id: Some(facts.flavor.clone()),
+        ports: ports.collect(),
+    });
+    let made = desired
+        .ports
+        .iter()
+        .filter_map(|port| observed.port(&port.create.name));
+    let made: Vec<_> = made
+        .map(|port| PortStatus {
+            id: port.id.clone(),
+        })
+        .collect();
+    status.resources = (!made.is_empty()).then_some(MachineResources { ports: made });
+}
+
+/// What the server's own state says. Returns whether it runs.
+pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timestamp) -> bool {
+    let status = object.status.get_or_insert_default();
+    status.instance_id = Some(server.id.clone());
+    status.instance_state = Some(server.status.clone());
+    let zone = &server.availability_zone;
+    if !zone.is_empty() {
+        status.failure_domain = Some(zone.clone());
+    }
+    match server.status.as_str() {
+        _ if server.is_deleting() => {
+            let text = format!("server {} is being deleted by somebody else", server.id);
+            not_ready(object, now, Type::Instance, Reason::InstanceDeleted, &text);
+        }
+        "ACTIVE" => {
+            status.addresses = addresses(server);
+            status.initialization = Some(Initialization {
+                provisioned: Some(true),
+            });
+            condition(
+                object,
+                now,
+                Type::Instance,
+                (Status::True, Reason::Ready, ""),
+            );
+            return true;
+        }
+        "ERROR" => {
+            let text = fault(server);
+            not_ready(
+                object,
+                now,
+                Type::Instance,
+                Reason::InstanceStateError,
+                &text,
+            );
+        }
+        "" | "BUILD" => {
+            let text = format!(
+                "waiting for server {} to become ACTIVE, it is BUILD",
+                server.id
+            );
+            not_ready(object, now, Type::Instance, Reason::InstanceNotReady, &text);
+        }
+        other => {
+            let text = format!("server {} is {other}", server.id);
+            let verdict = (Status::Unknown, Reason::InstanceNotReady, text.as_str());
+            condition(object, now, Type::Instance, verdict);
+            condition(object, now, Type::Ready, verdict);
+        }
+    }
+    false
+}
+
+/// Why a server is in ERROR, in Nova's words, and what to do.
+pub(crate) fn fault(server: &Server) -> String {
+    let why = match &server.fault {
+        Some(fault) if !fault.message.is_empty() => fault.message.as_str(),
+        _ => "Nova gives no reason",
+    };
+    format!(
+        "server {} is in ERROR: {}. Delete the Machine to get another server (a MachineHealthCheck \
+         does that by itself)",
+        server.id,
+        why.trim_end_matches('.')
+    )
+}
+
+/// Addresses as upstream has them: by network, IPv4 first, then the server's name.
+pub(crate) fn addresses(server: &Server) -> Vec<MachineAddress> {
+    let mut found = Vec::new();
+    for addresses in server.addresses.values() {
+        let mut addresses: Vec<_> = addresses.iter().collect();
+        addresses.sort_by_key(|address| address.version);
+        for address in addresses {
+            let type_ = if address.kind == "floating" {
+                "ExternalIP"
+            } else {
+                "InternalIP"
+            };
+            found.push(MachineAddress {
+                type_: type_.to_owned(),
+                address: address.addr.clone(),
+            });
+        }
+    }
+    found.push(MachineAddress {
+        type_: "InternalDNS".to_owned(),
+        address: server.name.clone(),
+    });
+    found
+}
