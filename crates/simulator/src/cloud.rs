@@ -1,1 +1,360 @@
 //! The simulated OpenStack cloud.
+//!
+//! A [`Cloud`] is a set of resources and a clock. [`Cloud::router`] serves it as the HTTP APIs of Keystone, Nova,
+//! Neutron, Glance, Cinder, Octavia and Placement, each under its own first path segment, and an operator's
+//! interface under `/_simulator/`. What it does, a real OpenStack Zed does; where it knows less, it says so with the
+//! real service's error rather than pretend.
+//!
+//! Every request is one transaction: it changes everything it says or nothing, and with [`Options::store`] the
+//! change is in SQLite before the reply leaves, so that the process may be killed at any moment.
+
+mod addresses;
+mod attribute;
+mod balancer;
+mod call;
+mod clock;
+mod collection;
+mod compute;
+mod control;
+mod dispatch;
+mod document;
+mod fault;
+mod identity;
+mod image;
+mod injection;
+mod journal;
+mod kind;
+mod latency;
+mod network;
+mod placement;
+mod query;
+mod quota;
+mod route;
+mod seed;
+mod service;
+mod settings;
+mod snapshot;
+mod state;
+mod store;
+mod transition;
+mod version;
+mod volume;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ipnet::Ipv4Net;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, watch};
+
+pub use self::journal::RequestCount;
+pub use self::latency::{Latency, Timings};
+pub use self::store::OpenError;
+
+use self::clock::Clock;
+use self::identity::hashed as identity_hash;
+use self::injection::Injections;
+use self::journal::Journal;
+use self::kind::Kind;
+use self::route::Routes;
+use self::settings::Settings;
+use self::state::State;
+use self::store::Store;
+use crate::world::World;
+
+/// How a cloud is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The SQLite file that keeps everything. `None`: memory only, gone with the last clone of the [`Cloud`].
+    pub store: Option<PathBuf>,
+    /// How long things take.
+    pub latency: Latency,
+    /// Ids, hardware addresses and tokens of the first content follow from it.
+    pub seed: u64,
+    /// The addresses of the external network `public`, inside 127.0.0.0/8 so that guests can listen on them.
+    /// Not 127.0.0.0/16, where the machine's own services live.
+    pub external_cidr: Ipv4Net,
+    /// Quotas by their OpenStack name (`instances`, `cores`, `ram`, `port`, `floatingip`, `volumes`,
+    /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited.
+    pub quotas: BTreeMap<String, i64>,
+    /// The availability zones of compute and volumes. The first is the default.
+    pub zones: Vec<String>,
+    /// Names of images to have, besides the ones every simulated cloud has.
+    pub images: Vec<String>,
+    /// How long a token is good for.
+    pub token_lifetime: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            store: None,
+            latency: Latency::None,
+            seed: 1,
+            external_cidr: Ipv4Net::new_assert(std::net::Ipv4Addr::new(127, 30, 0, 0), 16),
+            quotas: BTreeMap::new(),
+            zones: ["nova", "az1", "az2"].map(str::to_owned).to_vec(),
+            images: Vec::new(),
+            token_lifetime: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// A write on the OpenStack APIs (any method but GET and HEAD; getting and revoking tokens is not counted), as a
+/// hook sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// 1 for the first write since the cloud was opened.
+    pub number: u64,
+    /// The first path segment, such as `network`.
+    pub service: &'a str,
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path pattern within the service, such as `/v2.0/ports/{id}`.
+    pub route: &'a str,
+    /// The status of the reply that is about to be sent; `None` before the write.
+    pub status: Option<u16>,
+}
+
+type WriteHook = Arc<dyn Fn(&Write<'_>) + Send + Sync>;
+
+/// A running simulated cloud. Clones are the same cloud.
+#[derive(Clone)]
+pub struct Cloud {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Mutex<Core>,
+    settings: Settings,
+    routes: Routes,
+    clock: Clock,
+    journal: Journal,
+    injections: Injections,
+    writes: AtomicU64,
+    before_write: RwLock<Option<WriteHook>>,
+    on_write: RwLock<Option<WriteHook>>,
+    world: watch::Sender<Arc<World>>,
+    world_is_stale: AtomicBool,
+    /// Wakes the task that applies transitions and publishes the world.
+    wake: Arc<Notify>,
+}
+
+struct Core {
+    state: State,
+    store: Option<Store>,
+}
+
+impl Cloud {
+    /// Opens a cloud: with what its store holds, or with the first content. Must be called within a Tokio runtime,
+    /// which then runs the state transitions until the last clone is dropped.
+    ///
+    /// # Errors
+    /// The store cannot be read or written, is in use, or comes from a newer version.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let settings = Settings {
+            latency: options.latency.clone(),
+            quotas: options.quotas.clone(),
+            zones: options.zones.clone(),
+            external_cidr: options.external_cidr,
+            token_lifetime: options.token_lifetime,
+            console: RwLock::new(None),
+            server_faults: Mutex::new(Vec::new()),
+        };
+        let clock = Clock::default();
+        let mut state = State::new(options.seed);
+        let store = match &options.store {
+            Some(path) => Some(Store::open(path, &mut state)?),
+            None => None,
+        };
+        let mut core = Core { state, store };
+        if core.state.count(Kind::User) == 0 {
+            core.state.begin(clock.now());
+            seed::fill(&mut core.state, &settings, &options.images);
+            core.commit()?;
+        }
+        let inner = Arc::new(Inner {
+            world: watch::Sender::new(Arc::new(snapshot::world(&core.state))),
+            core: Mutex::new(core),
+            settings,
+            routes: dispatch::routes(),
+            clock,
+            journal: Journal::default(),
+            injections: Injections::default(),
+            writes: AtomicU64::new(0),
+            before_write: RwLock::new(None),
+            on_write: RwLock::new(None),
+            world_is_stale: AtomicBool::new(false),
+            wake: Arc::new(Notify::new()),
+        });
+        tokio::spawn(advance(Arc::downgrade(&inner), inner.wake.clone()));
+        Ok(Self { inner })
+    }
+
+    /// All services behind one base URL, such as `http://127.0.0.1:5000`, which the catalog and every link carry.
+    pub fn router(&self, base_url: &str) -> axum::Router {
+        let base: Arc<str> = base_url.trim_end_matches('/').into();
+        let cloud = self.clone();
+        axum::Router::new().fallback(move |request: axum::extract::Request| {
+            let (cloud, base) = (cloud.clone(), base.clone());
+            async move { dispatch::answer(&cloud, &base, request).await }
+        })
+    }
+
+    /// A clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).
+    pub fn clouds_yaml(&self, base_url: &str) -> String {
+        seed::clouds_yaml(base_url.trim_end_matches('/'))
+    }
+
+    /// What guests see. A new value follows every change that matters to them.
+    pub fn world(&self) -> watch::Receiver<Arc<World>> {
+        self.inner.world.subscribe()
+    }
+
+    /// How often each operation was called since the start or the last reset, by service, method and route.
+    pub fn requests(&self) -> Vec<RequestCount> {
+        self.inner.journal.counts()
+    }
+
+    /// Forgets the counts of [`Cloud::requests`].
+    pub fn reset_requests(&self) {
+        self.inner.journal.reset();
+    }
+
+    /// How many resources there are, by project name (empty for what belongs to the cloud itself) and type. Tokens
+    /// are not counted: two equal answers mean that nothing was left behind.
+    pub fn resources(&self) -> BTreeMap<String, BTreeMap<String, usize>> {
+        snapshot::resources(&self.inner.core.lock().state)
+    }
+
+    /// Calls `hook` in each write after the change is made and stored, and before the reply is sent.
+    pub fn on_write(&self, hook: impl Fn(&Write<'_>) + Send + Sync + 'static) {
+        *self.inner.on_write.write() = Some(Arc::new(hook));
+    }
+
+    /// Calls `hook` in each write before anything is changed.
+    pub fn before_write(&self, hook: impl Fn(&Write<'_>) + Send + Sync + 'static) {
+        *self.inner.before_write.write() = Some(Arc::new(hook));
+    }
+
+    /// How many writes there were since the cloud was opened.
+    pub fn writes(&self) -> u64 {
+        self.inner.writes.load(Ordering::SeqCst)
+    }
+
+    /// Says where Nova's console output of a server comes from.
+    pub fn set_console(&self, console: impl Fn(&str) -> String + Send + Sync + 'static) {
+        *self.inner.settings.console.write() = Some(Arc::new(console));
+    }
+
+    /// Puts a server into ERROR with Nova's fault message; says whether there is such a server.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub fn fail_server(&self, id: &str, message: &str) -> Result<bool, OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        let found = compute::fail(&mut core.state, id, 500, message);
+        let changed = core.commit()?;
+        drop(core);
+        self.inner.note(changed);
+        Ok(found)
+    }
+
+    /// Moves the cloud's clock ahead; transitions that are due by then happen now.
+    pub fn advance_clock(&self, by: Duration) {
+        self.inner.clock.advance(by);
+        self.inner.wake.notify_one();
+    }
+}
+
+impl Core {
+    /// Stores what the transaction changed and ends it; undoes it if the store refuses.
+    fn commit(&mut self) -> Result<bool, OpenError> {
+        let changes = self.state.changes();
+        if let Some(store) = &mut self.store
+            && !changes.is_empty()
+            && let Err(error) = store.write(&changes, self.state.counter())
+        {
+            self.state.roll_back();
+            return Err(error);
+        }
+        self.state.commit();
+        Ok(changes.iter().any(|change| change.kind.visible_to_guests()))
+    }
+
+    /// Applies the transitions that have come due, in one transaction.
+    fn settle(&mut self, settings: &Settings, now: jiff::Timestamp) -> bool {
+        if !transition::any_due(&self.state, now) {
+            return false;
+        }
+        self.state.begin(now);
+        transition::run_due(&mut self.state, settings);
+        self.commit().unwrap_or_else(|error| {
+            tracing::error!(%error, "a state transition of the simulated cloud was not stored");
+            false
+        })
+    }
+}
+
+impl Inner {
+    fn note(&self, world_changed: bool) {
+        if world_changed {
+            self.world_is_stale.store(true, Ordering::SeqCst);
+        }
+        self.wake.notify_one();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.wake.notify_one();
+    }
+}
+
+/// Applies transitions when they are due, and publishes the world when it changed.
+async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
+    loop {
+        let Some(inner) = cloud.upgrade() else { return };
+        let pause = inner.tick();
+        drop(inner);
+        match pause {
+            Some(pause) => {
+                tokio::select! {
+                    () = wake.notified() => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+            None => wake.notified().await,
+        }
+    }
+}
+
+impl Inner {
+    /// Does what is due and says how long nothing will be.
+    fn tick(&self) -> Option<Duration> {
+        let mut core = self.core.lock();
+        let now = self.clock.now();
+        let changed = core.settle(&self.settings, now);
+        if self.world_is_stale.swap(false, Ordering::SeqCst) || changed {
+            let world = snapshot::world(&core.state);
+            self.world.send_if_modified(|current| {
+                let differs = **current != world;
+                if differs {
+                    *current = Arc::new(world);
+                }
+                differs
+            });
+        }
+        transition::next_due(&core.state).map(|at| {
+            let pause = at.saturating_sub(now.as_millisecond()).clamp(0, 60_000);
+            Duration::from_millis(pause.unsigned_abs())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Octavia v2.26.
+
+mod catalog;
+mod listeners;
+mod loadbalancers;
+mod members;
+mod monitors;
+mod part;
+mod policies;
+mod pools;
+mod status;
+mod tree;
+mod vip;
+
+use super::route::Routes;
+use super::service::Service;
+
+pub(crate) use self::status::transition;
+
+/// Octavia's operations.
+pub(crate) fn routes(routes: &mut Routes) {
+    let mut table = routes.of(Service::LoadBalancer);
+    loadbalancers::routes(&mut table);
+    listeners::routes(&mut table);
+    pools::routes(&mut table);
+    members::routes(&mut table);
+    monitors::routes(&mut table);
+    policies::routes(&mut table);
+    catalog::routes(&mut table);
+}

@@ -1,0 +1,80 @@
+//! Providers, flavors, availability zones and quotas of Octavia.
+
+use http::Method;
+use serde_json::json;
+
+use crate::cloud::call::{Call, Reply};
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::fault::Fault;
+use crate::cloud::quota;
+use crate::cloud::route::{Access, Table};
+use crate::cloud::service::Service;
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v2.0/lbaas/providers", |_| {
+            Ok(Reply::ok(json!({"providers": [
+                {"name": "amphora", "description": "The Octavia Amphora driver."},
+                {"name": "octavia", "description": "Deprecated alias of the Octavia Amphora driver."}],
+                "providers_links": []})))
+        })
+        .get("/v2.0/lbaas/flavors", |_| Ok(Reply::ok(json!({"flavors": [], "flavors_links": []}))))
+        .get("/v2.0/lbaas/flavors/{id}", |call| {
+            Err(Fault::missing(format!("Flavor {} not found.", call.parameter("id"))))
+        })
+        .get("/v2.0/lbaas/availabilityzones", |_| {
+            Ok(Reply::ok(json!({"availability_zones": [], "availability_zones_links": []})))
+        })
+        .get("/v2.0/lbaas/quotas/defaults", |call| {
+            let all: Doc = quota::limits(Service::LoadBalancer)
+                .iter()
+                .map(|limit| (limit.name.to_owned(), json!(limit.default(call.settings))))
+                .collect();
+            Ok(Reply::ok(json!({"quota": aliased(all)})))
+        })
+        .get("/v2.0/lbaas/quotas/{project}", |call| {
+            let project = call.parameter("project").to_owned();
+            if project != call.who.project_id && !call.who.admin() {
+                return Err(Fault::forbidden("Policy does not allow this request to be performed."));
+            }
+            Ok(Reply::ok(json!({"quota": shown(call, &project)})))
+        })
+        .on(Method::PUT, "/v2.0/lbaas/quotas/{project}", Access::Admin, |call| {
+            let project = call.parameter("project").to_owned();
+            let wanted: Doc = call
+                .wrapped("quota")?
+                .into_iter()
+                .map(|(name, value)| match name.as_str() {
+                    "loadbalancer" => ("load_balancer".to_owned(), value),
+                    "healthmonitor" => ("health_monitor".to_owned(), value),
+                    _ => (name, value),
+                })
+                .collect();
+            if let Some(unknown) = quota::change(call, Service::LoadBalancer, &project, &wanted).first() {
+                return Err(Fault::bad(format!("Unknown attribute for argument: {unknown}")));
+            }
+            Ok(Reply::with(202, json!({"quota": shown(call, &project)})))
+        })
+        .on(Method::DELETE, "/v2.0/lbaas/quotas/{project}", Access::Admin, |call| {
+            let project = call.parameter("project").to_owned();
+            quota::reset(call, Service::LoadBalancer, &project);
+            Ok(Reply::empty(204))
+        });
+}
+
+fn shown(call: &Call<'_>, project: &str) -> Doc {
+    aliased(quota::set_of(call, Service::LoadBalancer, project))
+}
+
+/// Octavia shows two of its quotas under their old names as well.
+fn aliased(mut all: Doc) -> Doc {
+    for (old, new) in [
+        ("loadbalancer", "load_balancer"),
+        ("healthmonitor", "health_monitor"),
+    ] {
+        let value = all.number(new);
+        all.set(old, value);
+    }
+    all
+}

@@ -1,0 +1,181 @@
+//! Pool members, singly and in a batch.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::part::{self, fresh};
+use super::pools::POOL;
+use super::status;
+use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::collection::Collection;
+use crate::cloud::document::{Doc, Fields, doc as to_doc};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::query;
+use crate::cloud::route::{Access, Table};
+
+const ATTRIBUTES: &[Attribute] = &[
+    attribute("name", Shape::Text(255), Preset::Text("")).editable(),
+    attribute("address", Shape::Address, Preset::Required),
+    attribute("protocol_port", Shape::Number(1, 65_535), Preset::Required),
+    attribute("weight", Shape::Number(0, 256), Preset::Number(1)).editable(),
+    attribute("backup", Shape::Flag, Preset::Flag(false)).editable(),
+    attribute("subnet_id", Shape::Id, Preset::Null),
+    attribute("monitor_address", Shape::Address, Preset::Null).editable(),
+    attribute("monitor_port", Shape::Number(1, 65_535), Preset::Null).editable(),
+    attribute("admin_state_up", Shape::Flag, Preset::Flag(true)).editable(),
+    attribute("tags", Shape::Texts, Preset::EmptyList).editable(),
+    fixed("provisioning_status"),
+    fixed("operating_status"),
+    fixed("pool_id"),
+];
+
+/// Octavia's members.
+pub(crate) static MEMBER: Collection = Collection {
+    kind: Kind::Member,
+    one: "member",
+    many: "members",
+    attributes: ATTRIBUTES,
+    across_projects: false,
+    visible,
+    present: |_, _, doc| {
+        doc.remove("loadbalancer_id");
+        doc.remove("pool_id");
+    },
+    missing,
+};
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v2.0/lbaas/pools/{pool_id}/members", |call| {
+            POOL.find(call, call.parameter("pool_id"))?;
+            MEMBER.list(call)
+        })
+        .post("/v2.0/lbaas/pools/{pool_id}/members", create)
+        .on(
+            Method::PUT,
+            "/v2.0/lbaas/pools/{pool_id}/members",
+            Access::Member,
+            batch,
+        )
+        .get("/v2.0/lbaas/pools/{pool_id}/members/{id}", |call| {
+            MEMBER.get(call)
+        })
+        .put("/v2.0/lbaas/pools/{pool_id}/members/{id}", |call| {
+            let id = call.parameter("id").to_owned();
+            part::update(call, &MEMBER, &id)
+        })
+        .delete("/v2.0/lbaas/pools/{pool_id}/members/{id}", |call| {
+            let id = call.parameter("id").to_owned();
+            part::remove(call, &MEMBER, &id)
+        });
+}
+
+/// Adds a member to a pool.
+pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<Doc, Fault> {
+    let mut doc = fresh(call, ATTRIBUTES, given, ("member", "Member"))?;
+    if doc.given("subnet_id")
+        && call
+            .state
+            .get(Kind::Subnet, doc.text("subnet_id"))
+            .is_none()
+    {
+        return Err(Fault::bad(format!(
+            "Subnet {} not found.",
+            doc.text("subnet_id")
+        )));
+    }
+    let twin = call
+        .state
+        .by(Kind::Member, "pool_id", pool.text("id"))
+        .into_iter()
+        .any(|other| {
+            other.text("address") == doc.text("address")
+                && other.number("protocol_port") == doc.number("protocol_port")
+        });
+    if twin {
+        return Err(Fault::conflict(format!(
+            "Another member on this pool is already using ip {} on protocol_port {}",
+            doc.text("address"),
+            doc.number("protocol_port")
+        )));
+    }
+    doc.set("pool_id", pool.text("id"));
+    doc.set("loadbalancer_id", pool.text("loadbalancer_id"));
+    doc.set("project_id", pool.text("project_id"));
+    doc.set("operating_status", "NO_MONITOR");
+    call.state.put(Kind::Member, doc.clone());
+    Ok(doc)
+}
+
+fn create(call: &mut Call<'_>) -> Answer {
+    let pool = POOL.find_own(call, call.parameter("pool_id"))?;
+    let given = call.wrapped("member")?;
+    let balancer = pool.text("loadbalancer_id").to_owned();
+    status::mutable(call, &balancer)?;
+    let doc = create_in(call, &pool, &given)?;
+    status::lock(call, &balancer);
+    Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
+}
+
+/// PUT of the whole set: members are told apart by address and port. With `additive_only` none is removed.
+fn batch(call: &mut Call<'_>) -> Answer {
+    let pool = POOL.find_own(call, call.parameter("pool_id"))?;
+    let Some(Value::Array(wanted)) = call.body.get("members").cloned() else {
+        return Err(Fault::bad("Missing argument: \"members\""));
+    };
+    let balancer = pool.text("loadbalancer_id").to_owned();
+    status::mutable(call, &balancer)?;
+    let additive = call.query.get("additive_only").and_then(query::truth) == Some(true);
+    let existing = call.state.by(Kind::Member, "pool_id", pool.text("id"));
+    let mut kept: Vec<String> = Vec::new();
+    for member in wanted {
+        let member = to_doc(member);
+        let same = existing.iter().find(|own| {
+            own.text("address") == member.text("address")
+                && own.number("protocol_port") == member.number("protocol_port")
+        });
+        match same {
+            Some(own) => {
+                let mut changes = member.clone();
+                for key in ["address", "protocol_port", "subnet_id", "project_id"] {
+                    changes.remove(key);
+                }
+                let checked = crate::cloud::attribute::check(
+                    ATTRIBUTES,
+                    &changes,
+                    crate::cloud::attribute::Verb::Update,
+                    call.who.admin(),
+                    call.service,
+                )?;
+                part::apply(call, Kind::Member, own.text("id"), &checked);
+                kept.push(own.text("id").to_owned());
+            }
+            None => {
+                create_in(call, &pool, &member)?;
+            }
+        }
+    }
+    if !additive {
+        for own in existing
+            .iter()
+            .filter(|own| !kept.iter().any(|id| id == own.text("id")))
+        {
+            status::doom(call.state, Kind::Member, own.text("id"));
+        }
+    }
+    status::lock(call, &balancer);
+    Ok(Reply::empty(202))
+}
+
+/// Within the pool of the path, if the path has one.
+fn visible(call: &Call<'_>, doc: &Doc) -> bool {
+    let pool = call.parameter("pool_id");
+    call.owns(doc) && (pool.is_empty() || doc.text("pool_id") == pool)
+}
+
+fn missing(id: &str) -> Fault {
+    Fault::missing(format!("Member {id} not found."))
+}

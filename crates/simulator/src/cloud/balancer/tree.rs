@@ -1,0 +1,109 @@
+//! A load balancer with all its parts inside one another.
+
+use serde_json::{Value, json};
+
+use super::{listeners, members, monitors, pools};
+use crate::cloud::call::Call;
+use crate::cloud::collection::Collection;
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::kind::Kind;
+use crate::cloud::state::State;
+
+/// Puts the parts themselves where references stood, as in the answer to the creation of a whole tree.
+pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
+    let id = balancer.text("id").to_owned();
+    let of = |kind, field, value: &str| call.state.by(kind, field, value);
+    let pool = |doc: &Doc| {
+        let mut out = pools::POOL.show(call, doc);
+        out.set(
+            "members",
+            shown(
+                call,
+                &members::MEMBER,
+                &of(Kind::Member, "pool_id", doc.text("id")),
+            ),
+        );
+        let monitors = of(Kind::HealthMonitor, "pool_id", doc.text("id"));
+        let monitor = monitors
+            .first()
+            .map_or(Value::Null, |doc| json!(monitors::MONITOR.show(call, doc)));
+        out.set("healthmonitor", monitor);
+        out
+    };
+    let all: Vec<Value> = of(Kind::Pool, "loadbalancer_id", &id)
+        .iter()
+        .map(|doc| json!(pool(doc)))
+        .collect();
+    balancer.set("pools", all);
+    let all: Vec<Value> = of(Kind::Listener, "loadbalancer_id", &id)
+        .iter()
+        .map(|doc| {
+            let mut out = listeners::LISTENER.show(call, doc);
+            if let Some(default) = call.state.get(Kind::Pool, doc.text("default_pool_id")) {
+                out.set("default_pool", json!(pool(&default)));
+            }
+            Value::Object(out)
+        })
+        .collect();
+    balancer.set("listeners", all);
+}
+
+/// The two states of everything, as GET .../status shows them.
+pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
+    let base = |doc: &Doc| {
+        json!({"id": doc.text("id"), "name": doc.text("name"),
+            "provisioning_status": doc.text("provisioning_status"),
+            "operating_status": doc.text("operating_status")})
+    };
+    let pool = |doc: &Doc| {
+        let mut out = base(doc);
+        out["members"] = state
+            .by(Kind::Member, "pool_id", doc.text("id"))
+            .iter()
+            .map(|member| {
+                let mut out = base(member);
+                out["address"] = json!(member.text("address"));
+                out["protocol_port"] = json!(member.number("protocol_port"));
+                out
+            })
+            .collect();
+        if let Some(monitor) = state
+            .by(Kind::HealthMonitor, "pool_id", doc.text("id"))
+            .first()
+        {
+            let mut inner = base(monitor);
+            inner["type"] = json!(monitor.text("type"));
+            out["healthmonitor"] = inner;
+        }
+        out
+    };
+    let id = balancer.text("id");
+    let mut out = base(balancer);
+    out["listeners"] = state
+        .by(Kind::Listener, "loadbalancer_id", id)
+        .iter()
+        .map(|listener| {
+            let mut out = base(listener);
+            let default = state.get(Kind::Pool, listener.text("default_pool_id"));
+            out["pools"] = default.iter().map(|doc| pool(doc)).collect();
+            out["l7policies"] = state
+                .by(Kind::L7Policy, "listener_id", listener.text("id"))
+                .iter()
+                .map(|doc| base(doc))
+                .collect();
+            out
+        })
+        .collect();
+    out["pools"] = state
+        .by(Kind::Pool, "loadbalancer_id", id)
+        .iter()
+        .map(|doc| pool(doc))
+        .collect();
+    out
+}
+
+fn shown(call: &Call<'_>, collection: &Collection, docs: &[std::sync::Arc<Doc>]) -> Vec<Value> {
+    docs.iter()
+        .map(|doc| Value::Object(collection.show(call, doc)))
+        .collect()
+}

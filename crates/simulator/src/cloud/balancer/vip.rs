@@ -1,0 +1,102 @@
+//! The port that carries a load balancer's address.
+
+use serde_json::{Value, json};
+
+use crate::cloud::call::Call;
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::network;
+
+/// The device owner of address ports.
+pub(crate) const OWNER: &str = "Octavia";
+
+/// Finds or makes the port, and notes address, port, subnet and network in the load balancer.
+pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
+    let port = balancer.text("vip_port_id").to_owned();
+    if !port.is_empty() {
+        return given_port(call, balancer, &port);
+    }
+    let subnet = match (
+        balancer.text("vip_subnet_id"),
+        balancer.text("vip_network_id"),
+    ) {
+        ("", "") => {
+            return Err(Fault::bad(
+                "Validation failure: VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id.",
+            ));
+        }
+        ("", network) => {
+            call.state
+                .get(Kind::Network, network)
+                .filter(|doc| call.owns(doc) || doc.flag("shared") || doc.flag("router:external"))
+                .ok_or_else(|| Fault::bad(format!("Network {network} not found.")))?;
+            let mut subnets = call.state.by(Kind::Subnet, "network_id", network);
+            subnets.sort_by_key(|subnet| subnet.number("ip_version"));
+            subnets.first().cloned().ok_or_else(|| {
+                Fault::bad("Validation failure: Supplied network does not contain a subnet.")
+            })?
+        }
+        (subnet, _) => {
+            let found = call.state.get(Kind::Subnet, subnet);
+            let found = found.filter(|doc| {
+                let network = call.state.get(Kind::Network, doc.text("network_id"));
+                call.owns(doc)
+                    || network.is_some_and(|net| net.flag("shared") || net.flag("router:external"))
+            });
+            found.ok_or_else(|| Fault::bad(format!("Subnet {subnet} not found.")))?
+        }
+    };
+    let mut wanted = json!({"subnet_id": subnet.text("id")});
+    if balancer.given("vip_address") {
+        wanted["ip_address"] = json!(balancer.text("vip_address"));
+    }
+    let network_id = subnet.text("network_id").to_owned();
+    let fixed = network::allocate(call.state, &network_id, Some(&json!([wanted])), &[]).map_err(
+        |fault| {
+            Fault::new(
+                if fault.status == 409 { 409 } else { 400 },
+                fault.kind,
+                fault.message,
+            )
+        },
+    )?;
+    let id = balancer.text("id").to_owned();
+    let address = fixed
+        .first()
+        .map_or(Value::Null, |fixed| fixed["ip_address"].clone());
+    let port = network::create_port(
+        call.state,
+        json!({"network_id": network_id, "project_id": balancer.text("project_id"),
+            "name": format!("octavia-lb-{id}"), "device_owner": OWNER, "device_id": format!("lb-{id}"),
+            "admin_state_up": false, "fixed_ips": fixed}),
+    );
+    balancer.set("vip_address", address);
+    balancer.set("vip_port_id", port.text("id"));
+    balancer.set("vip_subnet_id", subnet.text("id"));
+    balancer.set("vip_network_id", network_id);
+    balancer.set("_own_port", true);
+    Ok(())
+}
+
+fn given_port(call: &mut Call<'_>, balancer: &mut Doc, id: &str) -> Result<(), Fault> {
+    let port = call
+        .own(Kind::Port, id)
+        .ok_or_else(|| Fault::bad(format!("Port {id} not found.")))?;
+    if !port.text("device_id").is_empty() {
+        return Err(Fault::conflict(format!(
+            "VIP port {id} is already used by another device."
+        )));
+    }
+    let fixed = port.list("fixed_ips").first().cloned().unwrap_or_default();
+    balancer.set("vip_address", fixed["ip_address"].clone());
+    balancer.set("vip_subnet_id", fixed["subnet_id"].clone());
+    balancer.set("vip_network_id", port.text("network_id"));
+    balancer.set("_own_port", false);
+    let device = format!("lb-{}", balancer.text("id"));
+    network::change_port(call.state, id, |port| {
+        port.set("device_id", device);
+        port.set("device_owner", OWNER);
+    });
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Lists and single resources of Neutron and Octavia: one way to find, filter, sort, page and show them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::attribute::Attribute;
+use super::call::{Answer, Call, Reply, Who};
+use super::document::{Doc, Fields, shown};
+use super::fault::Fault;
+use super::kind::Kind;
+use super::query;
+use super::service::Service;
+use super::state::State;
+
+/// A collection of one service.
+pub(crate) struct Collection {
+    pub(crate) kind: Kind,
+    /// The key around one resource, such as `network`.
+    pub(crate) one: &'static str,
+    /// The key around a list, also the last path segment, such as `networks`.
+    pub(crate) many: &'static str,
+    pub(crate) attributes: &'static [Attribute],
+    /// Whether resources of other projects may be visible: not only the caller's own are looked at.
+    pub(crate) across_projects: bool,
+    /// Whether the caller may see it.
+    pub(crate) visible: fn(&Call<'_>, &Doc) -> bool,
+    /// Adds and removes what depends on the rest of the cloud and on who asks.
+    pub(crate) present: fn(&State, &Who, &mut Doc),
+    /// The service's words for an unknown id.
+    pub(crate) missing: fn(&str) -> Fault,
+}
+
+/// Query parameters that are no filters.
+const RESERVED: [&str; 13] = [
+    "limit",
+    "marker",
+    "page_reverse",
+    "sort_key",
+    "sort_dir",
+    "sort",
+    "fields",
+    "tags",
+    "tags-any",
+    "not-tags",
+    "not-tags-any",
+    "all_projects",
+    "all_tenants",
+];
+
+/// Fields of every resource beyond its attribute table.
+const STANDARD: [&str; 8] = [
+    "id",
+    "tenant_id",
+    "project_id",
+    "created_at",
+    "updated_at",
+    "revision_number",
+    "status",
+    "description",
+];
+
+impl Collection {
+    /// GET of the list.
+    pub(crate) fn list(&self, call: &Call<'_>) -> Answer {
+        let limit = call.query.limit().map_err(|text| {
+            Fault::bad(format!(
+                "Bad value for limit: '{text}' is not a positive integer"
+            ))
+        })?;
+        let mut found = self.filtered(call)?;
+        query::sort(&mut found, &query::sort_keys(&call.query));
+        let reverse = call.query.get("page_reverse").and_then(query::truth) == Some(true);
+        let marker = call.query.get("marker");
+        let page = query::page(found, marker, limit, reverse)
+            .ok_or_else(|| (self.missing)(marker.unwrap_or_default()))?;
+        let docs: Vec<Value> = page
+            .docs
+            .iter()
+            .map(|doc| Value::Object(query::only_fields(self.show(call, doc), &call.query)))
+            .collect();
+        let mut body = Doc::new();
+        body.set(self.many, docs);
+        if limit.is_some() || call.service == Service::LoadBalancer {
+            let url = format!("{}{}", call.root(), call.path);
+            body.set(
+                &format!("{}_links", self.many),
+                query::page_links(&page, &url, &call.query),
+            );
+        }
+        Ok(Reply::ok(Value::Object(body)))
+    }
+
+    /// GET of one.
+    pub(crate) fn get(&self, call: &Call<'_>) -> Answer {
+        let doc = self.find(call, call.parameter("id"))?;
+        let doc = query::only_fields(self.show(call, &doc), &call.query);
+        Ok(Reply::ok(json!({self.one: doc})))
+    }
+
+    /// A visible resource, or the service's 404.
+    pub(crate) fn find(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
+        call.state
+            .get(self.kind, id)
+            .filter(|doc| (self.visible)(call, doc))
+            .ok_or_else(|| (self.missing)(id))
+    }
+
+    /// A visible resource that the caller may also change: it is not enough that it is shared.
+    pub(crate) fn find_own(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
+        let doc = self.find(call, id)?;
+        if call.owns(&doc) {
+            return Ok(doc);
+        }
+        let rule = format!("rule:update_{} is disallowed by policy", self.one);
+        Err(Fault::forbidden(rule))
+    }
+
+    /// The resource as the caller sees it.
+    pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
+        let mut out = shown(doc);
+        (self.present)(call.state, &call.who, &mut out);
+        out
+    }
+
+    fn filtered(&self, call: &Call<'_>) -> Result<Vec<Arc<Doc>>, Fault> {
+        let mut filters: Vec<(&str, Vec<&str>)> = Vec::new();
+        for name in call.query.names() {
+            if RESERVED.contains(&name) {
+                continue;
+            }
+            if !self.filterable(name) {
+                return Err(match call.service {
+                    Service::Network => {
+                        Fault::bad(format!("{name} is invalid attribute for filtering"))
+                    }
+                    _ => Fault::bad(format!("Unknown argument: \"{name}\"")),
+                });
+            }
+            let field = if name == "tenant_id" {
+                "project_id"
+            } else {
+                name
+            };
+            filters.push((field, call.query.all(name).collect()));
+        }
+        let mut found = self.candidates(call, &filters);
+        found.retain(|doc| {
+            (self.visible)(call, doc)
+                && filters
+                    .iter()
+                    .all(|(field, wanted)| query::matches(doc.get(*field), wanted))
+                && query::tags_match(doc, &call.query)
+        });
+        Ok(found)
+    }
+
+    /// The smallest set that an index gives and that contains all matches.
+    fn candidates(&self, call: &Call<'_>, filters: &[(&str, Vec<&str>)]) -> Vec<Arc<Doc>> {
+        let state = &*call.state;
+        if let Some((_, ids)) = filters.iter().find(|(field, _)| *field == "id") {
+            return sorted(
+                ids.iter()
+                    .filter_map(|id| state.get(self.kind, id))
+                    .collect(),
+            );
+        }
+        // The project's own is the coarsest index, so it comes last.
+        let indexed = self.kind.indexed().iter().rev();
+        for field in indexed.filter(|field| **field != "project_id") {
+            let wanted = filters.iter().find(|(name, _)| name == field);
+            if let Some((_, values)) = wanted.filter(|(_, values)| !values.contains(&"")) {
+                return sorted(
+                    values
+                        .iter()
+                        .flat_map(|value| state.by(self.kind, field, value))
+                        .collect(),
+                );
+            }
+        }
+        if self.across_projects || call.who.admin() {
+            return state.all(self.kind).cloned().collect();
+        }
+        state.by(self.kind, "project_id", &call.who.project_id)
+    }
+
+    fn filterable(&self, name: &str) -> bool {
+        STANDARD.contains(&name) || self.attributes.iter().any(|known| known.name == name)
+    }
+}
+
+fn sorted(mut docs: Vec<Arc<Doc>>) -> Vec<Arc<Doc>> {
+    docs.sort_by(|a, b| a.text("id").cmp(b.text("id")));
+    docs.dedup_by(|a, b| a.text("id") == b.text("id"));
+    docs
+}

@@ -1,0 +1,38 @@
+//! Nova v2.1 with microversions to 2.93.
+
+mod actions;
+mod attachments;
+mod catalog;
+mod create;
+mod flavors;
+mod groups;
+mod interfaces;
+mod keypairs;
+mod lifecycle;
+mod listing;
+mod metadata;
+mod pattern;
+mod quotas;
+mod servers;
+mod view;
+mod volumes;
+
+use super::route::Routes;
+use super::service::Service;
+
+pub(crate) use self::flavors::flavor;
+pub(crate) use self::lifecycle::{fail, transition};
+
+/// Nova's operations.
+pub(crate) fn routes(routes: &mut Routes) {
+    let mut table = routes.of(Service::Compute);
+    servers::routes(&mut table);
+    metadata::routes(&mut table);
+    interfaces::routes(&mut table);
+    volumes::routes(&mut table);
+    flavors::routes(&mut table);
+    keypairs::routes(&mut table);
+    groups::routes(&mut table);
+    quotas::routes(&mut table);
+    catalog::routes(&mut table);
+}

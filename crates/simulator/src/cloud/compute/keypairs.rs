@@ -1,0 +1,139 @@
+//! SSH keypairs of a user.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::clock::naive_micros;
+use crate::cloud::document::{Doc, Fields, doc as to_doc};
+use crate::cloud::fault::Fault;
+use crate::cloud::identity_hash;
+use crate::cloud::kind::Kind;
+use crate::cloud::route::Table;
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v2.1/os-keypairs", |call| {
+            let own = call.state.by(Kind::Keypair, "user_id", &call.who.user_id);
+            let all: Vec<Value> = own
+                .iter()
+                .map(|doc| json!({"keypair": view(call, doc, false)}))
+                .collect();
+            Ok(Reply::ok(json!({"keypairs": all})))
+        })
+        .get("/v2.1/os-keypairs/{name}", |call| {
+            let doc = find(call)?;
+            Ok(Reply::ok(json!({"keypair": view(call, &doc, true)})))
+        })
+        .post("/v2.1/os-keypairs", create)
+        .delete("/v2.1/os-keypairs/{name}", |call| {
+            let doc = find(call)?;
+            call.state.remove(Kind::Keypair, doc.text("_key"));
+            Ok(Reply::empty(if call.version >= 2 { 204 } else { 202 }))
+        });
+}
+
+fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
+    let name = call.parameter("name");
+    let key = format!("{}/{name}", call.who.user_id);
+    call.state.get(Kind::Keypair, &key).ok_or_else(|| {
+        Fault::missing(format!(
+            "Keypair {name} not found for user {}",
+            call.who.user_id
+        ))
+    })
+}
+
+fn create(call: &mut Call<'_>) -> Answer {
+    let given = call.wrapped("keypair")?;
+    let name = given.text("name").to_owned();
+    if name.is_empty() || name.len() > 255 {
+        return Err(Fault::bad(
+            "Invalid input for field/attribute name. Value: . '' is too short",
+        ));
+    }
+    let key = format!("{}/{name}", call.who.user_id);
+    if call.state.get(Kind::Keypair, &key).is_some() {
+        return Err(Fault::conflict(format!(
+            "Key pair '{name}' already exists."
+        )));
+    }
+    let mut private = None;
+    let public = match given.text("public_key") {
+        "" if call.version >= 92 => {
+            return Err(Fault::bad(
+                "Invalid input for field/attribute keypair. 'public_key' is a required property",
+            ));
+        }
+        "" => {
+            let (public, secret) = generate()
+                .map_err(|_| Fault::new(500, "KeyGeneration", "Key generation failed"))?;
+            private = Some(secret);
+            public
+        }
+        text => text.to_owned(),
+    };
+    let material = public
+        .split_whitespace()
+        .nth(1)
+        .and_then(|data| STANDARD.decode(data).ok());
+    let Some(material) = material else {
+        return Err(Fault::bad(
+            "Keypair data is invalid: failed to generate fingerprint",
+        ));
+    };
+    // The real one is an MD5 of the key; only its form matters to clients.
+    let digest = identity_hash(&STANDARD.encode(material));
+    let pairs: Vec<&str> = (0..16)
+        .map(|index| &digest[index * 2..index * 2 + 2])
+        .collect();
+    let id = call.state.count(Kind::Keypair) + 1;
+    let doc = to_doc(
+        json!({"_key": key, "id": id, "name": name, "user_id": call.who.user_id,
+        "public_key": public, "fingerprint": pairs.join(":"), "created_at": naive_micros(call.now()),
+        "type": "ssh"}),
+    );
+    call.state.put(Kind::Keypair, doc.clone());
+    let mut body = view(call, &doc, false);
+    body["user_id"] = json!(call.who.user_id);
+    if let Some(private) = private {
+        body["private_key"] = json!(private);
+    }
+    Ok(Reply::with(
+        if call.version >= 2 { 201 } else { 200 },
+        json!({"keypair": body}),
+    ))
+}
+
+fn view(call: &Call<'_>, doc: &Doc, detail: bool) -> Value {
+    let mut out = json!({"name": doc.text("name"), "public_key": doc.text("public_key"),
+        "fingerprint": doc.text("fingerprint")});
+    if call.version >= 2 {
+        out["type"] = json!(doc.text("type"));
+    }
+    if detail {
+        out["id"] = json!(doc.number("id"));
+        out["user_id"] = json!(doc.text("user_id"));
+        out["created_at"] = json!(doc.text("created_at"));
+        out["updated_at"] = Value::Null;
+        out["deleted"] = json!(false);
+        out["deleted_at"] = Value::Null;
+    }
+    out
+}
+
+/// An Ed25519 pair: the public key in OpenSSH's line, the private one as PKCS#8.
+fn generate() -> Result<(String, String), rcgen::Error> {
+    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
+    let mut blob = Vec::new();
+    for part in [b"ssh-ed25519".as_slice(), pair.public_key_raw()] {
+        blob.extend(u32::try_from(part.len()).unwrap_or_default().to_be_bytes());
+        blob.extend_from_slice(part);
+    }
+    Ok((
+        format!("ssh-ed25519 {} Generated-by-Nova", STANDARD.encode(blob)),
+        pair.serialize_pem(),
+    ))
+}

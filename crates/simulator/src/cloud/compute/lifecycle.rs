@@ -1,0 +1,203 @@
+//! What happens to servers over time: spawning, deletion, reboot, failure.
+
+use serde_json::{Value, json};
+
+use super::servers;
+use crate::cloud::call::Call;
+use crate::cloud::clock::{naive_micros, zulu};
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::kind::Kind;
+use crate::cloud::latency::Transition;
+use crate::cloud::network;
+use crate::cloud::settings::Settings;
+use crate::cloud::state::State;
+use crate::cloud::volume;
+
+/// How many deleted servers lists with `changes-since` remember.
+const REMEMBERED: usize = 2000;
+
+/// Applies a due transition.
+pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
+    match action {
+        "spawn" => spawn(state, settings, id),
+        "gone" => gone(state, id),
+        "running" => settle(state, id, "ACTIVE"),
+        "stopped" => settle(state, id, "SHUTOFF"),
+        _ => tracing::warn!(action, "unknown server transition dropped"),
+    }
+}
+
+/// Accepts a deletion; the server goes when its time has come.
+pub(crate) fn begin_delete(call: &mut Call<'_>, id: &str) {
+    let delay = call.settings.latency.transition(Transition::ServerAction);
+    let already = call
+        .state
+        .get(Kind::Server, id)
+        .is_some_and(|doc| doc.text("_task") == "deleting");
+    if already {
+        return;
+    }
+    servers::change(call, id, |doc| doc.set("_task", "deleting"));
+    call.state.schedule(delay, "gone", Kind::Server, id);
+}
+
+/// Puts a server into ERROR with a fault, as a failed build or an administrator would.
+pub(crate) fn fail(state: &mut State, id: &str, code: i64, message: &str) -> bool {
+    let now = zulu(state.now());
+    state.edit(Kind::Server, id, |doc| {
+        doc.set("status", "ERROR");
+        doc.set("_task", "");
+        doc.set("updated", now.clone());
+        doc.set(
+            "fault",
+            json!({"code": code, "created": now, "message": message}),
+        );
+    })
+}
+
+fn spawn(state: &mut State, settings: &Settings, id: &str) {
+    let Some(doc) = state.get(Kind::Server, id) else {
+        return;
+    };
+    if doc.text("status") != "BUILD" || doc.text("_task") == "deleting" {
+        return;
+    }
+    if let Some(message) = settings.server_fault(doc.text("name")) {
+        fail(state, id, 500, &message);
+        return;
+    }
+    let Some(host) = schedule_host(state, &doc) else {
+        fail(
+            state,
+            id,
+            500,
+            "No valid host was found. There are not enough hosts available.",
+        );
+        return;
+    };
+    for port in state.by(Kind::Port, "device_id", id) {
+        let owner = format!("compute:{}", doc.text("_zone"));
+        network::bind(state, port.text("id"), id, &owner, &host, true);
+        for trunk in state.by(Kind::Trunk, "port_id", port.text("id")) {
+            state.edit(Kind::Trunk, trunk.text("id"), |trunk| {
+                trunk.set("status", "ACTIVE")
+            });
+        }
+    }
+    for attached in doc.list("_volumes") {
+        let device = attached["device"].as_str().unwrap_or("/dev/vda");
+        volume::attach(
+            state,
+            attached["id"].as_str().unwrap_or_default(),
+            id,
+            device,
+        );
+    }
+    let (now, launched) = (zulu(state.now()), naive_micros(state.now()));
+    state.edit(Kind::Server, id, |doc| {
+        doc.set("status", "ACTIVE");
+        doc.set("_task", "");
+        doc.set("_host", host);
+        doc.set("_launched_at", launched);
+        doc.set("updated", now);
+    });
+}
+
+/// Hosts per availability zone.
+const HOSTS: u64 = 8;
+
+/// A host in the server's zone that its server group allows.
+fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
+    let zone = doc.text("_zone");
+    let first = u64::from_str_radix(doc.text("id").get(..8)?, 16).ok()? % HOSTS;
+    let group = state.get(Kind::ServerGroup, doc.text("_group"));
+    let policy = group.as_ref().map_or("", |group| group.text("_policy"));
+    let mates: Vec<String> = group
+        .iter()
+        .flat_map(|group| group.texts("members"))
+        .filter(|member| *member != doc.text("id"))
+        .filter_map(|member| state.get(Kind::Server, member))
+        .map(|mate| mate.text("_host").to_owned())
+        .filter(|host| !host.is_empty())
+        .collect();
+    let mut hosts = (0..HOSTS).map(|step| format!("{zone}-cmp{}", (first + step) % HOSTS + 1));
+    match policy {
+        "anti-affinity" => hosts.find(|host| !mates.contains(host)),
+        "soft-anti-affinity" => {
+            hosts.min_by_key(|host| mates.iter().filter(|mate| *mate == host).count())
+        }
+        "affinity" => match mates.first() {
+            Some(host) if host.starts_with(&format!("{zone}-")) => Some(host.clone()),
+            Some(_) => None,
+            None => hosts.next(),
+        },
+        "soft-affinity" => mates.first().cloned().or_else(|| hosts.next()),
+        _ => hosts.next(),
+    }
+}
+
+/// Nova's order: ports and volumes are let go before the server disappears.
+fn gone(state: &mut State, id: &str) {
+    let Some(doc) = state.get(Kind::Server, id) else {
+        return;
+    };
+    for port in state.by(Kind::Port, "device_id", id) {
+        if doc.texts("_own_ports").any(|own| own == port.text("id")) {
+            network::remove_port(state, port.text("id"));
+        } else {
+            network::release(state, port.text("id"));
+        }
+    }
+    for attached in doc.list("_volumes") {
+        let volume = attached["id"].as_str().unwrap_or_default();
+        volume::detach(state, volume, id);
+        if attached["delete_on_termination"] == Value::Bool(true) {
+            state.remove(Kind::Volume, volume);
+        }
+    }
+    if let Some(group) = state.get(Kind::ServerGroup, doc.text("_group")) {
+        state.edit(Kind::ServerGroup, group.text("id"), |group| {
+            let left: Vec<Value> = group
+                .list("members")
+                .iter()
+                .filter(|member| *member != id)
+                .cloned()
+                .collect();
+            group.set("members", left);
+        });
+    }
+    state.remove(Kind::Server, id);
+    remember(state, &doc);
+}
+
+fn remember(state: &mut State, doc: &Doc) {
+    let mut doc = doc.clone();
+    doc.set("status", "DELETED");
+    doc.set("_task", "");
+    doc.set("updated", zulu(state.now()));
+    doc.set("_terminated_at", naive_micros(state.now()));
+    doc.set(
+        "_key",
+        format!("{:016}-{}", state.now().as_millisecond(), doc.text("id")),
+    );
+    for heavy in ["_user_data", "_volumes", "_own_ports"] {
+        doc.remove(heavy);
+    }
+    state.put(Kind::DeletedServer, doc);
+    if state.count(Kind::DeletedServer) > REMEMBERED
+        && let Some((oldest, _)) = state.first(Kind::DeletedServer)
+    {
+        state.remove(Kind::DeletedServer, &oldest);
+    }
+}
+
+fn settle(state: &mut State, id: &str, status: &str) {
+    let now = zulu(state.now());
+    state.edit(Kind::Server, id, |doc| {
+        if doc.text("_task") != "deleting" {
+            doc.set("status", status);
+            doc.set("_task", "");
+            doc.set("updated", now);
+        }
+    });
+}

@@ -1,0 +1,119 @@
+//! Servers: show, change, delete. Creation, lists, actions and views have their own files.
+
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{actions, create, lifecycle, listing, view};
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::clock::zulu;
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::route::{Access, Table};
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v2.1/servers", |call| listing::list(call, false))
+        .get("/v2.1/servers/detail", |call| listing::list(call, true))
+        .post("/v2.1/servers", create::create)
+        .get("/v2.1/servers/{server_id}", show)
+        .put("/v2.1/servers/{server_id}", update)
+        .delete("/v2.1/servers/{server_id}", delete)
+        .post("/v2.1/servers/{server_id}/action", actions::act)
+        .get("/v2.1/servers/{server_id}/os-instance-actions", |call| {
+            find(call)?;
+            Ok(Reply::ok(json!({"instanceActions": []})))
+        })
+        .on(
+            Method::GET,
+            "/v2.1/servers/{server_id}/diagnostics",
+            Access::Admin,
+            |call| {
+                find(call)?;
+                Ok(Reply::ok(json!({"state": "running"})))
+            },
+        );
+}
+
+/// The server that the path names, if the caller may see it.
+pub(crate) fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
+    by_id(call, call.parameter("server_id"))
+}
+
+/// A server that the caller may see.
+pub(crate) fn by_id(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
+    call.own(Kind::Server, id)
+        .ok_or_else(|| Fault::missing(format!("Instance {id} could not be found.")))
+}
+
+/// Applies a change to a stored server and notes the time.
+pub(crate) fn change(call: &mut Call<'_>, id: &str, change: impl FnOnce(&mut Doc)) {
+    let now = zulu(call.now());
+    call.state.edit(Kind::Server, id, |doc| {
+        change(doc);
+        doc.set("updated", now);
+    });
+}
+
+fn show(call: &mut Call<'_>) -> Answer {
+    let doc = find(call)?;
+    Ok(Reply::ok(json!({"server": view::detail(call, &doc)})))
+}
+
+fn update(call: &mut Call<'_>) -> Answer {
+    let doc = find(call)?;
+    let given = call.wrapped("server")?;
+    for (name, value) in &given {
+        let text = match name.as_str() {
+            "name" | "accessIPv4" | "accessIPv6" | "OS-DCF:diskConfig" => value.is_string(),
+            "description" => call.version >= 19 && (value.is_string() || value.is_null()),
+            "hostname" => call.version >= 90 && value.is_string(),
+            _ => {
+                return Err(Fault::bad(format!(
+                    "Invalid input for field/attribute server. Value: {}. Additional properties \
+                     are not allowed ('{name}' was unexpected)",
+                    json!(given)
+                )));
+            }
+        };
+        if !text {
+            return Err(Fault::bad(format!(
+                "Invalid input for field/attribute {name}. Value: {value}. {value} is not of type 'string'"
+            )));
+        }
+    }
+    let id = doc.text("id").to_owned();
+    change(call, &id, |doc| {
+        for (name, value) in given {
+            match name.as_str() {
+                "hostname" => doc.insert("_hostname".to_owned(), value),
+                "OS-DCF:diskConfig" => None,
+                _ => doc.insert(name, value),
+            };
+        }
+    });
+    let doc = find(call)?;
+    Ok(Reply::ok(json!({"server": view::detail(call, &doc)})))
+}
+
+fn delete(call: &mut Call<'_>) -> Answer {
+    let doc = find(call)?;
+    if doc.flag("_locked") && !call.who.admin() {
+        return Err(Fault::conflict(format!(
+            "Instance {} is locked",
+            doc.text("id")
+        )));
+    }
+    lifecycle::begin_delete(call, doc.text("id"));
+    Ok(Reply::empty(204))
+}
+
+/// `[{rel: self}, {rel: bookmark}]`
+pub(crate) fn links(call: &Call<'_>, what: &str, id: &str) -> Value {
+    let root = call.root();
+    json!([{"rel": "self", "href": format!("{root}/v2.1/{what}/{id}")},
+        {"rel": "bookmark", "href": format!("{root}/{what}/{id}")}])
+}

@@ -1,0 +1,138 @@
+//! The operator's interface under `/_simulator/`: counts, log, resources, faults, clock.
+//!
+//! It has no authentication: the simulator listens on loopback only.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::Cloud;
+use super::call::{Answer, Reply};
+use super::dispatch::Incoming;
+use super::fault::Fault;
+use super::injection::Rule;
+use super::settings::ServerFault;
+
+/// The keys a posted fault rule may have.
+const RULE_KEYS: [&str; 14] = [
+    "service",
+    "method",
+    "route",
+    "project",
+    "after",
+    "count",
+    "probability",
+    "after_change",
+    "status",
+    "message",
+    "retry_after",
+    "delay_ms",
+    "drop",
+    "garbage",
+];
+
+/// Answers a request of the operator.
+pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Answer {
+    let inner = &cloud.inner;
+    let path: Vec<&str> = incoming
+        .path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    match (incoming.method.as_str(), path.as_slice()) {
+        ("GET", ["requests"]) => Ok(Reply::ok(
+            json!({"requests": cloud.requests(), "writes": cloud.writes()}),
+        )),
+        ("DELETE", ["requests"]) => {
+            cloud.reset_requests();
+            Ok(Reply::empty(204))
+        }
+        ("GET", ["resources"]) => Ok(Reply::ok(json!({"resources": cloud.resources()}))),
+        ("GET", ["log"]) => {
+            let limit = incoming.query.limit().map_err(Fault::bad)?.unwrap_or(100);
+            Ok(Reply::ok(json!({"log": inner.journal.last(limit)})))
+        }
+        ("GET", ["faults"]) => Ok(Reply::ok(json!({"faults": inner.injections.list()}))),
+        ("POST", ["faults"]) => {
+            let rule = inner.injections.add(rule(body)?);
+            Ok(Reply::with(201, json!({"fault": rule})))
+        }
+        ("DELETE", ["faults"]) => {
+            inner.injections.remove(None);
+            Ok(Reply::empty(204))
+        }
+        ("DELETE", ["faults", id]) => {
+            let id = id
+                .parse()
+                .map_err(|_| Fault::missing("no such fault rule"))?;
+            inner.injections.remove(Some(id));
+            Ok(Reply::empty(204))
+        }
+        ("POST", ["server-faults"]) => {
+            let fault: ServerFault = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the server fault is malformed: {error}")))?;
+            inner.settings.server_faults.lock().push(fault.clone());
+            Ok(Reply::with(201, json!({"server_fault": fault})))
+        }
+        ("POST", ["servers", id, "error"]) => {
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            let message = body
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or("failed on purpose");
+            match cloud.fail_server(id, message) {
+                Ok(true) => Ok(Reply::empty(204)),
+                Ok(false) => Err(Fault::missing("no such server")),
+                Err(error) => Err(Fault::new(500, "Store", error.to_string())),
+            }
+        }
+        ("GET", ["clock"]) => Ok(Reply::ok(json!({"now": inner.clock.now().to_string()}))),
+        ("POST", ["clock"]) => {
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            let seconds = body.get("advance_seconds").and_then(Value::as_f64);
+            let by = seconds
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .filter(|by| by.as_secs() < 10 * 366 * 86_400)
+                .ok_or_else(|| {
+                    Fault::bad("advance_seconds must be a number of seconds, 0 to ten years")
+                })?;
+            cloud.advance_clock(by);
+            Ok(Reply::ok(json!({"now": inner.clock.now().to_string()})))
+        }
+        _ if incoming.method == Method::GET => Err(Fault::missing(
+            "there are requests, resources, log, faults and clock",
+        )),
+        _ => Err(Fault::missing("no such operation")),
+    }
+}
+
+fn rule(body: &[u8]) -> Result<Rule, Fault> {
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| Fault::bad(format!("the fault rule is not JSON: {error}")))?;
+    let keys = value.as_object().into_iter().flat_map(|map| map.keys());
+    if let Some(unknown) = keys
+        .into_iter()
+        .find(|key| !RULE_KEYS.contains(&key.as_str()))
+    {
+        return Err(Fault::bad(format!(
+            "unknown field {unknown}; known are {}",
+            RULE_KEYS.join(", ")
+        )));
+    }
+    let rule: Rule = serde_json::from_value(value)
+        .map_err(|error| Fault::bad(format!("the fault rule is malformed: {error}")))?;
+    if rule
+        .action
+        .status
+        .is_some_and(|status| !(400..600).contains(&status))
+    {
+        return Err(Fault::bad("status must be between 400 and 599"));
+    }
+    if !rule.action.replaces() && rule.action.delay_ms == 0 {
+        return Err(Fault::bad(
+            "the rule does nothing: give status, drop, garbage or delay_ms",
+        ));
+    }
+    Ok(rule)
+}

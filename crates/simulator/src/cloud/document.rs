@@ -1,0 +1,75 @@
+//! Resources as JSON documents, the form in which every OpenStack API shows them and in which they are stored.
+//!
+//! A field whose name begins with `_` is the simulator's own: it is stored, and never shown.
+
+use serde_json::{Map, Value};
+
+/// One resource.
+pub(crate) type Doc = Map<String, Value>;
+
+/// The object inside a JSON value; an empty one if it is something else.
+pub(crate) fn doc(value: Value) -> Doc {
+    match value {
+        Value::Object(map) => map,
+        _ => Doc::new(),
+    }
+}
+
+/// A copy without the simulator's own fields.
+pub(crate) fn shown(doc: &Doc) -> Doc {
+    doc.iter()
+        .filter(|(name, _)| !name.starts_with('_'))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Lenient reading of fields: what is absent or of another type reads as empty.
+pub(crate) trait Fields {
+    /// A string, or the empty one.
+    fn text(&self, name: &str) -> &str;
+    /// A boolean, or false.
+    fn flag(&self, name: &str) -> bool;
+    /// A number, or 0.
+    fn number(&self, name: &str) -> i64;
+    /// A list, or an empty one.
+    fn list(&self, name: &str) -> &[Value];
+    /// The strings of a list.
+    fn texts(&self, name: &str) -> impl Iterator<Item = &str>;
+    /// Whether the field is there and not null.
+    fn given(&self, name: &str) -> bool;
+    /// Replaces a field.
+    fn set(&mut self, name: &str, value: impl Into<Value>);
+}
+
+impl Fields for Doc {
+    fn text(&self, name: &str) -> &str {
+        self.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    fn number(&self, name: &str) -> i64 {
+        self.get(name).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    fn list(&self, name: &str) -> &[Value] {
+        self.get(name)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.list(name).iter().filter_map(Value::as_str)
+    }
+
+    fn given(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.insert(name.to_owned(), value.into());
+    }
+}

@@ -1,0 +1,144 @@
+//! Refusals, in the words and the JSON form of each service.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::service::Service;
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// Neutron's error type, such as `NetworkInUse`. Other services do not show it.
+    pub(crate) kind: &'static str,
+    /// The service's own words.
+    pub(crate) message: String,
+    /// Seconds after which to try again, for the `Retry-After` header.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Fault {
+    /// Any refusal.
+    pub(crate) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// 400: the request makes no sense.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(400, "HTTPBadRequest", message)
+    }
+
+    /// 404: no such resource.
+    pub(crate) fn missing(message: impl Into<String>) -> Self {
+        Self::new(404, "HTTPNotFound", message)
+    }
+
+    /// 409: not in this state.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(409, "Conflict", message)
+    }
+
+    /// 403: not with these roles.
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(403, "PolicyNotAuthorized", message)
+    }
+
+    /// 401: no or no valid token.
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(
+            401,
+            "Unauthorized",
+            "The request you have made requires authentication.",
+        )
+    }
+
+    /// The body and its content type.
+    pub(crate) fn render(&self, service: Service, request_id: &str) -> (&'static str, Vec<u8>) {
+        const JSON: &str = "application/json";
+        // Tokens are checked by keystonemiddleware in front of each service, in Keystone's form.
+        if self.status == 401 && service != Service::Control {
+            return (JSON, to_bytes(&self.keystone()));
+        }
+        match service {
+            Service::Identity => (JSON, to_bytes(&self.keystone())),
+            Service::Compute | Service::Volume => (JSON, to_bytes(&self.nova())),
+            Service::Network => (
+                JSON,
+                to_bytes(&json!({"NeutronError": {
+                    "type": self.kind, "message": self.message, "detail": ""}})),
+            ),
+            Service::LoadBalancer => {
+                let code = if self.status >= 500 {
+                    "Server"
+                } else {
+                    "Client"
+                };
+                let body =
+                    json!({"faultcode": code, "faultstring": self.message, "debuginfo": null});
+                (JSON, to_bytes(&body))
+            }
+            Service::Image => ("text/html; charset=UTF-8", self.glance().into_bytes()),
+            Service::Placement => (
+                JSON,
+                to_bytes(
+                    &json!({"errors": [{"status": self.status, "title": self.title(),
+                    "detail": format!("{}\n\n   ", self.message), "request_id": request_id}]}),
+                ),
+            ),
+            Service::Control => (JSON, to_bytes(&json!({"error": self.message}))),
+        }
+    }
+
+    fn title(&self) -> &'static str {
+        StatusCode::from_u16(self.status)
+            .ok()
+            .and_then(|status| status.canonical_reason())
+            .unwrap_or("Error")
+    }
+
+    fn keystone(&self) -> Value {
+        json!({"error": {"code": self.status, "message": self.message, "title": self.title()}})
+    }
+
+    /// Also Cinder's form. The keys are `nova.api.openstack.wsgi.Fault._fault_names`.
+    fn nova(&self) -> Value {
+        let key = match self.status {
+            400 => "badRequest",
+            401 => "unauthorized",
+            403 => "forbidden",
+            404 => "itemNotFound",
+            405 => "badMethod",
+            409 => "conflictingRequest",
+            413 | 429 => "overLimit",
+            415 => "badMediaType",
+            501 => "notImplemented",
+            503 => "serviceUnavailable",
+            _ => "computeFault",
+        };
+        json!({key: {"code": self.status, "message": self.message}})
+    }
+
+    /// Glance answers with webob's HTML page.
+    fn glance(&self) -> String {
+        let heading = format!("{} {}", self.status, self.title());
+        let message = self
+            .message
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
+        format!(
+            "<html>\n <head>\n  <title>{heading}</title>\n </head>\n <body>\n  \
+             <h1>{heading}</h1>\n  {message}<br /><br />\n\n\n\n </body>\n</html>"
+        )
+    }
+}
+
+fn to_bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}

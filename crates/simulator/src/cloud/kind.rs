@@ -1,0 +1,84 @@
+//! The kinds of resource a cloud holds.
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal [$($index:literal),*],)+) => {
+        /// A kind of resource.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub(crate) enum Kind { $($variant,)+ }
+
+        impl Kind {
+            /// Every kind.
+            pub(crate) const ALL: &'static [Kind] = &[$(Kind::$variant,)+];
+
+            /// The name in the store, in counts and in messages.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Kind::$variant => $name,)+ }
+            }
+
+            /// The fields by which resources of this kind are found without looking at all of them.
+            pub(crate) fn indexed(self) -> &'static [&'static str] {
+                match self { $(Kind::$variant => &[$($index),*],)+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    Domain "domain" ["name"],
+    Project "project" ["name"],
+    User "user" ["name"],
+    Role "role" ["name"],
+    Assignment "role_assignment" ["user_id", "project_id"],
+    Credential "application_credential" ["user_id", "project_id", "name"],
+    Token "token" ["user_id"],
+    Flavor "flavor" ["name"],
+    Keypair "keypair" ["user_id", "name"],
+    ServerGroup "server_group" ["project_id", "name"],
+    Server "server" ["project_id", "name"],
+    DeletedServer "deleted_server" ["project_id"],
+    Network "network" ["project_id", "name"],
+    Subnet "subnet" ["project_id", "network_id", "name"],
+    Port "port" ["project_id", "network_id", "device_id", "name"],
+    Router "router" ["project_id", "name"],
+    SecurityGroup "security_group" ["project_id", "name"],
+    SecurityGroupRule "security_group_rule" ["project_id", "security_group_id", "remote_group_id", "_same"],
+    FloatingIp "floatingip" ["project_id", "port_id", "router_id", "floating_network_id", "floating_ip_address"],
+    Trunk "trunk" ["project_id", "port_id", "name"],
+    Image "image" ["name"],
+    VolumeType "volume_type" ["name"],
+    Volume "volume" ["project_id", "name"],
+    Snapshot "snapshot" ["project_id", "volume_id", "name"],
+    LoadBalancer "loadbalancer" ["project_id", "name", "vip_port_id"],
+    Listener "listener" ["project_id", "loadbalancer_id", "name", "default_pool_id"],
+    Pool "pool" ["project_id", "loadbalancer_id", "name"],
+    Member "member" ["project_id", "loadbalancer_id", "pool_id"],
+    HealthMonitor "healthmonitor" ["project_id", "loadbalancer_id", "pool_id", "name"],
+    L7Policy "l7policy" ["project_id", "loadbalancer_id", "listener_id", "name"],
+    L7Rule "l7rule" ["project_id", "loadbalancer_id", "l7policy_id"],
+    Quota "quota" [],
+    Pending "pending" [],
+}
+
+impl Kind {
+    /// The kind of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Whether a user would call it a resource of a project, as opposed to the cloud's own bookkeeping.
+    pub(crate) fn counted(self) -> bool {
+        !matches!(
+            self,
+            Self::Token | Self::DeletedServer | Self::Quota | Self::Pending
+        )
+    }
+
+    /// Whether guests could notice a change.
+    pub(crate) fn visible_to_guests(self) -> bool {
+        use Kind::{FloatingIp, Listener, LoadBalancer, Member, Pool, Port, Server};
+        matches!(
+            self,
+            Server | Port | FloatingIp | LoadBalancer | Listener | Pool | Member
+        )
+    }
+}

@@ -1,0 +1,37 @@
+//! Neutron v2.0, as ML2 with OVN serves it.
+
+mod extensions;
+mod floating;
+mod networks;
+mod ports;
+mod quotas;
+mod resource;
+mod routers;
+mod security;
+mod subnets;
+mod tags;
+mod trunks;
+
+use super::route::Routes;
+use super::service::Service;
+
+pub(crate) use self::ports::{
+    allocate, bind, change as change_port, create_internal as create_port, release,
+    remove as remove_port,
+};
+pub(crate) use self::security::ensure_default_group;
+
+/// Neutron's operations.
+pub(crate) fn routes(routes: &mut Routes) {
+    let mut table = routes.of(Service::Network);
+    networks::routes(&mut table);
+    subnets::routes(&mut table);
+    ports::routes(&mut table);
+    routers::routes(&mut table);
+    security::routes(&mut table);
+    floating::routes(&mut table);
+    trunks::routes(&mut table);
+    tags::routes(&mut table);
+    quotas::routes(&mut table);
+    extensions::routes(&mut table);
+}

@@ -1,0 +1,239 @@
+//! Quotas: defaults, a project's own, and what is used.
+
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::document::{Doc, Fields};
+use super::kind::Kind;
+use super::service::Service;
+use super::settings::Settings;
+use super::state::State;
+
+/// One limited thing: its name in the service's API, its default, and how its use is counted.
+pub(crate) struct Limit {
+    pub(crate) name: &'static str,
+    default: i64,
+    used: Used,
+}
+
+enum Used {
+    Count(Kind),
+    Cores,
+    Ram,
+    Gigabytes,
+    Nothing,
+}
+
+const fn limit(name: &'static str, default: i64, used: Used) -> Limit {
+    Limit {
+        name,
+        default,
+        used,
+    }
+}
+
+/// The limits of each service. The defaults are those of the real cloud in reference/openstack-real.md where that
+/// raised them, made large enough for benchmarks, and the service's own elsewhere.
+pub(crate) fn limits(service: Service) -> &'static [Limit] {
+    use Used::{Cores, Count, Gigabytes, Nothing, Ram};
+    match service {
+        Service::Compute => {
+            const {
+                &[
+                    limit("instances", 20_000, Count(Kind::Server)),
+                    limit("cores", 100_000, Cores),
+                    limit("ram", 400_000_000, Ram),
+                    limit("key_pairs", 100, Nothing),
+                    limit("metadata_items", 128, Nothing),
+                    limit("server_groups", 1000, Count(Kind::ServerGroup)),
+                    limit("server_group_members", 1000, Nothing),
+                ]
+            }
+        }
+        Service::Network => {
+            const {
+                &[
+                    limit("network", 10_000, Count(Kind::Network)),
+                    limit("subnet", 10_000, Count(Kind::Subnet)),
+                    limit("port", 100_000, Count(Kind::Port)),
+                    limit("router", 10_000, Count(Kind::Router)),
+                    limit("floatingip", 10_000, Count(Kind::FloatingIp)),
+                    limit("security_group", 10_000, Count(Kind::SecurityGroup)),
+                    limit(
+                        "security_group_rule",
+                        100_000,
+                        Count(Kind::SecurityGroupRule),
+                    ),
+                    limit("trunk", -1, Count(Kind::Trunk)),
+                    limit("rbac_policy", 10, Nothing),
+                    limit("subnetpool", -1, Nothing),
+                ]
+            }
+        }
+        Service::Volume => {
+            const {
+                &[
+                    limit("volumes", 20_000, Count(Kind::Volume)),
+                    limit("snapshots", 20_000, Count(Kind::Snapshot)),
+                    limit("gigabytes", 2_000_000, Gigabytes),
+                    limit("backups", 100, Nothing),
+                    limit("backup_gigabytes", 10_000, Nothing),
+                    limit("per_volume_gigabytes", -1, Nothing),
+                    limit("groups", 10, Nothing),
+                ]
+            }
+        }
+        Service::LoadBalancer => {
+            const {
+                &[
+                    limit("load_balancer", -1, Count(Kind::LoadBalancer)),
+                    limit("listener", -1, Count(Kind::Listener)),
+                    limit("pool", -1, Count(Kind::Pool)),
+                    limit("member", -1, Count(Kind::Member)),
+                    limit("health_monitor", -1, Count(Kind::HealthMonitor)),
+                    limit("l7policy", -1, Count(Kind::L7Policy)),
+                    limit("l7rule", -1, Count(Kind::L7Rule)),
+                ]
+            }
+        }
+        _ => &[],
+    }
+}
+
+impl Limit {
+    /// The limit that holds for a project; -1 is none.
+    pub(crate) fn of(
+        &self,
+        state: &State,
+        settings: &Settings,
+        service: Service,
+        project: &str,
+    ) -> i64 {
+        state
+            .get(Kind::Quota, &key(service, project))
+            .and_then(|doc| doc.get(self.name).and_then(Value::as_i64))
+            .unwrap_or_else(|| self.default(settings))
+    }
+
+    /// The limit of a project nobody set anything for.
+    pub(crate) fn default(&self, settings: &Settings) -> i64 {
+        settings
+            .quotas
+            .get(self.name)
+            .copied()
+            .unwrap_or(self.default)
+    }
+
+    /// How much a project uses.
+    pub(crate) fn used(&self, state: &State, project: &str) -> i64 {
+        match self.used {
+            Used::Count(kind) => {
+                i64::try_from(state.count_by(kind, "project_id", project)).unwrap_or(i64::MAX)
+            }
+            Used::Cores => state.usage(project).cores,
+            Used::Ram => state.usage(project).ram,
+            Used::Gigabytes => state.usage(project).gigabytes,
+            Used::Nothing => 0,
+        }
+    }
+}
+
+/// What stands in the way of using more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Exceeded {
+    pub(crate) name: &'static str,
+    pub(crate) requested: i64,
+    pub(crate) used: i64,
+    pub(crate) limit: i64,
+}
+
+/// All the limits of `service` that the wanted amounts would break.
+pub(crate) fn exceeded(
+    call: &Call<'_>,
+    service: Service,
+    project: &str,
+    wanted: &[(&str, i64)],
+) -> Vec<Exceeded> {
+    limits(service)
+        .iter()
+        .filter_map(|limit| {
+            let requested = wanted.iter().find(|(name, _)| *name == limit.name)?.1;
+            let most = limit.of(call.state, call.settings, service, project);
+            let used = limit.used(call.state, project);
+            (most >= 0 && requested > 0 && used + requested > most).then_some(Exceeded {
+                name: limit.name,
+                requested,
+                used,
+                limit: most,
+            })
+        })
+        .collect()
+}
+
+/// All limits of a project by name.
+pub(crate) fn set_of(call: &Call<'_>, service: Service, project: &str) -> Doc {
+    limits(service)
+        .iter()
+        .map(|limit| {
+            let most = limit.of(call.state, call.settings, service, project);
+            (limit.name.to_owned(), json!(most))
+        })
+        .collect()
+}
+
+/// Limit, use and reservation of each, under the service's names for them.
+pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as: &str) -> Doc {
+    limits(service)
+        .iter()
+        .map(|limit| {
+            let most = limit.of(call.state, call.settings, service, project);
+            let used = limit.used(call.state, project);
+            (
+                limit.name.to_owned(),
+                json!({"limit": most, used_as: used, "reserved": 0}),
+            )
+        })
+        .collect()
+}
+
+/// Sets a project's own limits; unknown names come back.
+pub(crate) fn change(
+    call: &mut Call<'_>,
+    service: Service,
+    project: &str,
+    wanted: &Doc,
+) -> Vec<String> {
+    let key = key(service, project);
+    let mut doc = call
+        .state
+        .get(Kind::Quota, &key)
+        .map(|doc| (*doc).clone())
+        .unwrap_or_default();
+    doc.set("id", key);
+    let mut unknown = Vec::new();
+    for (name, value) in wanted {
+        match (
+            limits(service).iter().find(|limit| limit.name == name),
+            number(value),
+        ) {
+            (Some(limit), Some(value)) => doc.set(limit.name, value),
+            _ if matches!(name.as_str(), "tenant_id" | "force" | "project_id") => {}
+            _ => unknown.push(name.clone()),
+        }
+    }
+    call.state.put(Kind::Quota, doc);
+    unknown
+}
+
+/// Back to the defaults.
+pub(crate) fn reset(call: &mut Call<'_>, service: Service, project: &str) {
+    call.state.remove(Kind::Quota, &key(service, project));
+}
+
+fn number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn key(service: Service, project: &str) -> String {
+    format!("{}/{project}", service.segment())
+}

@@ -1,0 +1,192 @@
+//! Routes: method, path pattern, who may call, and the function that answers.
+
+use std::collections::HashMap;
+
+use http::Method;
+
+use super::call::{Answer, Call};
+use super::service::Service;
+
+/// Who may call a route. What a caller may do within it, the handler checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Access {
+    /// Anyone, without a token.
+    Open,
+    /// Any valid token, whatever its roles and scope.
+    Token,
+    /// Reader of a project, or more.
+    Reader,
+    /// Member of a project, or more.
+    Member,
+    /// Administrators.
+    Admin,
+}
+
+type Handler = Box<dyn Fn(&mut Call<'_>) -> Answer + Send + Sync>;
+
+/// One operation of one service.
+pub(crate) struct Route {
+    pub(crate) service: Service,
+    pub(crate) method: Method,
+    /// Path segments after the service's; `{name}` stands for any one segment.
+    pub(crate) pattern: &'static str,
+    pub(crate) access: Access,
+    pub(crate) handler: Handler,
+}
+
+/// All operations, found by service and number of path segments.
+#[derive(Default)]
+pub(crate) struct Routes {
+    routes: Vec<Route>,
+    by_length: HashMap<(Service, usize), Vec<usize>>,
+}
+
+/// What a path leads to.
+pub(crate) enum Found<'a> {
+    Route(&'a Route, Vec<(&'static str, String)>),
+    /// The path exists, with other methods.
+    OtherMethod,
+    Nothing,
+}
+
+/// The routes of one service, while they are being written down.
+pub(crate) struct Table<'a> {
+    routes: &'a mut Routes,
+    service: Service,
+}
+
+impl Routes {
+    /// Starts the table of a service.
+    pub(crate) fn of(&mut self, service: Service) -> Table<'_> {
+        Table {
+            routes: self,
+            service,
+        }
+    }
+
+    /// Finds the operation. A literal segment wins over a parameter.
+    pub(crate) fn find(&self, service: Service, method: &Method, path: &str) -> Found<'_> {
+        let segments: Vec<&str> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        let mut best: Option<(usize, &Route, Vec<(&'static str, String)>)> = None;
+        let mut other_method = false;
+        for index in self
+            .by_length
+            .get(&(service, segments.len()))
+            .into_iter()
+            .flatten()
+        {
+            let route = &self.routes[*index];
+            let Some(parameters) = matching(route.pattern, &segments) else {
+                continue;
+            };
+            if route.method != *method {
+                other_method = true;
+            } else if best
+                .as_ref()
+                .is_none_or(|(fewest, ..)| parameters.len() < *fewest)
+            {
+                best = Some((parameters.len(), route, parameters));
+            }
+        }
+        match best {
+            Some((_, route, parameters)) => Found::Route(route, parameters),
+            None if other_method => Found::OtherMethod,
+            None => Found::Nothing,
+        }
+    }
+
+    fn add(&mut self, route: Route) {
+        let length = route
+            .pattern
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .count();
+        self.by_length
+            .entry((route.service, length))
+            .or_default()
+            .push(self.routes.len());
+        self.routes.push(route);
+    }
+}
+
+impl Table<'_> {
+    /// Adds an operation.
+    pub(crate) fn on(
+        &mut self,
+        method: Method,
+        pattern: &'static str,
+        access: Access,
+        handler: impl Fn(&mut Call<'_>) -> Answer + Send + Sync + 'static,
+    ) -> &mut Self {
+        let handler: Handler = Box::new(handler);
+        self.routes.add(Route {
+            service: self.service,
+            method,
+            pattern,
+            access,
+            handler,
+        });
+        self
+    }
+
+    /// A read by any reader of the project.
+    pub(crate) fn get(
+        &mut self,
+        pattern: &'static str,
+        handler: impl Fn(&mut Call<'_>) -> Answer + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on(Method::GET, pattern, Access::Reader, handler)
+    }
+
+    /// A creation or action by a member.
+    pub(crate) fn post(
+        &mut self,
+        pattern: &'static str,
+        handler: impl Fn(&mut Call<'_>) -> Answer + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on(Method::POST, pattern, Access::Member, handler)
+    }
+
+    /// A change by a member.
+    pub(crate) fn put(
+        &mut self,
+        pattern: &'static str,
+        handler: impl Fn(&mut Call<'_>) -> Answer + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on(Method::PUT, pattern, Access::Member, handler)
+    }
+
+    /// A removal by a member.
+    pub(crate) fn delete(
+        &mut self,
+        pattern: &'static str,
+        handler: impl Fn(&mut Call<'_>) -> Answer + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on(Method::DELETE, pattern, Access::Member, handler)
+    }
+}
+
+fn matching(pattern: &'static str, segments: &[&str]) -> Option<Vec<(&'static str, String)>> {
+    let mut parameters = Vec::new();
+    for (wanted, segment) in pattern
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .zip(segments)
+    {
+        match wanted
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+        {
+            Some(name) => {
+                let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+                parameters.push((name, decoded.into_owned()));
+            }
+            None if wanted == *segment => {}
+            None => return None,
+        }
+    }
+    Some(parameters)
+}

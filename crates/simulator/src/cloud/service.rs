@@ -1,0 +1,73 @@
+//! The services behind the one base URL.
+
+/// One of the services, named by the first segment of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Service {
+    Identity,
+    Compute,
+    Network,
+    Image,
+    Volume,
+    LoadBalancer,
+    Placement,
+    /// The simulator's own interface.
+    Control,
+}
+
+impl Service {
+    /// The services that OpenStack knows.
+    pub(crate) const OPENSTACK: [Self; 7] = [
+        Self::Identity,
+        Self::Compute,
+        Self::Network,
+        Self::Image,
+        Self::Volume,
+        Self::LoadBalancer,
+        Self::Placement,
+    ];
+
+    /// The first path segment, also the name in counts and logs.
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Compute => "compute",
+            Self::Network => "network",
+            Self::Image => "image",
+            Self::Volume => "volume",
+            Self::LoadBalancer => "load-balancer",
+            Self::Placement => "placement",
+            Self::Control => "_simulator",
+        }
+    }
+
+    /// Catalog type and name.
+    pub(crate) fn catalog(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Identity => ("identity", "keystone"),
+            Self::Compute => ("compute", "nova"),
+            Self::Network => ("network", "neutron"),
+            Self::Image => ("image", "glance"),
+            Self::Volume => ("volumev3", "cinderv3"),
+            Self::LoadBalancer => ("load-balancer", "octavia"),
+            Self::Placement => ("placement", "placement"),
+            Self::Control => ("", ""),
+        }
+    }
+
+    /// What the catalog URL has after the service's root (reference/openstack-real.md, "catalog").
+    pub(crate) fn endpoint_suffix(self, project: &str) -> String {
+        match self {
+            Self::Compute => "/v2.1".to_owned(),
+            Self::Volume => format!("/v3/{project}"),
+            _ => String::new(),
+        }
+    }
+
+    /// The service of a path segment.
+    pub(crate) fn of_segment(segment: &str) -> Option<Self> {
+        Self::OPENSTACK
+            .into_iter()
+            .chain([Self::Control])
+            .find(|service| service.segment() == segment)
+    }
+}

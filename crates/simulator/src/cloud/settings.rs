@@ -1,0 +1,55 @@
+//! What is fixed for the life of a cloud.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::Ipv4Net;
+
+use super::latency::Latency;
+
+/// Gives the console output of a server.
+pub(crate) type Console = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// The options that handlers need, resolved.
+pub(crate) struct Settings {
+    pub(crate) latency: Latency,
+    pub(crate) quotas: BTreeMap<String, i64>,
+    pub(crate) zones: Vec<String>,
+    pub(crate) external_cidr: Ipv4Net,
+    pub(crate) token_lifetime: Duration,
+    pub(crate) console: parking_lot::RwLock<Option<Console>>,
+    pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
+}
+
+/// Makes the next servers whose name begins so fail to build.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerFault {
+    /// Empty matches every server.
+    #[serde(default)]
+    pub(crate) name_prefix: String,
+    /// The fault that Nova shows.
+    pub(crate) message: String,
+    /// How many servers.
+    pub(crate) count: u64,
+}
+
+impl Settings {
+    /// The fault that meets a server of this name, once.
+    pub(crate) fn server_fault(&self, name: &str) -> Option<String> {
+        let mut faults = self.server_faults.lock();
+        let index = faults
+            .iter()
+            .position(|fault| name.starts_with(&fault.name_prefix))?;
+        let message = faults[index].message.clone();
+        faults[index].count = faults[index].count.saturating_sub(1);
+        if faults[index].count == 0 {
+            faults.remove(index);
+        }
+        Some(message)
+    }
+}
+
+/// The name of the one region.
+pub(crate) const REGION: &str = "RegionOne";

@@ -1,0 +1,135 @@
+//! Views of the whole cloud: the world that guests see, and counts of resources.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::document::{Doc, Fields};
+use super::kind::Kind;
+use super::state::State;
+use crate::world::{Forward, Instance, Listener, World};
+
+/// What guests see.
+pub(crate) fn world(state: &State) -> World {
+    let mut addresses: Vec<Forward> = state
+        .all(Kind::FloatingIp)
+        .filter_map(|doc| forward(doc))
+        .collect();
+    addresses.sort_by_key(|forward| forward.floating);
+    let mut listeners: Vec<Listener> = state
+        .all(Kind::Listener)
+        .filter_map(|doc| listener(state, doc))
+        .collect();
+    listeners.sort_by_key(|listener| (listener.vip, listener.port));
+    let instances = state
+        .all(Kind::Server)
+        .filter(|doc| doc.text("status") != "BUILD" && doc.text("status") != "ERROR")
+        .map(|doc| instance(state, doc))
+        .collect();
+    World {
+        instances,
+        addresses,
+        listeners,
+    }
+}
+
+/// Resources by project name and type.
+pub(crate) fn resources(state: &State) -> BTreeMap<String, BTreeMap<String, usize>> {
+    let mut out: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.counted()) {
+        for doc in state.all(kind) {
+            let project = doc.text("project_id");
+            let name = state
+                .get(Kind::Project, project)
+                .map_or_else(|| project.to_owned(), |doc| doc.text("name").to_owned());
+            *out.entry(name)
+                .or_default()
+                .entry(kind.name().to_owned())
+                .or_default() += 1;
+        }
+    }
+    out
+}
+
+fn instance(state: &State, doc: &Doc) -> Instance {
+    let id = doc.text("id");
+    let mut ports = state.by(Kind::Port, "device_id", id);
+    ports.sort_by_key(|port| port.number("_order"));
+    let metadata = doc.get("metadata").and_then(Value::as_object);
+    let count = |name: &str| doc.number(name).unsigned_abs();
+    Instance {
+        id: id.to_owned(),
+        name: doc.text("name").to_owned(),
+        project_id: doc.text("project_id").to_owned(),
+        user_data: STANDARD
+            .decode(doc.text("_user_data"))
+            .ok()
+            .filter(|d| !d.is_empty())
+            .map(Bytes::from),
+        fixed_ips: ports.iter().flat_map(|port| fixed_ips(port)).collect(),
+        availability_zone: doc.text("_zone").to_owned(),
+        metadata: metadata
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+            .collect(),
+        hostname: doc.text("_hostname").to_owned(),
+        running: matches!(doc.text("status"), "ACTIVE" | "REBOOT" | "HARD_REBOOT")
+            && doc.text("_task") != "deleting",
+        boot: count("_boot"),
+        vcpus: u32::try_from(doc.number("_vcpus")).unwrap_or(1),
+        memory_mib: count("_ram"),
+        disk_gib: count("_disk"),
+        image: doc.text("_image_name").to_owned(),
+    }
+}
+
+fn fixed_ips(port: &Doc) -> Vec<IpAddr> {
+    let fixed = port.list("fixed_ips").iter().filter_map(Value::as_object);
+    fixed
+        .filter_map(|fixed| fixed.text("ip_address").parse().ok())
+        .collect()
+}
+
+fn forward(doc: &Doc) -> Option<Forward> {
+    Some(Forward {
+        floating: doc.text("floating_ip_address").parse().ok()?,
+        fixed: doc.text("fixed_ip_address").parse().ok()?,
+    })
+}
+
+fn listener(state: &State, doc: &Doc) -> Option<Listener> {
+    let balancer = state.get(Kind::LoadBalancer, doc.text("loadbalancer_id"))?;
+    // While PENDING_UPDATE the data plane keeps running; it is off before the first and after the last configuration.
+    let serving = |doc: &Doc| {
+        doc.flag("admin_state_up")
+            && matches!(doc.text("provisioning_status"), "ACTIVE" | "PENDING_UPDATE")
+    };
+    if !serving(&balancer) || !serving(doc) {
+        return None;
+    }
+    let members = state
+        .by(Kind::Member, "pool_id", doc.text("default_pool_id"))
+        .iter()
+        .filter(|member| member.flag("admin_state_up") && !member.flag("backup"))
+        .filter_map(|member| {
+            let address: IpAddr = member.text("address").parse().ok()?;
+            let port = u16::try_from(member.number("protocol_port")).ok()?;
+            Some(SocketAddr::new(address, port))
+        })
+        .collect();
+    Some(Listener {
+        id: doc.text("id").to_owned(),
+        load_balancer_id: balancer.text("id").to_owned(),
+        project_id: balancer.text("project_id").to_owned(),
+        vip: balancer.text("vip_address").parse().ok()?,
+        port: u16::try_from(doc.number("protocol_port")).ok()?,
+        protocol: doc.text("protocol").to_owned(),
+        members,
+        allowed_cidrs: doc.texts("allowed_cidrs").map(str::to_owned).collect(),
+    })
+}

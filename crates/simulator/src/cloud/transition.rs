@@ -1,0 +1,42 @@
+//! State transitions that happen on their own, when their time has come.
+//!
+//! A transition is itself a stored resource, so a restart resumes it.
+
+use super::balancer;
+use super::compute;
+use super::document::Fields;
+use super::kind::Kind;
+use super::settings::Settings;
+use super::state::State;
+use super::volume;
+
+/// When the next transition is due, in milliseconds since 1970.
+pub(crate) fn next_due(state: &State) -> Option<i64> {
+    state.first(Kind::Pending).map(|(_, doc)| doc.number("at"))
+}
+
+/// Whether a transition is due.
+pub(crate) fn any_due(state: &State, now: jiff::Timestamp) -> bool {
+    next_due(state).is_some_and(|at| at <= now.as_millisecond())
+}
+
+/// Applies everything that is due, including what that in turn makes due.
+pub(crate) fn run_due(state: &mut State, settings: &Settings) {
+    // Transitions may schedule others for the same moment; the bound is against a mistake, not a real chain.
+    for _ in 0..100_000 {
+        let Some((key, doc)) = state.first(Kind::Pending) else {
+            return;
+        };
+        if doc.number("at") > state.now().as_millisecond() {
+            return;
+        }
+        state.remove(Kind::Pending, &key);
+        let target = doc.text("key");
+        match Kind::named(doc.text("kind")) {
+            Some(Kind::Server) => compute::transition(state, settings, doc.text("action"), target),
+            Some(Kind::Volume) => volume::transition(state, doc.text("action"), target),
+            Some(Kind::LoadBalancer) => balancer::transition(state, doc.text("action"), target),
+            _ => tracing::warn!(kind = doc.text("kind"), "unknown transition dropped"),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Volume types and availability zones.
+
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::route::{Access, Table};
+use crate::cloud::state::State;
+
+/// The name of the type that volumes have unless they ask for another.
+const DEFAULT: &str = "__DEFAULT__";
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v3/{project}/types", |call| {
+            let all: Vec<Value> = call
+                .state
+                .all(Kind::VolumeType)
+                .map(|doc| Value::Object(shown(doc)))
+                .collect();
+            Ok(Reply::ok(json!({"volume_types": all})))
+        })
+        .get("/v3/{project}/types/{id}", |call| {
+            let id = match call.parameter("id") {
+                "default" => DEFAULT,
+                id => id,
+            };
+            let doc = resolve(call, id)?;
+            Ok(Reply::ok(json!({"volume_type": shown(&doc)})))
+        })
+        .on(Method::POST, "/v3/{project}/types", Access::Admin, create)
+        .on(
+            Method::DELETE,
+            "/v3/{project}/types/{id}",
+            Access::Admin,
+            |call| {
+                let doc = resolve(call, call.parameter("id"))?;
+                call.state.remove(Kind::VolumeType, doc.text("id"));
+                Ok(Reply::empty(202))
+            },
+        )
+        .get("/v3/{project}/os-availability-zone", |call| {
+            let all: Vec<Value> = call
+                .settings
+                .zones
+                .iter()
+                .map(|zone| json!({"zoneName": zone, "zoneState": {"available": true}}))
+                .collect();
+            Ok(Reply::ok(json!({"availabilityZoneInfo": all})))
+        });
+}
+
+/// The first content: the default type, a fast one, and one whose volumes may be shared.
+pub(crate) fn seed(state: &mut State) {
+    for (name, specs) in [
+        (DEFAULT, json!({})),
+        ("ssd", json!({})),
+        ("multiattach", json!({"multiattach": "<is> True"})),
+    ] {
+        let id = state.new_id();
+        state.put(Kind::VolumeType, volume_type(&id, name, specs));
+    }
+}
+
+/// A type by id or name; the default one for the empty name.
+pub(crate) fn resolve(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
+    let wanted = if wanted.is_empty() { DEFAULT } else { wanted };
+    call.state
+        .get(Kind::VolumeType, wanted)
+        .or_else(|| {
+            call.state
+                .by(Kind::VolumeType, "name", wanted)
+                .into_iter()
+                .next()
+        })
+        .ok_or_else(|| Fault::missing(format!("Volume type {wanted} could not be found.")))
+}
+
+fn create(call: &mut Call<'_>) -> Answer {
+    let given = call.wrapped("volume_type")?;
+    let name = given.text("name");
+    if name.is_empty() {
+        return Err(Fault::bad(
+            "Invalid input for field/attribute name. Value: . '' is too short",
+        ));
+    }
+    if !call.state.by(Kind::VolumeType, "name", name).is_empty() {
+        return Err(Fault::conflict(format!(
+            "Volume Type {name} already exists."
+        )));
+    }
+    let id = call.state.new_id();
+    let specs = given
+        .get("extra_specs")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
+    let doc = volume_type(&id, name, specs);
+    call.state.put(Kind::VolumeType, doc.clone());
+    Ok(Reply::ok(json!({"volume_type": shown(&doc)})))
+}
+
+fn volume_type(id: &str, name: &str, specs: Value) -> Doc {
+    to_doc(
+        json!({"id": id, "name": name, "description": null, "is_public": true,
+        "os-volume-type-access:is_public": true, "extra_specs": specs, "qos_specs_id": null}),
+    )
+}
