@@ -12,7 +12,9 @@
 //!                        └─ hooks: convert, default, validate  watch, collector
 //! ```
 
+mod auth;
 mod body;
+mod collector;
 mod crd;
 mod discovery;
 mod error;
@@ -23,6 +25,7 @@ mod metrics;
 mod namespaces;
 mod options;
 mod rest;
+mod serve;
 mod server;
 mod special;
 mod store;
@@ -35,6 +38,7 @@ pub mod patch;
 pub mod schema;
 pub mod selector;
 
+pub use auth::tls::{TlsError, server_config};
 pub use body::Body;
 pub use hooks::{FieldError, Hooks, NoHooks};
 pub use options::{Options, Store, Synchronous};

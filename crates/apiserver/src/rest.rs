@@ -26,7 +26,7 @@ use crate::kinds::{Resource, Version};
 use crate::server::Core;
 use crate::user::UserInfo;
 
-pub(crate) use delete::{DeleteOptions, Propagation, delete_object};
+pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
 pub(crate) use write::edit;
 
 /// A request for objects, its path understood and its resource found.
@@ -93,7 +93,7 @@ impl Call {
         self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok())
     }
 
-    fn decode(&self) -> Result<Decoded, ApiError> {
+    pub(crate) fn decode(&self) -> Result<Decoded, ApiError> {
         decode::decode(&self.body, self.content_type())
     }
 }

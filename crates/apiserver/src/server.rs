@@ -13,10 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Authenticator;
 use crate::body::Body;
+use crate::collector;
 use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::namespaces;
 use crate::options::Options;
+use crate::serve;
 use crate::store::Store;
 use crate::user::UserInfo;
 
@@ -92,6 +95,7 @@ pub struct ApiServer {
 pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Store,
+    pub(crate) authenticator: Authenticator,
     /// Ends watches.
     pub(crate) shutdown: CancellationToken,
 }
@@ -132,9 +136,12 @@ impl ApiServer {
     /// # Errors
     /// When the database or an option cannot be used.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let authenticator = Authenticator::new(&options)?;
         let store = Store::open(&options.store, options.history).await?;
-        let core = Arc::new(Core { options, store, shutdown: CancellationToken::new() });
+        let shutdown = CancellationToken::new();
+        let core = Arc::new(Core { options, store, authenticator, shutdown });
         namespaces::bootstrap(&core).await?;
+        collector::start(&core);
         Ok(Self { core })
     }
 
@@ -159,8 +166,7 @@ impl ApiServer {
         tls: Arc<rustls::ServerConfig>,
         shutdown: CancellationToken,
     ) {
-        let _ = (listener, tls);
-        shutdown.cancelled().await;
+        serve::listen(Arc::clone(&self.core), listener, tls, shutdown).await;
     }
 
     /// Serves one accepted connection, from the TLS handshake to its end.
@@ -168,7 +174,7 @@ impl ApiServer {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let _ = (stream, tls);
+        serve::connection(Arc::clone(&self.core), stream, tls, CancellationToken::new()).await;
     }
 
     /// How much the server holds.

@@ -1,20 +1,224 @@
-//! What is asked by creating an object that is never stored: reviews, tokens, evictions.
+//! What is asked by creating an object that is never stored: reviews, tokens, evictions, bindings.
 
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
+use crate::auth::rules::{self, Attributes};
+use crate::auth::service_account::Account;
+use crate::crd::seconds;
 use crate::error::ApiError;
-use crate::rest::{Answer, Call};
+use crate::kinds::Origin;
+use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit};
+use crate::selector::LabelSelector;
+use crate::store::WriteError;
+use crate::user::UserInfo;
 
 /// The answer to the create of a kind that is not stored; none for a kind that is.
 pub(crate) async fn virtual_create(call: &Call, object: &Value) -> Result<Option<Answer>, ApiError> {
-    let _ = (call, object);
-    Ok(None)
+    if !matches!(call.resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
+        return Ok(None);
+    }
+    let spec = &object["spec"];
+    let status = match call.resource.kind.as_str() {
+        "SelfSubjectReview" => json!({"userInfo": call.user}),
+        "TokenReview" => token_review(call, spec),
+        "SelfSubjectAccessReview" => access_review(call, &call.user, spec),
+        "SubjectAccessReview" | "LocalSubjectAccessReview" => {
+            let user = UserInfo {
+                name: spec["user"].as_str().unwrap_or_default().to_owned(),
+                groups: strings(&spec["groups"]),
+                ..UserInfo::default()
+            };
+            access_review(call, &user, spec)
+        }
+        "SelfSubjectRulesReview" => {
+            let all = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+            let admin = call.user.is_in("system:masters");
+            let rules = if admin { all } else { json!([]) };
+            json!({"resourceRules": rules, "nonResourceRules": [], "incomplete": !admin})
+        }
+        "Binding" => {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            return bind(call, name, object).await.map(Some);
+        }
+        _ => return Err(ApiError::method_not_allowed()),
+    };
+    let mut answer = object.clone();
+    answer["status"] = status;
+    Ok(Some(Answer::Value(201, answer)))
 }
 
 /// The answer to a POST to a subresource.
 pub(crate) async fn subresource(call: &Call, subresource: &str) -> Result<Answer, ApiError> {
-    let _ = (call, subresource);
-    Err(ApiError::unknown_resource())
+    let body = call.decode()?.value;
+    match subresource {
+        "token" => token_request(call, &body),
+        "eviction" => evict(call, &body).await,
+        "binding" => bind(call, call.name(), &body).await,
+        _ => Err(ApiError::unknown_resource()),
+    }
+}
+
+fn token_review(call: &Call, spec: &Value) -> Value {
+    let token = spec["token"].as_str().unwrap_or_default();
+    match call.core.authenticator.token(&call.core, token) {
+        Some(mut user) => {
+            user.groups.push("system:authenticated".to_owned());
+            let audiences = match &spec["audiences"] {
+                Value::Array(list) if !list.is_empty() => json!(list),
+                _ => json!([call.core.authenticator.signer.issuer]),
+            };
+            json!({"authenticated": true, "user": user, "audiences": audiences})
+        }
+        None => json!({"user": {}, "error": "[invalid bearer token, unknown]"}),
+    }
+}
+
+fn access_review(call: &Call, user: &UserInfo, spec: &Value) -> Value {
+    let wanted = &spec["resourceAttributes"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let attributes = if wanted.is_object() {
+        Attributes {
+            verb: text(&wanted["verb"]),
+            group: text(&wanted["group"]),
+            resource: text(&wanted["resource"]),
+            subresource: text(&wanted["subresource"]),
+            namespace: text(&wanted["namespace"]),
+            name: text(&wanted["name"]),
+            path: String::new(),
+        }
+    } else {
+        let wanted = &spec["nonResourceAttributes"];
+        Attributes { verb: text(&wanted["verb"]), path: text(&wanted["path"]), ..Attributes::default() }
+    };
+    json!({"allowed": rules::allowed(&call.core, user, &attributes)})
+}
+
+fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
+    let key = call.resource.key(&call.namespace, call.name());
+    let account = call
+        .core
+        .store
+        .get(&call.resource.collection, &key)
+        .ok_or_else(|| ApiError::not_found(call.group(), &call.resource.plural, call.name()))?;
+    let lifetime = body["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+    if !(600..=1 << 32).contains(&lifetime) {
+        let detail = "may not specify a duration less than 10 minutes";
+        let error = crate::schema::FieldError::invalid("spec.expirationSeconds", &Value::from(lifetime), detail);
+        return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &[error]));
+    }
+    let mut audiences = strings(&body["spec"]["audiences"]);
+    let signer = &call.core.authenticator.signer;
+    if audiences.is_empty() {
+        audiences.push(signer.issuer.clone());
+    }
+    let subject = Account {
+        namespace: call.namespace.clone(),
+        name: call.name().to_owned(),
+        uid: account.facts.uid.to_string(),
+    };
+    let now = Timestamp::now();
+    let token = signer
+        .token(&subject, &audiences, lifetime, now)
+        .ok_or_else(|| ApiError::internal("the token could not be signed"))?;
+    let until = now.checked_add(SignedDuration::from_secs(lifetime)).unwrap_or(now);
+    Ok(Answer::Value(201, json!({
+        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now)},
+        "spec": {
+            "audiences": audiences, "expirationSeconds": lifetime,
+            "boundObjectRef": body["spec"]["boundObjectRef"],
+        },
+        "status": {"token": token, "expirationTimestamp": seconds(until)},
+    })))
+}
+
+/// Deletes a pod unless that would break a PodDisruptionBudget.
+async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError> {
+    let key = call.resource.key(&call.namespace, call.name());
+    let missing = || ApiError::not_found(call.group(), &call.resource.plural, call.name());
+    let pod = call.core.store.get(&call.resource.collection, &key).ok_or_else(missing)?;
+    let phase = pod.value()["status"]["phase"].clone();
+    let ended = phase == "Succeeded" || phase == "Failed" || phase == "Pending";
+    if !ended && !pod.facts.deleting {
+        spend_budget(call, &pod.facts.labels).await?;
+    }
+    let options = &body["deleteOptions"];
+    let options = DeleteOptions {
+        grace: options["gracePeriodSeconds"].as_i64(),
+        propagation: Some(Propagation::Background),
+        uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
+        dry_run: call.dry_run("CreateOptions")?,
+        ..DeleteOptions::default()
+    };
+    delete_object(&call.core, &call.resource, &key, &options).await?;
+    Ok(success())
+}
+
+async fn spend_budget(call: &Call, labels: &Value) -> Result<(), ApiError> {
+    let registry = call.core.store.registry().clone();
+    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else { return Ok(()) };
+    let budgets: Vec<_> = {
+        let state = call.core.store.read();
+        let prefix = format!("{}/", call.namespace);
+        state.range(&resource.collection, &prefix, None).cloned().collect()
+    };
+    for budget in budgets {
+        let value = budget.value();
+        let selector = LabelSelector::from_object(&value["spec"]["selector"]);
+        if !selector.is_ok_and(|selector| selector.matches(labels)) {
+            continue;
+        }
+        let status = &value["status"];
+        let number = |field: &str| status[field].as_i64().unwrap_or(0);
+        if number("disruptionsAllowed") <= 0 {
+            let cause = json!({
+                "reason": "DisruptionBudget",
+                "message": format!(
+                    "The disruption budget {} needs {} healthy pods and has {} currently",
+                    budget.name(), number("desiredHealthy"), number("currentHealthy")
+                ),
+            });
+            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+            return Err(ApiError::too_many_requests(message, cause));
+        }
+        let spent = edit(&call.core, &resource, &budget.key, |budget| {
+            let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+            budget["status"]["disruptionsAllowed"] = Value::from((left - 1).max(0));
+            left > 0
+        });
+        if let Err(WriteError::Failed(problem)) = spent.await {
+            return Err(ApiError::internal(problem));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a pod its node.
+async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError> {
+    let pods = call.core.store.registry().find("", "pods").ok_or_else(ApiError::unknown_resource)?;
+    let key = pods.key(&call.namespace, name);
+    let node = body["target"]["name"].as_str().unwrap_or_default().to_owned();
+    if node.is_empty() {
+        return Err(ApiError::bad_request("target.name: Required value"));
+    }
+    let bound = edit(&call.core, &pods, &key, |pod| {
+        let free = pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
+        if free && pod["spec"].is_object() {
+            pod["spec"]["nodeName"] = Value::from(node.as_str());
+        }
+        free
+    });
+    match bound.await {
+        Ok(Some(pod)) if pod.value()["spec"]["nodeName"] == node.as_str() => Ok(success()),
+        Ok(Some(_)) => {
+            let why = format!("pod {name} is already assigned to a node");
+            Err(ApiError::conflict("", "pods/binding", name, &why))
+        }
+        Ok(None) => Err(ApiError::not_found("", "pods", name)),
+        Err(WriteError::Failed(problem)) => Err(ApiError::internal(problem)),
+        Err(WriteError::Conflict) => Err(ApiError::modified("", "pods", name)),
+    }
 }
 
 /// A free address of the service network, 10.96.0.0/12.
@@ -27,4 +231,12 @@ pub(crate) fn service_address(call: &Call) -> String {
     let first = if call.namespace == "default" && taken.is_empty() { 1 } else { 10 };
     let address = |n: u32| std::net::Ipv4Addr::from(0x0a60_0000 + n).to_string();
     (first..0x000f_ffff).map(address).find(|address| !taken.contains(address)).unwrap_or_default()
+}
+
+fn success() -> Answer {
+    Answer::Value(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }

@@ -168,6 +168,20 @@ impl State {
         self.dependents.get(uid).into_iter().flatten()
     }
 
+    /// Objects that are being deleted or have owners: there may be something to do for them.
+    pub(crate) fn unfinished(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (name, found) in &self.collections {
+            for object in found.objects.values() {
+                if object.facts.deleting || !object.facts.owners.is_empty() {
+                    let key = Arc::clone(&object.key);
+                    places.push(Place { collection: Arc::clone(name), key });
+                }
+            }
+        }
+        places
+    }
+
     /// The names of all collections that hold something.
     pub(crate) fn populated(&self) -> impl Iterator<Item = &Arc<str>> {
         self.collections.iter().filter(|(_, c)| !c.objects.is_empty()).map(|(name, _)| name)

@@ -1,0 +1,78 @@
+//! TLS as an API server needs it: its own certificate, and client certificates that are optional.
+
+use std::sync::Arc;
+
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Why TLS could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The text is no PEM of what it should be.
+    #[error("{what} cannot be read")]
+    Pem {
+        /// Which argument.
+        what: &'static str,
+        /// What the parser says.
+        source: rustls_pki_types::pem::Error,
+    },
+    /// There is no certificate in the text.
+    #[error("{what} holds no certificate")]
+    Empty {
+        /// Which argument.
+        what: &'static str,
+    },
+    /// rustls does not take them.
+    #[error("the certificates and the key cannot be used")]
+    Rustls(#[from] rustls::Error),
+    /// The authorities of clients cannot be used.
+    #[error("the client authorities cannot be used")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+}
+
+/// The TLS setting of an API server: HTTP/2 and HTTP/1.1, and client certificates that clients may
+/// present. All arguments are PEM; `chain` begins with the server's own certificate.
+///
+/// # Errors
+/// When one of them cannot be read or used.
+pub fn server_config(
+    chain: &str,
+    key: &str,
+    client_ca: Option<&str>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates(chain, "the certificate chain")?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|source| TlsError::Pem { what: "the private key", source })?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder = match client_ca {
+        Some(pem) => builder.with_client_cert_verifier(client_verifier(pem)?),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Checks client certificates that are presented; clients without one pass, to use a token.
+pub(crate) fn client_verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem, "the client authorities")? {
+        roots.add(certificate)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    Ok(builder.allow_unauthenticated().build()?)
+}
+
+fn certificates(pem: &str, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let all = all.map_err(|source| TlsError::Pem { what, source })?;
+    if all.is_empty() {
+        return Err(TlsError::Empty { what });
+    }
+    Ok(all)
+}

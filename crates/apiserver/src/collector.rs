@@ -1,0 +1,351 @@
+//! What happens to objects because others go: garbage collection by owner reference, the contents of
+//! deleted namespaces and definitions, old Events.
+//!
+//! One task per server, woken by the store's events. It holds the server weakly, so a server that is
+//! dropped takes its task with it.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::crd;
+use crate::kinds::{CRD_COLLECTION, Resource};
+use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object, edit};
+use crate::server::Core;
+use crate::store::{Change, Notice, Object, Place, WriteError};
+
+/// As kube-apiserver keeps Events (`--event-ttl`).
+const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
+const SWEEP: Duration = Duration::from_secs(300);
+
+/// Starts the task. What a server that was killed left half done is taken up first.
+pub(crate) fn start(core: &Arc<Core>) {
+    let (sender, notices) = mpsc::unbounded_channel();
+    let pending = {
+        let mut state = core.store.subscribe();
+        state.notify(sender);
+        state.unfinished()
+    };
+    let weak = Arc::downgrade(core);
+    tokio::spawn(run(weak, notices, pending));
+}
+
+async fn run(
+    core: Weak<Core>,
+    mut notices: mpsc::UnboundedReceiver<Arc<Notice>>,
+    pending: Vec<Place>,
+) {
+    for place in pending {
+        let Some(core) = core.upgrade() else { return };
+        Collector { core: &core }.object(&place).await;
+    }
+    let mut sweep = tokio::time::interval(SWEEP);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            notice = notices.recv() => {
+                let Some(notice) = notice else { return };
+                let Some(core) = core.upgrade() else { return };
+                Collector { core: &core }.notice(&notice).await;
+            }
+            _ = sweep.tick() => {
+                let Some(core) = core.upgrade() else { return };
+                Collector { core: &core }.old_events(Timestamp::now()).await;
+            }
+        }
+    }
+}
+
+struct Collector<'a> {
+    core: &'a Core,
+}
+
+impl Collector<'_> {
+    async fn notice(&self, notice: &Notice) {
+        let (place, event) = (&notice.place, &notice.event);
+        let object = &event.object;
+        let before = event.previous.as_ref().map_or(&[][..], |previous| &previous.facts.owners);
+        if event.change == Change::Deleted {
+            let dependents = self.dependents(&object.facts.uid);
+            for dependent in dependents {
+                self.dependent(&dependent).await;
+            }
+            self.room_made(place, object).await;
+        } else {
+            if object.facts.owners != before {
+                self.dependent(place).await;
+            }
+            if object.facts.deleting {
+                self.deleting(place).await;
+            }
+        }
+        // An owner may have waited for this object, or for it to have other owners.
+        for owner in before {
+            if event.change == Change::Deleted || !object.facts.owners.contains(owner) {
+                let found = self.core.store.read().by_uid(owner).cloned();
+                if let Some(owner) = found {
+                    self.deleting(&owner).await;
+                }
+            }
+        }
+    }
+
+    /// Everything that may be due for an object as it is.
+    async fn object(&self, place: &Place) {
+        self.dependent(place).await;
+        self.deleting(place).await;
+    }
+
+    /// Deletes an object all of whose owners are gone; takes owners that are gone from one that has others.
+    async fn dependent(&self, place: &Place) {
+        let Some(resource) = self.resource(place) else { return };
+        let Some(object) = self.core.store.get(&place.collection, &place.key) else { return };
+        let value = object.value();
+        let owners = value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        if owners.is_empty() {
+            return;
+        }
+        let mut gone = Vec::new();
+        let mut waiting = Vec::new();
+        for owner in &owners {
+            let uid = owner["uid"].as_str().unwrap_or_default();
+            match self.owner(uid, &object) {
+                None => gone.push(uid.to_owned()),
+                Some(owner) if is_waiting(&owner) => waiting.push(uid.to_owned()),
+                Some(_) => {}
+            }
+        }
+        if gone.is_empty() && waiting.is_empty() {
+            return;
+        }
+        if gone.len() + waiting.len() < owners.len() {
+            gone.append(&mut waiting);
+            self.disown(&resource, &place.key, &gone).await;
+            return;
+        }
+        if object.facts.deleting {
+            return;
+        }
+        let has = |name: &str| {
+            let mut all = value["metadata"]["finalizers"].as_array().into_iter().flatten();
+            all.any(|finalizer| finalizer == name)
+        };
+        let has_dependents = !self.dependents(&object.facts.uid).is_empty();
+        let propagation = if !waiting.is_empty() && has_dependents || has(FOREGROUND) {
+            Propagation::Foreground
+        } else if has(ORPHAN) {
+            Propagation::Orphan
+        } else {
+            Propagation::Background
+        };
+        self.delete(&resource, &place.key, Some(propagation), &object.facts.uid).await;
+    }
+
+    /// The owner of a uid as its dependent sees it: one in another namespace does not count.
+    fn owner(&self, uid: &str, dependent: &Object) -> Option<Arc<Object>> {
+        let state = self.core.store.read();
+        let place = state.by_uid(uid)?;
+        let owner = state.get(&place.collection, &place.key)?;
+        let reachable = owner.namespace().is_empty() || owner.namespace() == dependent.namespace();
+        reachable.then(|| Arc::clone(owner))
+    }
+
+    /// Goes on with the deletion of an object.
+    async fn deleting(&self, place: &Place) {
+        let Some(resource) = self.resource(place) else { return };
+        let Some(object) = self.core.store.get(&place.collection, &place.key) else { return };
+        if !object.facts.deleting {
+            return;
+        }
+        let value = object.value();
+        for finalizer in value["metadata"]["finalizers"].as_array().into_iter().flatten() {
+            match finalizer.as_str() {
+                Some(FOREGROUND) => self.foreground(&resource, &object).await,
+                Some(ORPHAN) => self.orphan(&resource, &object).await,
+                Some(crd::FINALIZER) if resource.is_crd() => self.definition(&resource, &object, &value).await,
+                _ => {}
+            }
+        }
+        if &*place.collection == "/namespaces" {
+            self.namespace(&resource, &object).await;
+        }
+    }
+
+    /// Deletes the dependents of an object; once none of them blocks it, lets it go.
+    async fn foreground(&self, resource: &Resource, owner: &Object) {
+        let mut blocked = false;
+        for dependent in self.dependents(&owner.facts.uid) {
+            self.dependent(&dependent).await;
+            let still = self.core.store.get(&dependent.collection, &dependent.key);
+            blocked |= still.is_some_and(|object| blocks(&object.value(), &owner.facts.uid));
+        }
+        if !blocked {
+            self.finished(resource, &owner.key, FOREGROUND).await;
+        }
+    }
+
+    /// Makes the dependents of an object forget it, then lets it go.
+    async fn orphan(&self, resource: &Resource, owner: &Object) {
+        for dependent in self.dependents(&owner.facts.uid) {
+            if let Some(resource) = self.resource(&dependent) {
+                self.disown(&resource, &dependent.key, &[owner.facts.uid.to_string()]).await;
+            }
+        }
+        self.finished(resource, &owner.key, ORPHAN).await;
+    }
+
+    /// Deletes the objects of a definition, then lets it go.
+    async fn definition(&self, resource: &Resource, object: &Object, crd: &Value) {
+        let group = crd["spec"]["group"].as_str().unwrap_or_default();
+        let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
+        let collection: Arc<str> = format!("{group}/{plural}").into();
+        if self.purge(&collection, "").await {
+            self.finished(resource, &object.key, crd::FINALIZER).await;
+        }
+    }
+
+    /// Deletes everything in a namespace, then lets it go.
+    async fn namespace(&self, resource: &Resource, object: &Object) {
+        let prefix = format!("{}/", object.key);
+        let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
+        let mut empty = true;
+        for collection in collections {
+            let place = Place { collection: Arc::clone(&collection), key: Arc::clone(&object.key) };
+            if self.resource(&place).is_some_and(|resource| resource.namespaced) {
+                empty &= self.purge(&collection, &prefix).await;
+            }
+        }
+        if !empty {
+            return;
+        }
+        let done = edit(self.core, resource, &object.key, |namespace| {
+            let finalizers = namespace.get_mut("spec").and_then(Value::as_object_mut);
+            finalizers.is_some_and(|spec| spec.remove("finalizers").is_some())
+        });
+        report(done.await.map(drop));
+    }
+
+    /// Deletes what is under a prefix. True when nothing is left.
+    async fn purge(&self, collection: &Arc<str>, prefix: &str) -> bool {
+        let objects: Vec<Arc<Object>> =
+            self.core.store.read().range(collection, prefix, None).cloned().collect();
+        for object in objects.iter().filter(|object| !object.facts.deleting) {
+            let place = Place { collection: Arc::clone(collection), key: Arc::clone(&object.key) };
+            if let Some(resource) = self.resource(&place) {
+                self.delete(&resource, &object.key, Some(Propagation::Background), &object.facts.uid).await;
+            }
+        }
+        self.core.store.read().range(collection, prefix, None).next().is_none()
+    }
+
+    /// An object is gone: its namespace or its definition may have waited for that.
+    async fn room_made(&self, place: &Place, object: &Object) {
+        let namespaces: Arc<str> = "/namespaces".into();
+        let definitions: Arc<str> = CRD_COLLECTION.into();
+        let definition = place.collection.split_once('/').map(|(group, plural)| format!("{plural}.{group}"));
+        for (collection, key) in [
+            (namespaces, Some(object.namespace().to_owned())),
+            (definitions, definition),
+        ] {
+            let Some(key) = key.filter(|key| !key.is_empty()) else { continue };
+            self.deleting(&Place { collection, key: key.into() }).await;
+        }
+    }
+
+    async fn old_events(&self, now: Timestamp) {
+        let oldest = now.checked_sub(EVENTS_LIVE).unwrap_or(now);
+        let place = Place { collection: "/events".into(), key: "".into() };
+        let Some(resource) = self.resource(&place) else { return };
+        let events: Vec<Arc<Object>> =
+            self.core.store.read().range(&place.collection, "", None).cloned().collect();
+        for event in events {
+            let value = event.value();
+            let times = [&value["lastTimestamp"], &value["series"]["lastObservedTime"], &value["eventTime"], &value["metadata"]["creationTimestamp"]];
+            let last = times.into_iter().filter_map(|t| t.as_str()?.parse::<Timestamp>().ok()).max();
+            if last.is_some_and(|last| last < oldest) {
+                self.delete(&resource, &event.key, None, &event.facts.uid).await;
+            }
+        }
+    }
+
+    fn resource(&self, place: &Place) -> Option<Arc<Resource>> {
+        let (group, plural) = place.collection.split_once('/')?;
+        self.core.store.registry().find(group, plural)
+    }
+
+    fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.core.store.read().dependents(uid).cloned().collect()
+    }
+
+    async fn delete(&self, resource: &Resource, key: &Arc<str>, propagation: Option<Propagation>, uid: &str) {
+        let options = DeleteOptions { propagation, uid: Some(uid.to_owned()), ..DeleteOptions::default() };
+        match delete_object(self.core, resource, key, &options).await {
+            Err(error) if !matches!(error.code, 404 | 409) => {
+                tracing::warn!(kind = resource.kind, %key, %error, "an object could not be deleted");
+            }
+            _ => {}
+        }
+    }
+
+    async fn disown(&self, resource: &Resource, key: &Arc<str>, uids: &[String]) {
+        let done = edit(self.core, resource, key, |object| {
+            let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+                return false;
+            };
+            let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+                return false;
+            };
+            let before = owners.len();
+            owners.retain(|owner| !uids.iter().any(|uid| owner["uid"] == uid.as_str()));
+            let changed = owners.len() < before;
+            if owners.is_empty() {
+                metadata.remove("ownerReferences");
+            }
+            changed
+        });
+        report(done.await.map(drop));
+    }
+
+    async fn finished(&self, resource: &Resource, key: &Arc<str>, finalizer: &str) {
+        let done = edit(self.core, resource, key, |object| {
+            let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+                return false;
+            };
+            let Some(all) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else {
+                return false;
+            };
+            let before = all.len();
+            all.retain(|name| name != finalizer);
+            let changed = all.len() < before;
+            if all.is_empty() {
+                metadata.remove("finalizers");
+            }
+            changed
+        });
+        report(done.await.map(drop));
+    }
+}
+
+/// Whether an object is being deleted and waits for its dependents.
+fn is_waiting(owner: &Object) -> bool {
+    owner.facts.deleting && {
+        let value = owner.value();
+        let mut all = value["metadata"]["finalizers"].as_array().into_iter().flatten();
+        all.any(|finalizer| finalizer == FOREGROUND)
+    }
+}
+
+fn blocks(dependent: &Value, uid: &str) -> bool {
+    let owners = dependent["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.into_iter().any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
+}
+
+fn report(result: Result<(), WriteError>) {
+    if let Err(WriteError::Failed(error)) = result {
+        tracing::warn!(error, "the collector could not write");
+    }
+}

@@ -1,0 +1,121 @@
+//! The thin shell for sockets and TLS.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::{authenticate, rules};
+use crate::body::Body;
+use crate::http::path::route;
+use crate::http::query::Query;
+use crate::http::{failure, handle};
+use crate::server::Core;
+use crate::user::UserInfo;
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long running requests are given at the end. Watches are cut; their clients know how to resume.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Accepts connections until `shutdown`, then lets running requests end.
+pub(crate) async fn listen(
+    core: Arc<Core>,
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    shutdown: CancellationToken,
+) {
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => break,
+            () = core.shutdown.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                // Small answers must not wait for more.
+                let _ = stream.set_nodelay(true);
+                let (core, tls, stop) = (Arc::clone(&core), Arc::clone(&tls), shutdown.clone());
+                connections.spawn(async move { connection(core, stream, tls, stop).await });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                // Out of descriptors, mostly: accepting at once would only spin.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    connections.close();
+    connections.wait().await;
+}
+
+/// Serves one connection from the TLS handshake to its end.
+pub(crate) async fn connection<S>(
+    core: Arc<Core>,
+    stream: S,
+    tls: Arc<rustls::ServerConfig>,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let handshake = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(tls).accept(stream)).await;
+    let stream = match handshake {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            return;
+        }
+        Err(_) => return,
+    };
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let user = core.authenticator.certificate(chain).map(Arc::new);
+    let ended = core.shutdown.clone();
+    let service = service_fn(move |request| {
+        let (core, user) = (Arc::clone(&core), user.clone());
+        async move { Ok::<_, Infallible>(answer(core, user.as_deref(), request).await) }
+    });
+    let builder = Builder::new(TokioExecutor::new());
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(serving);
+    tokio::select! {
+        result = &mut serving => {
+            if let Err(error) = result {
+                tracing::debug!(%error, "a connection failed");
+            }
+            return;
+        }
+        () = stop.cancelled() => {}
+        () = ended.cancelled() => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    // What is still open after this is dropped.
+    let _ = tokio::time::timeout(DRAIN, serving).await;
+}
+
+async fn answer(
+    core: Arc<Core>,
+    certificate: Option<&UserInfo>,
+    request: Request<Incoming>,
+) -> http::Response<Body> {
+    let user = match authenticate(&core, request.headers(), certificate) {
+        Ok(user) => user,
+        Err(error) => return failure(&error),
+    };
+    let url = request.uri().path();
+    let query = Query::parse(request.uri().query());
+    match rules::authorize(&core, &user, &route(url), request.method(), url, &query) {
+        Ok(()) => handle(core, user, request).await,
+        Err(error) => failure(&error),
+    }
+}
