@@ -7,6 +7,7 @@ use super::Session;
 use crate::call::Call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lenient;
+use crate::service::Service;
 
 /// Nova's, Cinder's and Glance's own upper limit; Neutron and Octavia accept it.
 const PAGE: &str = "1000";
@@ -17,7 +18,11 @@ impl Session {
     /// All items of a list, whatever the number of pages. If the marker's object is deleted
     /// meanwhile, the list begins anew, once.
     pub(crate) async fn list<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<Vec<T>> {
-        let call = call.query("limit", PAGE);
+        // Keystone has no pages, and its newer versions refuse what they do not know.
+        let call = match call.service {
+            Service::Identity => call,
+            _ => call.query("limit", PAGE),
+        };
         match self.pages(call.clone(), key).await {
             Err((error, 1..)) if matches!(error.kind(), ErrorKind::Absent | ErrorKind::Invalid) => {
                 self.pages(call, key).await.map_err(|(error, _)| error)

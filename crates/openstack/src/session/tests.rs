@@ -195,7 +195,7 @@ fn pages(
                 .find(|(key, _)| key == name)
                 .map(|(_, v)| v.clone())
         };
-        assert_eq!(pair("limit").as_deref(), Some("1000"));
+        assert_eq!(pair("limit").is_none(), key == "projects", "{key}");
         let start = pair("marker").map_or(0, |marker| marker.parse::<usize>().unwrap() + 1);
         let end = (start + 2).min(total);
         let items: Vec<_> = (start..end).map(|n| json!({"id": n.to_string()})).collect();
