@@ -1,0 +1,75 @@
+//! SQLite: what was acknowledged is there when the file is opened again.
+
+use apiserver::{ApiServer, OpenError, Options, Store, Synchronous};
+use serde_json::json;
+
+use crate::support::*;
+
+async fn open(path: &std::path::Path) -> Result<ApiServer, OpenError> {
+    let store = Store::Sqlite { path: path.to_owned(), synchronous: Synchronous::Normal };
+    ApiServer::open(Options { store, ..Options::default() }).await
+}
+
+#[tokio::test]
+async fn objects_definitions_and_history_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("objects.db");
+    let server = open(&path).await.unwrap();
+    post(&server, CRDS, &widgets()).await;
+    let (_, a) = post(&server, WIDGETS, &widget("a")).await;
+    post(&server, WIDGETS, &widget("b")).await;
+    delete(&server, &format!("{WIDGETS}/b")).await;
+    let revision = server.stats().revision;
+    drop(server);
+
+    let server = open(&path).await.unwrap();
+    assert_eq!(server.stats().revision, revision);
+    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await, (200, a.clone()));
+    assert_eq!(get(&server, &format!("{WIDGETS}/b")).await.0, 404);
+    let from = a["metadata"]["resourceVersion"].as_str().unwrap();
+    let watch = format!("{WIDGETS}?watch=1&resourceVersion={from}&timeoutSeconds=1");
+    let response = send(&server, http::Method::GET, &watch, &[], "").await;
+    let text = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+    let kinds: Vec<String> = String::from_utf8_lossy(&text)
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["type"].to_string())
+        .collect();
+    assert_eq!(kinds, ["\"ADDED\"", "\"DELETED\""]);
+    let (_, c) = post(&server, WIDGETS, &widget("c")).await;
+    let next: u64 = c["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    assert_eq!(next, revision + 1);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn concurrent_writers_see_every_conflict() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = open(&directory.path().join("objects.db")).await.unwrap();
+    post(&server, MAPS, &config_map("a", "0")).await;
+    let add = |n: usize| {
+        let server = server.clone();
+        async move {
+            let mine = json!({"data": {format!("w{n}"): "x"}});
+            assert_eq!(patch(&server, &format!("{MAPS}/a"), MERGE, &mine).await.0, 200);
+        }
+    };
+    futures::future::join_all((0..64).map(add)).await;
+    let (_, a) = get(&server, &format!("{MAPS}/a")).await;
+    assert_eq!(a["data"].as_object().unwrap().len(), 65);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_newer_format_a_damaged_file_and_a_second_server_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("objects.db");
+    let server = open(&path).await.unwrap();
+    assert!(matches!(open(&path).await, Err(OpenError::InUse { .. })));
+    server.close().await;
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    assert!(matches!(open(&path).await, Err(OpenError::Newer { found: 99, .. })));
+    std::fs::write(&path, vec![7; 8192]).unwrap();
+    assert!(matches!(open(&path).await, Err(OpenError::Damaged { .. })));
+}

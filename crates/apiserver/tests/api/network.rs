@@ -1,0 +1,146 @@
+//! Over TLS: who gets in, and what they may do.
+
+use std::sync::Arc;
+
+use apiserver::{ApiServer, Options, server_config};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::*;
+
+struct Site {
+    server: ApiServer,
+    url: String,
+    ca: String,
+    issuer: Issuer<'static, KeyPair>,
+    stop: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "ca");
+        let key = KeyPair::generate().unwrap();
+        let ca = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        let own = KeyPair::generate().unwrap();
+        let names = vec!["127.0.0.1".to_owned()];
+        let certificate = CertificateParams::new(names).unwrap().signed_by(&own, &issuer).unwrap();
+        let options = Options { client_ca: Some(ca.clone()), ..Options::default() };
+        let server = ApiServer::open(options).await.unwrap();
+        let tls = server_config(&certificate.pem(), &own.serialize_pem(), Some(&ca)).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        let (serving, until) = (server.clone(), stop.clone());
+        let task = tokio::spawn(async move { serving.serve(listener, tls, until).await });
+        Self { server, url, ca, issuer, stop, task }
+    }
+
+    fn client(&self, identity: Option<(&str, &str)>) -> reqwest::Client {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        // Another test may have been faster; either way it is there.
+        let _ = (*provider).clone().install_default();
+        let mut builder = reqwest::Client::builder()
+            .tls_certs_only([reqwest::Certificate::from_pem(self.ca.as_bytes()).unwrap()]);
+        if let Some((name, group)) = identity {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.distinguished_name.push(DnType::OrganizationName, group);
+            let pem = params.signed_by(&key, &self.issuer).unwrap().pem() + &key.serialize_pem();
+            builder = builder.identity(reqwest::Identity::from_pem(pem.as_bytes()).unwrap());
+        }
+        builder.build().unwrap()
+    }
+
+    async fn get(&self, client: &reqwest::Client, path: &str, token: Option<&str>) -> (u16, Value) {
+        let mut request = client.get(format!("{}{path}", self.url));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.unwrap();
+        let code = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        (code, serde_json::from_str(&text).unwrap_or(Value::from(text)))
+    }
+}
+
+#[tokio::test]
+async fn certificates_tokens_and_strangers_get_what_is_theirs() {
+    let site = Site::start().await;
+    let admin = site.client(Some(("admin", "system:masters")));
+    assert_eq!(site.get(&admin, "/api/v1/nodes", None).await.0, 200);
+
+    let nobody = site.client(None);
+    assert_eq!(site.get(&nobody, "/version", None).await.0, 200);
+    let (code, status) = site.get(&nobody, "/api/v1/nodes", None).await;
+    assert_eq!((code, status["reason"].as_str()), (401, Some("Unauthorized")));
+    assert_eq!(site.get(&nobody, "/api/v1/nodes", Some("wrong")).await.0, 401);
+    let info = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+    assert_eq!(site.get(&nobody, info, None).await.0, 404);
+
+    let other = site.client(Some(("jane", "dev")));
+    let (code, status) = site.get(&other, "/api/v1/namespaces/default/secrets", None).await;
+    assert_eq!(code, 403);
+    assert_eq!(
+        status["message"],
+        "secrets is forbidden: User \"jane\" cannot list resource \"secrets\" in API group \"\" in the namespace \"default\""
+    );
+    let node = site.client(Some(("system:node:n1", "system:nodes")));
+    assert_eq!(site.get(&node, "/api/v1/pods", None).await.0, 200);
+    assert_eq!(site.get(&node, CRDS, None).await.0, 403);
+    site.stop.cancel();
+    site.task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bootstrap_token_joins_and_nothing_else() {
+    let site = Site::start().await;
+    let secrets = "/api/v1/namespaces/kube-system/secrets";
+    let secret = |id: &str, expiration: &str| {
+        json!({
+            "metadata": {"name": format!("bootstrap-token-{id}")}, "type": "bootstrap.kubernetes.io/token",
+            "stringData": {
+                "token-id": id, "token-secret": "0123456789abcdef", "expiration": expiration,
+                "usage-bootstrap-authentication": "true",
+                "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+            },
+        })
+    };
+    assert_eq!(post(&site.server, secrets, &secret("abcdef", "2999-01-01T00:00:00Z")).await.0, 201);
+    post(&site.server, secrets, &secret("expire", "2001-01-01T00:00:00Z")).await;
+    let client = site.client(None);
+    let token = Some("abcdef.0123456789abcdef");
+    let config = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config";
+    assert_eq!(site.get(&client, config, token).await.0, 404);
+    assert_eq!(site.get(&client, "/api/v1/nodes/n1", token).await.0, 404);
+    assert_eq!(site.get(&client, secrets, token).await.0, 403);
+    assert_eq!(site.get(&client, config, Some("expire.0123456789abcdef")).await.0, 401);
+    assert_eq!(site.get(&client, config, Some("abcdef.0123456789abcdee")).await.0, 401);
+}
+
+#[tokio::test]
+async fn service_account_tokens_are_known_again_until_the_account_goes() {
+    let site = Site::start().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    post(&site.server, accounts, &json!({"metadata": {"name": "sa"}})).await;
+    let (code, answer) = post(&site.server, &format!("{accounts}/sa/token"), &json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {},
+    })).await;
+    assert_eq!(code, 201, "{answer}");
+    let token = answer["status"]["token"].as_str().unwrap();
+    let review = json!({"spec": {"token": token}});
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let (_, review) = post(&site.server, reviews, &review).await;
+    assert_eq!(review["status"]["user"]["username"], "system:serviceaccount:default:sa");
+    let client = site.client(None);
+    assert_eq!(site.get(&client, "/apis", Some(token)).await.0, 200);
+    assert_eq!(site.get(&client, accounts, Some(token)).await.0, 403);
+    delete(&site.server, &format!("{accounts}/sa")).await;
+    assert_eq!(site.get(&client, "/apis", Some(token)).await.0, 401);
+}
