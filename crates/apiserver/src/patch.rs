@@ -8,6 +8,9 @@ pub mod managed;
 pub use apply::{Applier, Types, Versions, apply};
 pub use error::{Conflict, PatchError};
 
+#[cfg(test)]
+pub(crate) use json::tests::any_json;
+
 use serde_json::Value;
 
 /// Applies a JSON patch (RFC 6902), all or nothing.

@@ -51,9 +51,14 @@ impl Schema {
         let mut root = Node::read(schema, Path::Root, &mut errors);
         structural::check(schema, &mut errors);
         if errors.is_empty() {
+            check_defaults(&root, Path::Root, &mut errors);
+        }
+        structural::check_extensions(schema, &mut errors);
+        cel::check(schema, &root, &mut errors);
+        if errors.is_empty() {
             cel::compile(schema, &mut root, &mut errors);
         }
-        if errors.is_empty() {
+        if errors.is_empty() && root.has_rules {
             check_defaults(&root, Path::Root, &mut errors);
         }
         if errors.is_empty() {
@@ -89,7 +94,7 @@ impl Schema {
             let detail = format!("must not be nested deeper than {MAX_DEPTH}");
             return vec![FieldError::forbidden("", detail)];
         }
-        validate_node(object, &self.root, old)
+        validate_all(object, &self.root, old)
     }
 
     /// The tree, for server-side apply and OpenAPI.
@@ -126,7 +131,7 @@ pub(crate) fn depth(value: &Value) -> usize {
     MAX_DEPTH + 1
 }
 
-fn validate_node(object: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
+fn validate_all(object: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = validate::validate(object, node, old);
     embedded::validate(object, node, Path::Root, &mut errors);
     let duplicates = |object: &Value| {
@@ -150,7 +155,7 @@ fn validate_node(object: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldE
                           correct the existing errors to complete validation";
             errors.push(FieldError::invalid("", &Value::Null, detail));
         } else {
-            cel::validate(object, node, old, &mut errors);
+            cel::validate(object, node, old, true, &mut errors);
         }
     }
     errors
@@ -168,10 +173,19 @@ fn check_defaults(node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
                 default,
                 "must not have unknown fields",
             ));
-        } else {
-            let found = validate_node(default, node, None);
-            errors.extend(found.into_iter().map(|error| error.under(&at)));
         }
+        let mut found = Vec::new();
+        embedded::validate(default, node, Path::Root, &mut found);
+        if found.is_empty() {
+            found = validate::validate(default, node, None);
+        }
+        if found.is_empty() {
+            cel::validate(default, node, Some(default), false, &mut found);
+            if found.is_empty() {
+                cel::validate(default, node, None, false, &mut found);
+            }
+        }
+        errors.extend(found.into_iter().map(|error| error.under(&at)));
     }
     if let Some(items) = &node.items {
         check_defaults(items, path.field("items"), errors);

@@ -355,4 +355,4 @@ fn malformed(message: impl Into<String>) -> PatchError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

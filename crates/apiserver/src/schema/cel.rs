@@ -13,7 +13,7 @@ mod convert;
 mod cost;
 mod run;
 
-pub(super) use compile::compile;
+pub(super) use compile::{check, compile};
 pub(super) use run::validate;
 
 use kube_cel::cel::IdedExpr;
@@ -41,6 +41,8 @@ pub(crate) struct Rule {
     message_program: Option<IdedExpr>,
     /// Estimate for the largest values that the schema allows.
     cost: u64,
+    /// Levels of the deeper of the two programs.
+    depth: usize,
 }
 
 impl Rule {

@@ -41,7 +41,7 @@ fn key(keys: &[String], item: &Value) -> Option<String> {
     let item = item.as_object()?;
     let mut text = String::new();
     for key in keys {
-        text.push_str(&item.get(key).unwrap_or(&Value::Null).to_string());
+        text.push_str(&item.get(key)?.to_string());
         text.push('\n');
     }
     Some(text)

@@ -89,7 +89,6 @@ impl FieldError {
         self.path = match (prefix, self.path.as_str()) {
             (prefix, "") => prefix.to_owned(),
             ("", path) => path.to_owned(),
-            (prefix, path) if path.starts_with('[') => format!("{prefix}{path}"),
             (prefix, path) => format!("{prefix}.{path}"),
         };
         self

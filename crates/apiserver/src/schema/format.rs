@@ -1,9 +1,13 @@
 //! String formats (`kube-openapi/pkg/validation/strfmt` with govalidator behind it).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::LazyLock,
+};
 
 use base64::Engine as _;
 use jiff::{civil::Date, fmt::temporal::DateTimeParser};
+use regex::Regex;
 
 /// Whether a CRD may ask for this format; others are ignored. Dashes do not count.
 pub(super) fn is_known(format: &str) -> bool {
@@ -224,15 +228,20 @@ fn is_email(text: &str) -> bool {
         && domain.chars().all(atom)
 }
 
+/// The reference's pattern: letters of any script and symbols, but a top level of letters only.
 fn is_hostname(text: &str) -> bool {
-    let label = |label: &str| {
-        let inner = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        (1..=63).contains(&label.len())
-            && label.chars().all(inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    text.len() <= 255 && text.strip_suffix('.').unwrap_or(text).split('.').all(label)
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let inner = r"a-zA-Z0-9\p{S}\p{L}";
+        let pattern = format!(
+            r"^([{inner}]((-?[{inner}]{{0,62}})?)|([{inner}](([{inner}-]{{0,61}}[{inner}])?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
+        );
+        Regex::new(&pattern).ok()
+    });
+    text.len() <= 255
+        && text.split('.').all(|label| label.len() <= 63)
+        && PATTERN
+            .as_ref()
+            .is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// Leading zeros are tolerated, as Go did before 1.17.

@@ -50,7 +50,8 @@ impl<'a> Path<'a> {
             }
             Path::Field(parent, name) | Path::Key(parent, name) => {
                 parent.write(text, brackets);
-                if !text.is_empty() {
+                // The validator writes `.key` even at the root.
+                if !text.is_empty() || matches!(self, Path::Key(..)) {
                     text.push('.');
                 }
                 text.push_str(name);

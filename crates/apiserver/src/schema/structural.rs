@@ -18,21 +18,30 @@ enum Level {
     Field,
 }
 
-/// Appends everything that is wrong with a schema, apart from its defaults and rules.
+/// Appends what keeps a schema from being structural.
 pub(super) fn check(schema: &Value, errors: &mut Vec<FieldError>) {
     let mut structural = Vec::new();
     check_node(schema, Level::Root, Path::Root, &mut structural);
     check_completeness(schema, schema, Path::Root, Path::Root, &mut structural);
     structural.sort_by_key(ToString::to_string);
     errors.append(&mut structural);
-    let context = extensions::Context::default();
-    extensions::check(schema, Path::Root, context, true, errors);
+}
+
+/// Appends what is wrong with keywords and extensions.
+pub(super) fn check_extensions(schema: &Value, errors: &mut Vec<FieldError>) {
     if schema.get("nullable") == Some(&Value::Bool(true)) {
         errors.push(FieldError::forbidden(
             "nullable",
             "nullable cannot be true at the root",
         ));
     }
+    extensions::check(
+        schema,
+        Path::Root,
+        extensions::Context::default(),
+        true,
+        errors,
+    );
 }
 
 /// Recursion is bounded by the depth of the schema, which was checked.

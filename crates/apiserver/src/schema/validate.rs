@@ -46,7 +46,7 @@ fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Out
     }
     outcome.merge(scalar::check_type(value, node, path));
     outcome.checks += 1;
-    outcome.merge(check_junctors(value, node, path, old));
+    outcome.merge(check_junctors(value, node, path));
     outcome.checks += 1;
     outcome.merge(scalar::check(value, node, path));
     if let Value::Array(items) = value {
@@ -63,7 +63,8 @@ fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Out
     outcome
 }
 
-fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Outcome {
+/// Branches know no old values: nothing in them is let pass for being unchanged.
+fn check_junctors(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome {
         checks: 1,
         ..Outcome::default()
@@ -74,7 +75,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value
     let name = || go_quote(&path.dotted());
 
     if !checks.any_of.is_empty() {
-        match first_or_best(value, &checks.any_of, path, old) {
+        match first_or_best(value, &checks.any_of, path) {
             Ok(success) => outcome.merge(success),
             Err(failure) => {
                 let message = format!("{} must validate at least one schema (anyOf)", name());
@@ -88,7 +89,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value
         let mut success: Option<Outcome> = None;
         let mut best: Option<Outcome> = None;
         for branch in &checks.one_of {
-            let result = check(value, branch, path, old);
+            let result = check(value, branch, path, None);
             if result.errors.is_empty() {
                 valid += 1;
                 best = None;
@@ -116,7 +117,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value
     if !checks.all_of.is_empty() {
         let mut valid = 0;
         for branch in &checks.all_of {
-            let result = check(value, branch, path, old);
+            let result = check(value, branch, path, None);
             valid += usize::from(result.errors.is_empty());
             outcome.merge(result);
         }
@@ -129,7 +130,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value
         }
     }
     if let Some(branch) = &checks.not
-        && check(value, branch, path, old).errors.is_empty()
+        && check(value, branch, path, None).errors.is_empty()
     {
         outcome.composite(format!("{} must not validate the schema (not)", name()));
     }
@@ -137,15 +138,10 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value
 }
 
 /// The outcome of the first branch that holds, or that of the one which came furthest.
-fn first_or_best(
-    value: &Value,
-    branches: &[Node],
-    path: Path<'_>,
-    old: Option<&Value>,
-) -> Result<Outcome, Outcome> {
+fn first_or_best(value: &Value, branches: &[Node], path: Path<'_>) -> Result<Outcome, Outcome> {
     let mut best: Option<Outcome> = None;
     for branch in branches {
-        let result = check(value, branch, path, old);
+        let result = check(value, branch, path, None);
         if result.errors.is_empty() {
             return Ok(result);
         }
@@ -270,7 +266,8 @@ impl Outcome {
         error: impl FnOnce(String, &str) -> FieldError,
         path: Path<'_>,
     ) {
-        let error = error(path.dotted(), &message);
+        let name = path.dotted();
+        let error = error(name.strip_prefix('.').unwrap_or(&name).to_owned(), &message);
         self.push(message, error);
     }
 

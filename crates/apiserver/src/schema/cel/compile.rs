@@ -2,7 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kube_cel::cel::{IdedExpr, parser::Parser};
+use kube_cel::cel::{
+    common::ast::{
+        EntryExpr, Expr, IdedExpr,
+        operators::{OPT_INDEX, OPT_SELECT},
+    },
+    parser::Parser,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -21,6 +27,10 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// Operators, calls and selections of an expression: they bound the depth of its tree, and with it
 /// the stack that parser and interpreter need.
 const MAX_OPERATORS: usize = 600;
+/// The generated parser takes up to 100 KiB per level in an unoptimised build.
+const PARSER_STACK: usize = 96 << 20;
+/// Rules that are named when all together cost too much.
+const MOST_EXPENSIVE: usize = 4;
 /// Brackets within brackets.
 const MAX_NESTING: usize = 24;
 const REASONS: [&str; 4] = [
@@ -30,12 +40,16 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Compiles the rules of a schema into its nodes. Messages about rules come after those about the
-/// schema; nothing is compiled while there are any of the latter.
+/// Checks the texts of all rules, without compiling them.
+pub(in crate::schema) fn check(schema: &Value, root: &Node, errors: &mut Vec<FieldError>) {
+    check_node(schema, root, Path::Root, errors);
+}
+
+/// Compiles the rules of a schema into its nodes; they must have passed [`check`].
 pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut Vec<FieldError>) {
     let mut compiler = Compiler {
         total: 0,
-        expensive: None,
+        costs: Vec::new(),
         errors: Vec::new(),
     };
     let place = Place {
@@ -44,9 +58,12 @@ pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut V
         cardinality: Some(1),
         uncorrelated: None,
     };
-    compiler.visit(schema, root, &place);
+    stacker::grow(PARSER_STACK, || compiler.visit(schema, root, &place));
     if compiler.total > SCHEMA_LIMIT {
-        if let Some((_, path)) = compiler.expensive {
+        compiler
+            .costs
+            .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        for (_, path) in compiler.costs.into_iter().take(MOST_EXPENSIVE) {
             let detail = "contributed to estimated rule cost total exceeding cost limit for entire \
                           OpenAPIv3 schema";
             compiler.errors.push(FieldError::forbidden(path, detail));
@@ -70,7 +87,7 @@ struct Place<'a> {
 
 struct Compiler {
     total: u64,
-    expensive: Option<(u64, String)>,
+    costs: Vec<(u64, String)>,
     errors: Vec<FieldError>,
 }
 
@@ -150,37 +167,24 @@ impl Compiler {
         path: Path<'_>,
         place: &Place<'_>,
     ) -> Option<Rule> {
-        let before = self.errors.len();
         let text = |name: &str| {
             rule.get(name)
                 .and_then(Value::as_str)
                 .filter(|t| !t.is_empty())
         };
         let source = text("rule").map(str::trim).unwrap_or_default();
-        self.check_texts(rule, source, path);
-        let field_path = match text("fieldPath") {
-            None => String::new(),
-            Some(given) => {
-                let normalized = normalize(given, node);
-                if normalized.is_none() {
-                    let path = path.field("fieldPath").bracketed();
-                    let given = Value::from(given);
-                    self.errors
-                        .push(FieldError::invalid(path, &given, "must be a valid path"));
-                }
-                normalized.unwrap_or_default()
-            }
-        };
-        if self.errors.len() > before {
-            return None;
-        }
+        let field_path = text("fieldPath").and_then(|given| normalize(given, node));
         let program_path = path.field("rule");
         let (program, estimate) = self.program(source, rule, measure, program_path, place)?;
+        let mut depth = estimate.depth;
         let message_program = match text("messageExpression") {
             None => None,
             Some(source) => {
                 let path = path.field("messageExpression");
-                Some(self.program(source.trim(), rule, measure, path, place)?.0)
+                let (program, estimate) =
+                    self.program(source.trim(), rule, measure, path, place)?;
+                depth = depth.max(estimate.depth);
+                Some(program)
             }
         };
         let optional = rule.get("optionalOldSelf").and_then(Value::as_bool);
@@ -203,12 +207,13 @@ impl Compiler {
             source: source.to_owned(),
             message: text("message").map(|message| message.trim().to_owned()),
             reason: text("reason").map(str::to_owned),
-            field_path,
+            field_path: field_path.unwrap_or_default(),
             optional_old_self: optional.unwrap_or(false),
             uses_old_self,
             program,
             message_program,
             cost: estimate.cost,
+            depth,
         })
     }
 
@@ -254,61 +259,94 @@ impl Compiler {
                 .push(FieldError::forbidden(path.bracketed(), detail));
         }
         self.total = self.total.saturating_add(cost);
-        if self.expensive.as_ref().is_none_or(|(most, _)| cost > *most) {
-            self.expensive = Some((cost, path.bracketed()));
+        // What contributes less than a hundredth is not worth naming.
+        if cost >= SCHEMA_LIMIT / 100 {
+            self.costs.push((cost, path.bracketed()));
         }
         Some((program, estimate))
     }
+}
 
-    fn check_texts(&mut self, rule: &Value, source: &str, path: Path<'_>) {
-        let given = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
-        let at = |name: &str| path.field(name).bracketed();
-        let message = given("message");
-        let errors = &mut self.errors;
-        let broken = |text: &str| text.contains(['\n', '\r']);
-        if source.is_empty() {
-            errors.push(FieldError::required(at("rule"), "rule is not specified"));
-        } else if !message.is_empty() && message.trim().is_empty() {
-            let detail = "must be non-empty if specified";
-            errors.push(FieldError::invalid(at("message"), &message.into(), detail));
-        } else if broken(message.trim()) {
-            let detail = "must not contain line breaks";
-            errors.push(FieldError::invalid(at("message"), &message.into(), detail));
-        } else if broken(source) && message.trim().is_empty() {
-            let detail = "message must be specified if rule contains line breaks";
-            errors.push(FieldError::required(at("message"), detail));
+/// Recursion is bounded by the depth of the schema, which was checked.
+fn check_node(schema: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
+    if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
+        let path = path.field("x-kubernetes-validations");
+        for (i, rule) in rules.iter().enumerate() {
+            check_rule(rule, node, path.index(i), errors);
         }
-        let expression = given("messageExpression");
-        if !expression.is_empty() && expression.trim().is_empty() {
-            let detail = "messageExpression must be non-empty if specified";
-            errors.push(FieldError::required(at("messageExpression"), detail));
+    }
+    if let (Some(node), Some(schema)) = (&node.items, schema.get("items")) {
+        check_node(schema, node, path.field("items"), errors);
+    }
+    if let (Some(Additional::Schema(node)), Some(schema)) =
+        (&node.additional, schema.get("additionalProperties"))
+    {
+        check_node(schema, node, path.field("additionalProperties"), errors);
+    }
+    let properties = path.field("properties");
+    for (name, node) in &node.properties {
+        if let Some(schema) = schema.get("properties").and_then(|all| all.get(name)) {
+            check_node(schema, node, properties.key(name), errors);
         }
-        let reason = given("reason");
-        if rule.get("reason").is_some_and(|r| !r.is_null()) && !REASONS.contains(&reason) {
-            let supported = REASONS.map(str::to_owned);
-            errors.push(FieldError::not_supported(
-                at("reason"),
-                &reason.into(),
-                &supported,
-            ));
-        }
-        let field_path = given("fieldPath");
-        if !field_path.is_empty() && field_path.trim().is_empty() {
-            let detail = "must be non-empty if specified";
-            errors.push(FieldError::invalid(
-                at("fieldPath"),
-                &field_path.into(),
-                detail,
-            ));
-        }
-        if broken(field_path) {
-            let detail = "must not contain line breaks";
-            errors.push(FieldError::invalid(
-                at("fieldPath"),
-                &field_path.into(),
-                detail,
-            ));
-        }
+    }
+}
+
+fn check_rule(rule: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
+    let given = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
+    let at = |name: &str| path.field(name).bracketed();
+    let source = given("rule").trim();
+    let message = given("message");
+    let broken = |text: &str| text.contains(['\n', '\r']);
+    if source.is_empty() {
+        errors.push(FieldError::required(at("rule"), "rule is not specified"));
+    } else if !message.is_empty() && message.trim().is_empty() {
+        let detail = "must be non-empty if specified";
+        errors.push(FieldError::invalid(at("message"), &message.into(), detail));
+    } else if broken(message.trim()) {
+        let detail = "must not contain line breaks";
+        errors.push(FieldError::invalid(at("message"), &message.into(), detail));
+    } else if broken(source) && message.trim().is_empty() {
+        let detail = "message must be specified if rule contains line breaks";
+        errors.push(FieldError::required(at("message"), detail));
+    }
+    let expression = given("messageExpression");
+    if !expression.is_empty() && expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        errors.push(FieldError::required(at("messageExpression"), detail));
+    }
+    let reason = given("reason");
+    if rule.get("reason").is_some_and(|r| !r.is_null()) && !REASONS.contains(&reason) {
+        let supported = REASONS.map(str::to_owned);
+        errors.push(FieldError::not_supported(
+            at("reason"),
+            &reason.into(),
+            &supported,
+        ));
+    }
+    let field_path = given("fieldPath");
+    if !field_path.is_empty() && field_path.trim().is_empty() {
+        let detail = "must be non-empty if specified";
+        errors.push(FieldError::invalid(
+            at("fieldPath"),
+            &field_path.into(),
+            detail,
+        ));
+    }
+    if broken(field_path) {
+        let detail = "must not contain line breaks";
+        errors.push(FieldError::invalid(
+            at("fieldPath"),
+            &field_path.into(),
+            detail,
+        ));
+    }
+    if !field_path.is_empty() && normalize(field_path, node).is_none() {
+        let detail = "must be a valid path";
+        errors.push(FieldError::invalid(
+            at("fieldPath"),
+            &field_path.into(),
+            detail,
+        ));
     }
 }
 
@@ -333,9 +371,52 @@ fn parse(source: &str) -> Result<IdedExpr, String> {
     // the server down.
     let parse = || Parser::new().enable_optional_syntax(true).parse(source);
     match catch_unwind(AssertUnwindSafe(parse)) {
-        Ok(Ok(program)) => Ok(program),
+        Ok(Ok(mut program)) => {
+            index_optionally(&mut program);
+            Ok(program)
+        }
         Ok(Err(errors)) => Err(errors.to_string()),
         Err(_) => Err("the expression cannot be parsed".to_owned()),
+    }
+}
+
+/// `a.?b` becomes `a[?'b']`: the interpreter fails on the former when there is no `b`.
+fn index_optionally(expression: &mut IdedExpr) {
+    let entry = |entry: &mut EntryExpr| match entry {
+        EntryExpr::StructField(field) => index_optionally(&mut field.value),
+        EntryExpr::MapEntry(entry) => {
+            index_optionally(&mut entry.key);
+            index_optionally(&mut entry.value);
+        }
+    };
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            if call.func_name == OPT_SELECT {
+                OPT_INDEX.clone_into(&mut call.func_name);
+            }
+            call.target
+                .as_deref_mut()
+                .into_iter()
+                .chain(&mut call.args)
+                .for_each(index_optionally);
+        }
+        Expr::Comprehension(parts) => {
+            let parts = &mut **parts;
+            for part in [
+                &mut parts.iter_range,
+                &mut parts.accu_init,
+                &mut parts.loop_cond,
+                &mut parts.loop_step,
+                &mut parts.result,
+            ] {
+                index_optionally(part);
+            }
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(index_optionally),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|e| entry(&mut e.expr)),
+        Expr::Struct(fields) => fields.entries.iter_mut().for_each(|e| entry(&mut e.expr)),
+        Expr::Select(select) => index_optionally(&mut select.operand),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
     }
 }
 

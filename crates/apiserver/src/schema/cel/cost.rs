@@ -42,6 +42,8 @@ pub(super) struct Estimate {
     /// Names of variables and functions without a meaning, fields that do not exist.
     pub(super) problems: Vec<String>,
     pub(super) uses_old_self: bool,
+    /// Levels of the expression's tree.
+    pub(super) depth: usize,
 }
 
 /// Estimates an expression over `self` (and `oldSelf`) of the given sizes.
@@ -49,6 +51,7 @@ pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
     let mut walker = Walker {
         this,
         scope: Vec::new(),
+        depth: 0,
         estimate: Estimate::default(),
     };
     let (cost, _) = walker.visit(expression);
@@ -58,7 +61,7 @@ pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
 
 /// How many values with a schema fit into a request.
 pub(super) fn cardinality(this: &Measure) -> u64 {
-    REQUEST / this.smallest.max(1)
+    REQUEST / (this.smallest + 1) // a comma between them
 }
 
 impl Measure {
@@ -280,17 +283,27 @@ impl Measure {
 struct Walker<'a> {
     this: &'a Measure,
     scope: Vec<(String, Measure)>,
+    depth: usize,
     estimate: Estimate,
 }
 
 impl Walker<'_> {
     /// Cost and result of an expression. Recursion is bounded: see the limits in `compile`.
     fn visit(&mut self, expression: &IdedExpr) -> (u64, Measure) {
+        self.depth += 1;
+        self.estimate.depth = self.estimate.depth.max(self.depth);
+        let result = self.visit_inner(expression);
+        self.depth -= 1;
+        result
+    }
+
+    fn visit_inner(&mut self, expression: &IdedExpr) -> (u64, Measure) {
         match &expression.expr {
             Expr::Unspecified => (0, Measure::default()),
             Expr::Literal(literal) => match literal {
                 LiteralValue::String(text) => (0, Measure::text(text.inner().len() as u64)),
                 LiteralValue::Bytes(bytes) => (0, Measure::text(bytes.inner().len() as u64)),
+                LiteralValue::Null => (0, Measure::default()),
                 _ => (
                     0,
                     Measure {
@@ -300,9 +313,11 @@ impl Walker<'_> {
                 ),
             },
             Expr::Ident(name) => (1, self.variable(name)),
+            // `has()` costs nothing beyond its operand.
             Expr::Select(select) => {
                 let (cost, operand) = self.visit(&select.operand);
-                (cost + 1, self.select(&operand, &select.field))
+                let own = u64::from(!select.test);
+                (cost + own, self.select(&operand, &select.field))
             }
             Expr::List(list) => {
                 let mut cost: u64 = 10;
@@ -358,6 +373,15 @@ impl Walker<'_> {
                     .saturating_mul(range.length);
                 let cost = range_cost.saturating_add(init_cost).saturating_add(turns);
                 (cost.saturating_add(result_cost), result)
+            }
+            Expr::Call(call) if call.func_name == "_?_:_" && call.args.len() == 3 => {
+                let (condition, _) = self.visit(&call.args[0]);
+                let (yes_cost, yes) = self.visit(&call.args[1]);
+                let (no_cost, no) = self.visit(&call.args[2]);
+                (
+                    condition.saturating_add(yes_cost.max(no_cost)),
+                    yes.join(no),
+                )
             }
             Expr::Call(call) => {
                 let mut cost: u64 = 0;
@@ -446,16 +470,15 @@ impl Walker<'_> {
 
     fn call(&mut self, name: &str, given: &[Measure], source: &[IdedExpr]) -> (u64, Measure) {
         let length = |i: usize| given.get(i).map_or(0, |measure| measure.length);
-        let tenth = |n: u64| n.div_ceil(10).max(1);
+        let tenth = |n: u64| n.div_ceil(10);
         let nth = |i: usize| given.get(i).cloned().unwrap_or_default();
         let scalar = || Measure {
             length: 1,
             ..Measure::default()
         };
         match name {
-            "_&&_"
-            | "_||_"
-            | "!_"
+            "_&&_" | "_||_" => (0, scalar()),
+            "!_"
             | "-_"
             | "_-_"
             | "_*_"
@@ -468,14 +491,10 @@ impl Walker<'_> {
             | "double"
             | "hasValue"
             | "@not_strictly_false" => (1, scalar()),
-            "_?_:_" => {
-                let (yes, no) = (nth(1), nth(2));
-                (1, yes.join(no))
-            }
             "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" => {
                 (tenth(length(0).min(length(1))), scalar())
             }
-            "@in" | "_in_" | "in" => (length(1).max(1), scalar()),
+            "@in" | "_in_" | "in" => (length(1), scalar()),
             "_[_]" | "_[?_]" | "_?._" => {
                 let operand = nth(0);
                 // With a literal key the field is known: `self[?'a']`, `self.?a`.

@@ -1,10 +1,13 @@
 //! Rules against objects.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use kube_cel::{
     KubeCelExt as _,
-    cel::{self, Context, ExecutionError, IdedExpr},
+    cel::{self, Context, ExecutionError, IdedExpr, ResolveResult, extractors::Arguments},
 };
 use serde_json::Value;
 
@@ -22,24 +25,32 @@ use crate::schema::{
 
 /// Bytes of a message made by an expression.
 const MAX_MESSAGE: usize = 5 * 1024;
+/// Stack that the interpreter takes per level of an expression: about 50 KiB without optimisation.
+const STACK_PER_LEVEL: usize = if cfg!(debug_assertions) {
+    96 << 10
+} else {
+    32 << 10
+};
 
-/// Runs every rule; violations by values that have not changed are left out, unless the rule looks at
-/// the old value.
+/// Runs every rule. With `ratchet`, violations by values that have not changed are left out, unless the
+/// rule looks at the old value.
 pub(in crate::schema) fn validate(
     object: &Value,
     root: &Node,
     old: Option<&Value>,
+    ratchet: bool,
     errors: &mut Vec<FieldError>,
 ) {
     if !root.has_rules {
         return;
     }
     thread_local! {
-        static FUNCTIONS: Context<'static> = Context::default().with_all();
+        static FUNCTIONS: Context<'static> = functions();
     }
     FUNCTIONS.with(|functions| {
         let mut runner = Runner {
             functions,
+            ratchet,
             left: OBJECT_LIMIT,
             exhausted: false,
             errors,
@@ -52,8 +63,50 @@ pub(in crate::schema) fn validate(
     });
 }
 
+/// The functions of Kubernetes, and `type()` with the names of types, which the interpreter lacks.
+fn functions() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    context.add_function("type", type_of);
+    let names = [
+        "list",
+        "map",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bytes",
+        "bool",
+        "null_type",
+    ];
+    for name in names {
+        context.add_variable_from_value(name, type_value(name));
+    }
+    context
+}
+
+fn type_of(Arguments(values): Arguments) -> ResolveResult {
+    Ok(type_value(match values.first() {
+        Some(cel::Value::List(_)) => "list",
+        Some(cel::Value::Map(_)) => "map",
+        Some(cel::Value::Int(_)) => "int",
+        Some(cel::Value::UInt(_)) => "uint",
+        Some(cel::Value::Float(_)) => "double",
+        Some(cel::Value::String(_)) => "string",
+        Some(cel::Value::Bytes(_)) => "bytes",
+        Some(cel::Value::Bool(_)) => "bool",
+        Some(cel::Value::Null) => "null_type",
+        _ => "other",
+    }))
+}
+
+/// Types are texts that no rule writes by chance.
+fn type_value(name: &str) -> cel::Value {
+    cel::Value::String(Arc::new(format!("\u{0}type {name}")))
+}
+
 struct Runner<'a> {
     functions: &'a Context<'static>,
+    ratchet: bool,
     left: u64,
     exhausted: bool,
     errors: &'a mut Vec<FieldError>,
@@ -141,7 +194,7 @@ impl Runner<'_> {
             if !self.pay(rule, value, old, node, path) {
                 return;
             }
-            let result = execute(&rule.program, &inner);
+            let result = execute(&rule.program, &inner, rule.depth);
             let violated = match result {
                 Ok(cel::Value::Bool(true)) => continue,
                 Ok(cel::Value::Bool(false)) => None,
@@ -155,13 +208,13 @@ impl Runner<'_> {
                     .push(FieldError::invalid(path.bracketed(), &kind, detail));
                 continue;
             }
-            if unchanged && !rule.uses_old_self {
+            if self.ratchet && unchanged && !rule.uses_old_self {
                 continue;
             }
             let message = rule
                 .message_program
                 .as_ref()
-                .and_then(|program| message(program, &inner));
+                .and_then(|program| message(program, &inner, rule.depth));
             let message = message.unwrap_or_else(|| match &rule.message {
                 Some(message) => message.clone(),
                 None => format!("failed rule: {}", rule.source),
@@ -186,7 +239,14 @@ impl Runner<'_> {
             cost = [Some(value), old]
                 .into_iter()
                 .flatten()
-                .map(|value| estimate(&rule.program, &Measure::of_value(value)).cost)
+                .map(|value| {
+                    let measure = Measure::of_value(value);
+                    stacker::maybe_grow(
+                        rule.depth * STACK_PER_LEVEL,
+                        rule.depth * STACK_PER_LEVEL,
+                        || estimate(&rule.program, &measure).cost,
+                    )
+                })
                 .max()
                 .unwrap_or(cost);
         }
@@ -234,8 +294,8 @@ fn violation(rule: &Rule, value: &Value, node: &Node, path: Path<'_>, message: &
 }
 
 /// The message of an expression, unless it fails or is not fit to be one.
-fn message(program: &IdedExpr, scope: &Context<'_>) -> Option<String> {
-    let Ok(cel::Value::String(text)) = execute(program, scope) else {
+fn message(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Option<String> {
+    let Ok(cel::Value::String(text)) = execute(program, scope, depth) else {
         return None;
     };
     let text = text.trim();
@@ -243,10 +303,11 @@ fn message(program: &IdedExpr, scope: &Context<'_>) -> Option<String> {
     fit.then(|| text.to_owned())
 }
 
-fn execute(program: &IdedExpr, scope: &Context<'_>) -> Result<cel::Value, String> {
+fn execute(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Result<cel::Value, String> {
     // The interpreter unwraps here and there; a panic in it must not take the server down.
-    let run = || cel::Value::resolve(program, scope);
-    match catch_unwind(AssertUnwindSafe(run)) {
+    let run = || catch_unwind(AssertUnwindSafe(|| cel::Value::resolve(program, scope)));
+    let needed = (depth + 4) * STACK_PER_LEVEL;
+    match stacker::maybe_grow(needed, needed, run) {
         Ok(result) => result.map_err(|error| describe(&error)),
         Err(_) => Err("internal error".to_owned()),
     }

@@ -1,1 +1,364 @@
+use serde_json::{Value, json};
 
+use crate::schema::Schema;
+
+/// `spec` with a size, a name, a list and a map, and rules.
+fn schema(rules: Value) -> Result<Schema, Vec<String>> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"spec": {
+            "type": "object",
+            "x-kubernetes-validations": rules,
+            "properties": {
+                "size": {"type": "integer"},
+                "max": {"type": "integer"},
+                "ratio": {"type": "number"},
+                "name": {"type": "string", "maxLength": 64},
+                "names": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 64}},
+                "free": {"type": "array", "maxItems": 500, "items": {"type": "string", "maxLength": 5000}},
+                "labels": {"type": "object", "maxProperties": 10, "additionalProperties": {"type": "string", "maxLength": 64}},
+                "until": {"type": "string", "format": "date-time"},
+                "every": {"type": "string", "format": "duration"},
+                "data": {"type": "string", "format": "byte", "maxLength": 64},
+                "port": {"x-kubernetes-int-or-string": true},
+                "namespace": {"type": "string", "maxLength": 64},
+                "a-b": {"type": "string", "maxLength": 64},
+                "a_b": {"type": "string", "maxLength": 64},
+                "a__b": {"type": "string", "maxLength": 64},
+            },
+        }},
+    });
+    Schema::compile(&schema).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
+
+fn check(rules: Value, new: Value, old: Option<Value>) -> Vec<String> {
+    let schema = schema(rules).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let old = old.map(|old| json!({ "spec": old }));
+    schema
+        .validate(&json!({ "spec": new }), old.as_ref())
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn holds(rule: &str, spec: Value) -> bool {
+    check(json!([{ "rule": rule }]), spec, None).is_empty()
+}
+
+#[test]
+fn rules_see_values_by_their_schema() {
+    for (rule, spec) in [
+        ("self.size <= self.max", json!({"size": 1, "max": 2})),
+        ("self.ratio == 1.0", json!({"ratio": 1})),
+        ("!has(self.name) || self.name.startsWith('a')", json!({})),
+        (
+            "self.names.all(n, n.size() == 1)",
+            json!({"names": ["a", "b"]}),
+        ),
+        (
+            "self.names.exists(n, n == 'b') && !self.names.exists_one(n, n == 'c')",
+            json!({"names": ["a", "b"]}),
+        ),
+        (
+            "self.names.map(n, n + '!').size() == 2",
+            json!({"names": ["a", "b"]}),
+        ),
+        (
+            "self.names.filter(n, n == 'a') == ['a']",
+            json!({"names": ["a", "b"]}),
+        ),
+        (
+            "self.labels.all(k, self.labels[k] == 'v')",
+            json!({"labels": {"a.b/c": "v"}}),
+        ),
+        ("'a.b/c' in self.labels", json!({"labels": {"a.b/c": "v"}})),
+        (
+            "self.until > timestamp('2026-01-01T00:00:00Z')",
+            json!({"until": "2026-11-20T10:00:00Z"}),
+        ),
+        ("self.every < duration('2h')", json!({"every": "90m"})),
+        ("self.data == b'hi'", json!({"data": "aGk="})),
+        (
+            "type(self.port) == int ? self.port > 0 : self.port.endsWith('%')",
+            json!({"port": 5}),
+        ),
+        (
+            "type(self.port) == int ? self.port > 0 : self.port.endsWith('%')",
+            json!({"port": "5%"}),
+        ),
+        ("self.__namespace__ == 'n'", json!({"namespace": "n"})),
+        ("self.a__dash__b == 'x'", json!({"a-b": "x"})),
+        ("self.a_b == 'x'", json!({"a_b": "x"})),
+        ("self.a__underscores__b == 'x'", json!({"a__b": "x"})),
+        ("self.name.matches('^[a-z]+$')", json!({"name": "abc"})),
+        (
+            "isURL(self.name) && url(self.name).getHost() == 'x'",
+            json!({"name": "https://x/"}),
+        ),
+        (
+            "quantity(self.name).isLessThan(quantity('2Gi'))",
+            json!({"name": "1Gi"}),
+        ),
+        (
+            "isIP(self.name) && ip(self.name).family() == 4",
+            json!({"name": "10.0.0.1"}),
+        ),
+        (
+            "cidr('10.0.0.0/8').containsIP(self.name)",
+            json!({"name": "10.0.0.1"}),
+        ),
+        ("self.?name.orValue('x') == 'x'", json!({})),
+    ] {
+        let errors = check(json!([{ "rule": rule }]), spec.clone(), None);
+        assert!(errors.is_empty(), "{rule} on {spec}: {errors:?}");
+    }
+    assert!(!holds(
+        "self.size <= self.max",
+        json!({"size": 3, "max": 2})
+    ));
+}
+
+#[test]
+fn messages_paths_and_reasons_are_those_of_the_rule() {
+    let spec = json!({"size": 3, "max": 2});
+    for (rule, expected) in [
+        (
+            json!({"rule": "self.size <= self.max"}),
+            "spec: Invalid value: failed rule: self.size <= self.max",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": " too big "}),
+            "spec: Invalid value: too big",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "messageExpression": "'at most %d'.format([self.max])"}),
+            "spec: Invalid value: at most 2",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "messageExpression": "self.name"}),
+            "spec: Invalid value: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": ".size"}),
+            "spec.size: Invalid value: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": "['a-b']"}),
+            "spec.a-b: Invalid value: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": ".labels['x']"}),
+            "spec.labels[x]: Invalid value: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "reason": "FieldValueForbidden"}),
+            "spec: Forbidden: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "reason": "FieldValueRequired"}),
+            "spec: Required value: m",
+        ),
+        (
+            json!({"rule": "self.size <= self.max", "message": "m", "reason": "FieldValueDuplicate"}),
+            "spec: Duplicate value",
+        ),
+        (
+            json!({"rule": "self.name == 'x'", "message": "m"}),
+            "spec: Invalid value: \"object\": no such key: name evaluating rule: m",
+        ),
+        (
+            json!({"rule": "self.size / 0 == 1"}),
+            "spec: Invalid value: \"object\": division by zero evaluating rule: self.size / 0 == 1",
+        ),
+    ] {
+        assert_eq!(
+            check(json!([rule]), spec.clone(), None),
+            [expected],
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn transition_rules_run_when_there_is_an_old_value() {
+    let rule = json!([{"rule": "self.size >= oldSelf.size", "message": "m"}]);
+    assert!(check(rule.clone(), json!({"size": 1}), None).is_empty());
+    assert!(check(rule.clone(), json!({"size": 2}), Some(json!({"size": 1}))).is_empty());
+    assert_eq!(
+        check(rule, json!({"size": 1}), Some(json!({"size": 2}))),
+        ["spec: Invalid value: m"]
+    );
+
+    let rule = json!([{"rule": "oldSelf.hasValue() || self.size == 0", "optionalOldSelf": true, "message": "m"}]);
+    assert_eq!(
+        check(rule.clone(), json!({"size": 1}), None),
+        ["spec: Invalid value: m"]
+    );
+    assert!(check(rule.clone(), json!({"size": 0}), None).is_empty());
+    assert!(check(rule, json!({"size": 1}), Some(json!({"size": 5}))).is_empty());
+
+    let rule = json!([{"rule": "self.size == oldSelf.orValue(self).size", "optionalOldSelf": true, "message": "m"}]);
+    assert!(check(rule.clone(), json!({"size": 1}), None).is_empty());
+    assert_eq!(
+        check(rule, json!({"size": 1}), Some(json!({"size": 5}))),
+        ["spec: Invalid value: m"]
+    );
+}
+
+#[test]
+fn values_that_break_a_rule_stay_accepted_until_they_change() {
+    let rule = json!([{"rule": "self.size <= 1", "message": "m"}]);
+    let old = json!({"size": 5});
+    assert!(check(rule.clone(), json!({"size": 5}), Some(old.clone())).is_empty());
+    assert_eq!(
+        check(rule, json!({"size": 5, "max": 1}), Some(old)),
+        ["spec: Invalid value: m"]
+    );
+}
+
+#[test]
+fn rules_are_not_run_on_objects_that_are_invalid_otherwise() {
+    let errors = check(
+        json!([{"rule": "self.size <= 1"}]),
+        json!({"size": "x"}),
+        None,
+    );
+    assert_eq!(errors.len(), 2);
+    assert_eq!(
+        errors[1],
+        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+    );
+}
+
+#[test]
+fn rules_that_cannot_be_run_are_refused_with_the_schema() {
+    let at = "properties[spec].x-kubernetes-validations[0]";
+    let mut rules = 0;
+    for (rule, start) in [
+        (
+            json!({}),
+            format!("{at}.rule: Required value: rule is not specified"),
+        ),
+        (
+            json!({"rule": "self.size >="}),
+            format!("{at}.rule: Invalid value: {{\"Rule\":\"self.size \\u003e=\","),
+        ),
+        (
+            json!({"rule": "self.nothing == 1"}),
+            format!(
+                "{at}.rule: Invalid value: {{\"Rule\":\"self.nothing == 1\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}}: compilation failed: ERROR: <input>: undefined field 'nothing'"
+            ),
+        ),
+        (
+            json!({"rule": "request.name == 'x'"}),
+            format!("{at}.rule: Invalid value: {{"),
+        ),
+        (
+            json!({"rule": "frobnicate(self)"}),
+            format!("{at}.rule: Invalid value: {{"),
+        ),
+        (
+            json!({"rule": "self.size\n== 1"}),
+            format!(
+                "{at}.message: Required value: message must be specified if rule contains line breaks"
+            ),
+        ),
+        (
+            json!({"rule": "self.size == 1", "message": "a\nb"}),
+            format!("{at}.message: Invalid value: \"a\\nb\": must not contain line breaks"),
+        ),
+        (
+            json!({"rule": "self.size == 1", "reason": "Because"}),
+            format!(
+                "{at}.reason: Unsupported value: \"Because\": supported values: \"FieldValueDuplicate\""
+            ),
+        ),
+        (
+            json!({"rule": "self.size == 1", "fieldPath": ".nothing"}),
+            format!("{at}.fieldPath: Invalid value: \".nothing\": must be a valid path"),
+        ),
+        (
+            json!({"rule": "self.size == 1", "optionalOldSelf": true}),
+            format!(
+                "{at}.optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"
+            ),
+        ),
+        (
+            json!({"rule": "self.size == 1", "messageExpression": "self.x"}),
+            format!("{at}.messageExpression: Invalid value: {{"),
+        ),
+        (
+            json!({"rule": "self.free.all(a, self.free.all(b, self.free.all(c, a == b)))"}),
+            format!(
+                "{at}.rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x"
+            ),
+        ),
+        (
+            json!({"rule": "((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))"}),
+            format!("{at}.rule: Invalid value: {{"),
+        ),
+        (
+            json!({"rule": "self.size".to_owned() + &" + 1".repeat(10_000)}),
+            format!("{at}.rule: Invalid value: {{"),
+        ),
+    ] {
+        let errors = schema(json!([rule])).expect_err(&rule.to_string());
+        assert!(errors[0].starts_with(&start), "{rule}: {}", errors[0]);
+        rules += 1;
+    }
+    assert_eq!(rules, 14);
+}
+
+#[test]
+fn transition_rules_in_lists_without_keys_are_refused() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 5, "items": {
+        "type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
+    }}}});
+    let errors = Schema::compile(&schema).unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "properties[a].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[a]"
+    );
+}
+
+#[test]
+fn a_rule_that_actual_values_make_too_expensive_is_not_run() {
+    let rule = json!([{"rule": "self.free.all(a, a.matches('^yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy') || true)", "message": "m"}]);
+    let small: Vec<String> = (0..100).map(|i| format!("{i}")).collect();
+    assert!(check(rule.clone(), json!({"free": small}), None).is_empty());
+    let large: Vec<String> = (0..500).map(|_| "y".repeat(5_000)).collect();
+    let errors = check(rule, json!({"free": large}), None);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("call cost exceeds limit for rule: m"),
+        "{}",
+        errors[0]
+    );
+}
+
+#[test]
+fn the_longest_chains_that_are_let_through_fit_on_a_small_stack() {
+    // 1 MiB is half of what worker threads have.
+    let run = || {
+        for rule in [
+            format!("self.size{} > 0", " + 1".repeat(590)),
+            format!("{}true", "!".repeat(590)),
+            format!("self.labels{} == 'x'", ".a".repeat(300)),
+            format!("self.name == 'a'{}", " || self.name == 'b'".repeat(100)),
+            format!("self.size == 0{}", " ? true : self.size == 1".repeat(80)),
+        ] {
+            if let Ok(schema) = schema(json!([{"rule": rule, "message": "m"}])) {
+                let _ = schema.validate(
+                    &json!({"spec": {"size": 1, "name": "x", "labels": {}}}),
+                    None,
+                );
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(run)
+        .unwrap()
+        .join()
+        .unwrap();
+}

@@ -84,6 +84,10 @@ pub(super) fn check_enum(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
         return outcome;
     };
     let equal = |allowed: &Value| match (allowed, value) {
+        // Go converts the value to the allowed one's type: 2.5 is cut to 2.
+        (Value::Number(a), Value::Number(b)) if a.is_i64() => {
+            a.as_f64() == b.as_f64().map(f64::trunc)
+        }
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         _ => allowed == value && !value.is_null(),
     };
@@ -159,86 +163,111 @@ fn check_number(value: &Value, number: &Number, node: &Node, path: Path<'_>) -> 
     let mut outcome = Outcome::default();
     let name = path.dotted();
     let float = number.as_f64().unwrap_or_default();
-    let format = node
-        .checks
-        .as_ref()
-        .and_then(|checks| checks.format.as_deref());
-    if !in_range(number, node.kind, format) {
-        let kind = node.type_name();
-        outcome.composite(match format {
-            Some(format) => {
-                format!("Checked value must be of type {kind} with format {format} in {name}")
-            }
-            None => format!("Checked value must be of type {kind} (default format) in {name}"),
-        });
+    let range = |number: &Number, what: &str| out_of_range(number, node, what, &name);
+    if let Some(message) = range(number, "Checked") {
+        outcome.composite(message);
     }
     let Some(checks) = &node.checks else {
         return outcome;
     };
-    let whole = number.is_i64();
-    // Bounds of integers are cut to integers first.
-    let bound = |bound: f64| if whole { bound.trunc() } else { bound };
-    if let Some(factor) = checks.multiple_of.filter(|factor| *factor > 0.0) {
-        let quotient = if factor < 1.0 {
-            1.0 / factor * float
-        } else {
-            float / factor
-        };
-        let fits = if whole && bound(factor) >= 1.0 {
-            float % bound(factor) == 0.0
-        } else {
-            (quotient - quotient.round()).abs() < 1e-9
-        };
-        if !fits {
-            let factor = go_number(factor);
-            let message = format!("{name} in body should be a multiple of {factor}");
-            outcome.fail(message, |path, m| FieldError::invalid(path, value, m), path);
+    // A constraint that is no value of the type is reported, then compared as it is; one that is, is
+    // cut to an integer when the value is one.
+    let mut constraint = |limit: f64, what: &str| {
+        let problem = Number::from_f64(limit).and_then(|limit| range(&limit, what));
+        let whole = number.is_i64() && problem.is_none();
+        if let Some(message) = problem {
+            outcome.composite(message);
+        }
+        if whole { limit.trunc() } else { limit }
+    };
+    let factor = checks
+        .multiple_of
+        .map(|factor| constraint(factor, "MultipleOf"));
+    let minimum = checks
+        .minimum
+        .map(|(l, exclusive)| (constraint(l, "Minimum boundary"), exclusive));
+    let maximum = checks
+        .maximum
+        .map(|(l, exclusive)| (constraint(l, "Maximum boundary"), exclusive));
+    let invalid = |path: String, message: &str| FieldError::invalid(path, value, message);
+    if let Some(factor) = factor {
+        let printed = go_number(factor);
+        if factor <= 0.0 {
+            let message =
+                format!("factor MultipleOf declared for {name} must be positive: {printed}");
+            let factor = Number::from_f64(factor).map_or(Value::Null, Value::Number);
+            outcome.fail(
+                message,
+                |path, m| FieldError::invalid(path, &factor, m),
+                path,
+            );
+        } else if !is_multiple(float, factor) {
+            outcome.fail(
+                format!("{name} in body should be a multiple of {printed}"),
+                invalid,
+                path,
+            );
         }
     }
-    if let Some((limit, exclusive)) = checks.minimum {
-        let limit = bound(limit);
-        if float < limit || (exclusive && float == limit) {
-            let relation = if exclusive {
-                "greater than"
-            } else {
-                "greater than or equal to"
-            };
-            let message = format!("{name} in body should be {relation} {}", go_number(limit));
-            outcome.fail(message, |path, m| FieldError::invalid(path, value, m), path);
-        }
+    if let Some((limit, exclusive)) = minimum
+        && (float < limit || (exclusive && float == limit))
+    {
+        let relation = if exclusive {
+            "greater than"
+        } else {
+            "greater than or equal to"
+        };
+        let message = format!("{name} in body should be {relation} {}", go_number(limit));
+        outcome.fail(message, invalid, path);
     }
-    if let Some((limit, exclusive)) = checks.maximum {
-        let limit = bound(limit);
-        if float > limit || (exclusive && float == limit) {
-            let relation = if exclusive {
-                "less than"
-            } else {
-                "less than or equal to"
-            };
-            let message = format!("{name} in body should be {relation} {}", go_number(limit));
-            outcome.fail(message, |path, m| FieldError::invalid(path, value, m), path);
-        }
+    if let Some((limit, exclusive)) = maximum
+        && (float > limit || (exclusive && float == limit))
+    {
+        let relation = if exclusive {
+            "less than"
+        } else {
+            "less than or equal to"
+        };
+        let message = format!("{name} in body should be {relation} {}", go_number(limit));
+        outcome.fail(message, invalid, path);
     }
     outcome
 }
 
-fn in_range(number: &Number, kind: Option<Kind>, format: Option<&str>) -> bool {
-    match (kind, format) {
-        (Some(Kind::Integer), Some("int32")) => {
-            number.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) || small_whole(number)
-        }
-        (Some(Kind::Integer), _) => number.is_i64() || small_whole(number),
-        (Some(Kind::Number), Some("float")) => number
-            .as_f64()
-            .is_some_and(|f| f.abs() <= f64::from(f32::MAX)),
-        _ => true,
-    }
+fn is_multiple(number: f64, factor: f64) -> bool {
+    let quotient = if factor < 1.0 {
+        1.0 / factor * number
+    } else {
+        number / factor
+    };
+    (quotient - quotient.round()).abs() < 1e-9
 }
 
-/// 3.0 prints as `3` in Go and so passes for an integer.
-fn small_whole(number: &Number) -> bool {
-    !number.is_u64()
-        && number
+/// That a number is outside of what its type and format can hold.
+fn out_of_range(number: &Number, node: &Node, what: &str, name: &str) -> Option<String> {
+    let format = node
+        .checks
+        .as_ref()
+        .and_then(|checks| checks.format.as_deref());
+    let kind = node.kind.filter(|_| !node.int_or_string);
+    // 3.0 prints as `3` in Go and so passes for an integer.
+    let whole = number.is_i64()
+        || number
             .as_f64()
-            .is_some_and(|f| f.fract() == 0.0 && f.abs() < 2_147_483_648.0)
+            .is_some_and(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0);
+    let float = number.as_f64().unwrap_or_default();
+    let fits = match (kind, format) {
+        (Some(Kind::Integer), Some("int32")) => {
+            whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&float)
+        }
+        (Some(Kind::Integer), _) => whole,
+        (Some(Kind::Number), Some("float")) => float.abs() <= f64::from(f32::MAX),
+        _ => true,
+    };
+    let kind = kind.map_or("", Kind::as_str);
+    let format = match format {
+        Some(format) if kind != "" => format!("with format {format}"),
+        _ => "(default format)".to_owned(),
+    };
+    (!fits).then(|| format!("{what} value must be of type {kind} {format} in {name}"))
 }
