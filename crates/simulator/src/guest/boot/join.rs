@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::super::cluster::Cluster;
 use super::super::console::Console;
@@ -53,15 +52,18 @@ impl Boot {
         let machine = self.machine(&node, version.clone(), join.control_plane.is_some());
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
         loop {
-            let _permit = self.shared.permits.acquire().await;
-            let registered = self.register(
-                &cluster,
-                &configuration,
-                &join.node,
-                &machine,
-                join.control_plane,
-            );
-            match registered.await {
+            let permit = self.shared.permits.acquire().await;
+            let registered = self
+                .register(
+                    &cluster,
+                    &configuration,
+                    &join.node,
+                    &machine,
+                    join.control_plane,
+                )
+                .await;
+            drop(permit);
+            match registered {
                 Ok(()) => break,
                 Err(error) if !tries.again().await => {
                     return Err(format!("error execution phase kubelet-start: {error}"));
@@ -88,7 +90,7 @@ impl Boot {
         let prefix =
             "error execution phase preflight: couldn't validate the identity of the API Server";
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
-        let mut shown = (String::new(), Instant::now());
+        let mut shown = String::new();
         loop {
             let permit = self.shared.permits.acquire().await;
             let found = discovery::discover(join, endpoint).await;
@@ -98,9 +100,9 @@ impl Boot {
                 Err(Refusal::Never(problem)) => return Err(format!("{prefix}: {problem}")),
                 Err(Refusal::NotYet(problem)) => problem,
             };
-            if shown.0 != problem {
+            if shown != problem {
                 console.cloud_init(&format!("[discovery] {problem}, will try again"));
-                shown = (problem.clone(), Instant::now());
+                shown.clone_from(&problem);
             }
             if !tries.again().await {
                 return Err(format!("{prefix}: {problem}"));
