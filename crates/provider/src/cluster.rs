@@ -341,11 +341,7 @@ async fn control_plane(
         .list(&list)
         .await
         .map_err(Error::kubernetes("listing control plane machines"))?;
-    let alive: Vec<_> = machines
-        .iter()
-        .filter(|machine| !is_deleting(*machine))
-        .map(ResourceExt::name_any)
-        .collect();
+    let machines: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
     let mut found: Vec<_> = openstack_machines(ctx, object, &cluster.name_any())
         .await?
         .iter()

@@ -1,0 +1,19 @@
+//! The controllers against an API server and a simulated cloud, both in this process. The owners,
+//! Cluster and Machine, are written by the tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "provider/world.rs"]
+mod world;
+
+#[path = "provider/cluster.rs"]
+mod cluster;
+
+#[path = "provider/killing.rs"]
+mod killing;
+
+#[path = "provider/machine.rs"]
+mod machine;
+
+#[path = "provider/trouble.rs"]
+mod trouble;

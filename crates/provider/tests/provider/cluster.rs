@@ -1,0 +1,95 @@
+//! Clusters come up, stay as they are, and go without a trace.
+
+use api::infra::v1beta2::OpenStackCluster;
+use serde_json::json;
+
+use crate::world::{World, eventually};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    let cluster = world.cluster_ready().await;
+    let status = cluster.status.unwrap();
+    let endpoint = cluster.spec.control_plane_endpoint.unwrap();
+    let balancer = status.api_server_managed_load_balancer.unwrap();
+    assert_eq!(endpoint.port, Some(6443));
+    assert_eq!(endpoint.host, balancer.ip);
+    assert_eq!(status.network.unwrap().name, "k8s-clusterapi-cluster-default-demo");
+    assert_eq!(status.router.unwrap().ips.len(), 1);
+    assert_eq!(status.failure_domains.len(), 3);
+    let worker = status.worker_security_group.unwrap();
+    assert_eq!(worker.name, "k8s-cluster-default-demo-secgroup-worker");
+    let writes = world.writes();
+    let total: u64 = writes.values().sum();
+    assert!(total <= 30, "{total} writes: {writes:#?}");
+    assert_eq!(writes["POST /v2.0/security-group-rules"], 1);
+
+    // Nothing more is written, whatever wakes the controller.
+    let annotations = json!({"metadata": {"annotations": {"poke": "1"}}});
+    world.merge::<OpenStackCluster>("demo", annotations).await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    assert_eq!(world.writes(), writes);
+
+    world.delete::<OpenStackCluster>("demo").await;
+    world.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.left_over(), Default::default());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_load_balancer_the_floating_ip_goes_to_a_control_plane_machine() {
+    let world = World::start().await;
+    world.cluster(json!({"apiServer": {}})).await;
+    let cluster = world.cluster_ready().await;
+    let host = cluster.spec.control_plane_endpoint.unwrap().host.unwrap();
+    assert_eq!(world.count("loadbalancer"), 0);
+    world.machine("cp-0", true, json!({})).await;
+    world.machine_ready("cp-0").await;
+    eventually("the floating IP to be associated", || async {
+        let world = world.cloud.world();
+        let forward = world.borrow().addresses.iter().any(|f| f.floating.to_string() == host);
+        if forward { Ok(()) } else { Err(format!("{:?}", world.borrow().addresses)) }
+    })
+    .await;
+    world.delete_machine("cp-0").await;
+    world.delete::<OpenStackCluster>("demo").await;
+    world.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.left_over(), Default::default());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resources_of_the_same_name_that_are_not_ours_are_left_alone() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let first = world.cloud.resources();
+    // The same names in another namespace's cluster of another management cluster.
+    let other = World::open_on(&world).await;
+    other.cluster(json!({})).await;
+    other.cluster_ready().await;
+    assert_eq!(world.count("network"), 2);
+    other.delete::<OpenStackCluster>("demo").await;
+    other.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.cloud.resources(), first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_the_allowed_cidrs_reaches_the_listener() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let change = json!({"spec": {"apiServer": {"managedLoadBalancer": {
+        "allowedCIDRs": ["192.0.2.0/24"], "monitor": {"delay": 20}}}}});
+    world.merge::<OpenStackCluster>("demo", change).await;
+    eventually("listener and monitor", || async {
+        let writes = world.writes();
+        let done = |route: &str| writes.contains_key(route);
+        let both = done("PUT /v2.0/lbaas/listeners/{id}") && done("PUT /v2.0/lbaas/healthmonitors/{id}");
+        if both { Ok(()) } else { Err(format!("{writes:?}")) }
+    })
+    .await;
+    let cluster = world.cluster_ready().await;
+    let balancer = cluster.status.unwrap().api_server_managed_load_balancer.unwrap();
+    assert!(balancer.allowed_cidrs.contains(&"192.0.2.0/24".to_owned()));
+    assert!(balancer.allowed_cidrs.contains(&"10.6.0.0/24".to_owned()));
+}

@@ -1,0 +1,96 @@
+//! Killed in the middle of any write, and started again: the end is the same.
+
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use serde_json::json;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::world::{World, eventually};
+use simulator::cloud::Options as CloudOptions;
+
+/// Runs until the line is cut in the `nth` write; false when everything was `done` before.
+async fn run_until_cut(world: &mut World, nth: u64, done: &str) -> bool {
+    world.run();
+    let cut = world.cut_at(nth);
+    let world_ref = &*world;
+    let was_cut = eventually("the cut", || async {
+        if cut.load(Ordering::SeqCst) {
+            return Ok(true);
+        }
+        let finished = match done {
+            "created" => is_ready(world_ref).await,
+            _ => world_ref.api::<OpenStackCluster>().get_opt("demo").await.unwrap().is_none(),
+        };
+        if finished { Ok(false) } else { Err("still running".to_owned()) }
+    })
+    .await;
+    world.kill().await;
+    world.cloud.on_write(|_| {});
+    was_cut
+}
+
+async fn is_ready(world: &World) -> bool {
+    let cluster = world.api::<OpenStackCluster>().get("demo").await.unwrap();
+    let cluster = cluster.status.unwrap_or_default().conditions;
+    let mut ready = api::conditions::is_true(&cluster, "Ready");
+    for name in ["cp-0", "md-0"] {
+        let machine = world.api::<OpenStackMachine>().get(name).await.unwrap();
+        let conditions = machine.status.unwrap_or_default().conditions;
+        ready &= api::conditions::is_true(&conditions, "Ready");
+    }
+    ready && world.cloud.world().borrow().listeners.iter().any(|l| l.members.len() == 1)
+}
+
+async fn wait_ready(world: &World) {
+    eventually("cluster and machines", || async {
+        match is_ready(world).await {
+            true => Ok(()),
+            false => Err(format!("{:?} {:?}", world.cloud.resources(), world.writes())),
+        }
+    })
+    .await;
+}
+
+async fn everything(world: &World) {
+    world.cluster(json!({})).await;
+    world.machine("cp-0", true, json!({})).await;
+    world.machine("md-0", false, json!({})).await;
+}
+
+async fn delete_all(world: &World) {
+    for name in ["cp-0", "md-0"] {
+        world.delete::<OpenStackMachine>(name).await;
+    }
+    world.delete::<OpenStackCluster>("demo").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_write_of_a_create_and_of_a_delete_it_ends_the_same() {
+    let mut world = World::open(CloudOptions::default()).await;
+    everything(&world).await;
+    world.run();
+    wait_ready(&world).await;
+    world.kill().await;
+    let expected = world.cloud.resources();
+    for nth in 1.. {
+        let mut world = World::open(CloudOptions::default()).await;
+        everything(&world).await;
+        let was_cut = run_until_cut(&mut world, nth, "created").await;
+        world.run();
+        wait_ready(&world).await;
+        assert_eq!(world.cloud.resources(), expected, "create, killed at write {nth}");
+        world.kill().await;
+
+        delete_all(&world).await;
+        let delete_was_cut = run_until_cut(&mut world, nth, "deleted").await;
+        world.run();
+        world.gone::<OpenStackCluster>("demo").await;
+        assert_eq!(world.left_over(), Default::default(), "delete, killed at write {nth}");
+        world.kill().await;
+        if !was_cut && !delete_was_cut {
+            assert!(nth > 20, "only {nth} writes");
+            break;
+        }
+        tokio::time::sleep(Duration::ZERO).await;
+    }
+}

@@ -1,0 +1,94 @@
+//! Machines get servers, and lose them.
+
+use api::infra::v1beta2::OpenStackMachine;
+use serde_json::json;
+
+use crate::world::{World, eventually};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_costs_three_requests_and_leaves_nothing() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let cluster = world.cloud.resources();
+    world.cloud.reset_requests();
+    world.machine("md-0", false, json!({"tags": ["mine"]})).await;
+    let machine = world.machine_ready("md-0").await;
+    let status = machine.status.unwrap();
+    let id = status.instance_id.unwrap();
+    assert_eq!(machine.spec.provider_id.unwrap(), format!("openstack:///{id}"));
+    assert_eq!(status.instance_state.unwrap(), "ACTIVE");
+    let types: Vec<_> = status.addresses.iter().map(|a| a.type_.as_str()).collect();
+    assert_eq!(types, ["InternalIP", "InternalDNS"]);
+    let writes = world.writes();
+    assert_eq!(writes.values().sum::<u64>(), 3, "{writes:#?}");
+    world.delete_machine("md-0").await;
+    assert_eq!(world.cloud.resources(), cluster);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_plane_machines_are_members_for_as_long_as_they_live() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    for name in ["cp-0", "cp-1", "cp-2"] {
+        world.machine(name, true, json!({})).await;
+    }
+    let members = |count: usize| {
+        let world = &world;
+        async move {
+            eventually(&format!("{count} members"), || async {
+                let world = world.cloud.world();
+                let listeners = world.borrow().listeners.clone();
+                let members = listeners.first().map_or(0, |listener| listener.members.len());
+                if members == count { Ok(()) } else { Err(format!("{listeners:?}")) }
+            })
+            .await;
+        }
+    };
+    members(3).await;
+    for name in ["cp-0", "cp-1", "cp-2"] {
+        eventually("ingress", || async {
+            let machine = world.machine_ready(name).await;
+            let status = machine.status.unwrap();
+            match api::conditions::is_true(&status.conditions, "APIServerIngressReady") {
+                true => Ok(()),
+                false => Err(crate::world::shown(&status.conditions)),
+            }
+        })
+        .await;
+    }
+    world.delete_machine("cp-1").await;
+    members(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_root_volume_is_made_first_and_goes_with_the_server() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let cluster = world.cloud.resources();
+    let spec = json!({"rootVolume": {"sizeGiB": 20}, "additionalBlockDevices": [
+        {"name": "etcd", "sizeGiB": 5, "storage": {"type": "Volume"}}]});
+    world.machine("md-0", false, spec).await;
+    world.machine_ready("md-0").await;
+    assert_eq!(world.count("volume"), 2);
+    world.delete_machine("md-0").await;
+    assert_eq!(world.cloud.resources(), cluster);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_somebody_deletes_is_not_replaced() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("md-0", false, json!({})).await;
+    let machine = world.machine_ready("md-0").await;
+    let id = machine.status.unwrap().instance_id.unwrap();
+    world.session().await.compute().delete_server(&id).await.unwrap();
+    world.poke::<OpenStackMachine>("md-0").await;
+    let said = world.machine_says("md-0", "InstanceReady", "deleted by somebody else").await;
+    assert_eq!(said.reason, "InstanceDeleted");
+    assert_eq!(world.count("server"), 0);
+    world.delete_machine("md-0").await;
+}

@@ -1,0 +1,438 @@
+//! A management cluster, a simulated cloud, and the provider between them.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::k8s_openapi::api::events::v1::Event;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use apiserver::ApiServer;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{GroupVersionKind, NamespaceResourceScope};
+use kube::discovery::ApiResource;
+use kube::{Api, Client, Resource, ResourceExt};
+use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
+use openstack::{PoolOptions, SessionOptions};
+use provider::Options;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use simulator::cloud::{Cloud, Options as CloudOptions};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const NS: &str = "default";
+const URL: &str = "http://cloud";
+const PATIENCE: Duration = Duration::from_secs(40);
+
+type Resources = BTreeMap<String, BTreeMap<String, usize>>;
+
+/// Everything that a test plays with.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) cloud: Cloud,
+    pub(crate) server: ApiServer,
+    /// What the cloud had before anything was made.
+    pub(crate) before: Resources,
+    options: Options,
+    running: Option<Running>,
+}
+
+struct Running {
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+    cut: Arc<AtomicBool>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.shutdown.cancel();
+            running.task.abort();
+        }
+    }
+}
+
+/// The way to the cloud, until it is cut: then nothing gets through, and no answer comes back.
+struct Line {
+    inner: SharedTransport,
+    cut: Arc<AtomicBool>,
+}
+
+impl Transport for Line {
+    fn send(
+        &self,
+        request: http::Request<bytes::Bytes>,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<http::Response<bytes::Bytes>, TransportError>> {
+        if self.cut.load(Ordering::SeqCst) {
+            return std::future::pending().boxed();
+        }
+        let answer = self.inner.send(request, timeout);
+        let cut = Arc::clone(&self.cut);
+        async move {
+            let answer = answer.await;
+            if cut.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
+        .boxed()
+    }
+}
+
+struct Hooks;
+
+impl apiserver::Hooks for Hooks {
+    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
+        api::convert::convert(object, to).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value, old: Option<&Value>) {
+        api::admission::default_object(object, old);
+    }
+
+    fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Vec<apiserver::FieldError>> {
+        let review = api::admission::Review { object, old, dry_run };
+        api::admission::validate(review).map_err(|errors| {
+            let field = |e: api::admission::FieldError| apiserver::FieldError {
+                path: e.path,
+                message: e.message,
+            };
+            errors.into_iter().map(field).collect()
+        })
+    }
+}
+
+impl World {
+    /// API server and cloud, but no controllers.
+    pub(crate) async fn open(cloud: CloudOptions) -> Self {
+        let cloud = Cloud::open(cloud).await.unwrap();
+        let options = apiserver::Options { hooks: Arc::new(Hooks), ..apiserver::Options::default() };
+        let server = ApiServer::open(options).await.unwrap();
+        let client = Client::new(server.in_process(), NS);
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+        for crd in api::crds::all() {
+            crds.create(&PostParams::default(), &crd).await.unwrap();
+        }
+        let before = cloud.resources();
+        let world = Self { client, cloud, server, before, options: Options::default(), running: None };
+        world.credentials(&world.cloud.clouds_yaml(URL)).await;
+        world
+    }
+
+    /// All of it, with the default cloud.
+    pub(crate) async fn start() -> Self {
+        let mut world = Self::open(CloudOptions::default()).await;
+        world.run();
+        world
+    }
+
+    /// Another management cluster on the same cloud.
+    pub(crate) async fn open_on(other: &World) -> Self {
+        let mut world = Self::open(CloudOptions::default()).await;
+        world.cloud = other.cloud.clone();
+        world.run();
+        world
+    }
+
+    /// A session of somebody else in the same project.
+    pub(crate) async fn session(&self) -> openstack::Session {
+        let config = openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
+        let transport: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let options = SessionOptions { transport: Some(transport), ..SessionOptions::default() };
+        openstack::Session::connect(config, &options).await.unwrap()
+    }
+
+    /// Makes a controller look at an object again, as its resync would.
+    pub(crate) async fn poke<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let patch = json!({"metadata": {"annotations": {"poked": uuid::Uuid::new_v4().to_string()}}});
+        self.merge::<K>(name, patch).await;
+    }
+
+    /// Changes how the provider will run.
+    pub(crate) fn options(&mut self, change: impl FnOnce(&mut Options)) {
+        change(&mut self.options);
+    }
+
+    /// Starts the controllers.
+    pub(crate) fn run(&mut self) {
+        let cut = Arc::new(AtomicBool::new(false));
+        let inner: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let line: SharedTransport = Arc::new(Line { inner, cut: Arc::clone(&cut) });
+        let session = SessionOptions { transport: Some(line), ..SessionOptions::default() };
+        let clouds = PoolOptions { session, ..PoolOptions::default() };
+        let options = Options { clouds, ..self.options.clone() };
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(provider::run(self.client.clone(), options, shutdown.clone()));
+        self.running = Some(Running { shutdown, task, cut });
+    }
+
+    /// Stops the controllers wherever they are, as `kill -9` would.
+    pub(crate) async fn kill(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        running.cut.store(true, Ordering::SeqCst);
+        running.task.abort();
+        running.shutdown.cancel();
+        let _ = running.task.await;
+    }
+
+    /// Cuts the line to the cloud in the middle of the `nth` write from now on: the cloud has done it, and
+    /// nobody hears of it. Says when that happened.
+    pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
+        let cut = Arc::clone(&self.running.as_ref().unwrap().cut);
+        let flag = Arc::clone(&cut);
+        let count = AtomicU64::new(0);
+        self.cloud.on_write(move |_| {
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+                flag.store(true, Ordering::SeqCst);
+            }
+        });
+        cut
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), NS)
+    }
+
+    /// Stores an object given as JSON, whatever it is.
+    pub(crate) async fn create(&self, object: Value) {
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let types = object.types.clone().unwrap();
+        let (group, version) = types.api_version.split_once('/').unwrap_or(("", "v1"));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
+        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    pub(crate) async fn merge<K>(&self, name: &str, patch: Value)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let patch = Patch::Merge(patch);
+        self.api::<K>().patch(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let _ = self.api::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// The Secret with this clouds.yaml, made or replaced.
+    pub(crate) async fn credentials(&self, clouds: &str) {
+        let api = self.api::<api::k8s_openapi::api::core::v1::Secret>();
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "demo-cloud-config"},
+            "stringData": {"clouds.yaml": clouds, "cacert": "\n"}});
+        let params = PatchParams::apply("test").force();
+        api.patch("demo-cloud-config", &params, &Patch::Apply(&secret)).await.unwrap();
+    }
+
+    /// Cluster `demo` and its OpenStackCluster, with `spec` on top of the default template's.
+    pub(crate) async fn cluster(&self, spec: Value) {
+        self.create(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "demo"},
+            "spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
+                "kind": "OpenStackCluster", "name": "demo"}},
+        })).await;
+        let owner = self.owner("Cluster", "demo").await;
+        let mut object = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackCluster",
+            "metadata": {"name": "demo", "labels": {"cluster.x-k8s.io/cluster-name": "demo"},
+                "ownerReferences": [owner]},
+            "spec": {
+                "identityRef": {"name": "demo-cloud-config", "cloudName": "simulated"},
+                "apiServer": {"managedLoadBalancer": {}},
+                "managedSubnets": [{"cidr": "10.6.0.0/24", "dnsNameservers": ["8.8.8.8"]}],
+                "managedSecurityGroups": {"clusterNodesSecurityGroupRules": [
+                    {"name": "BGP", "direction": "ingress", "etherType": "IPv4", "protocol": "tcp",
+                     "portRangeMin": 179, "portRangeMax": 179, "remoteManagedGroups": ["controlplane", "worker"]},
+                    {"name": "IP-in-IP", "direction": "ingress", "etherType": "IPv4", "protocol": "4",
+                     "remoteManagedGroups": ["controlplane", "worker"]},
+                ]},
+            },
+        });
+        for (name, value) in spec.as_object().unwrap() {
+            object["spec"][name] = value.clone();
+        }
+        self.create(object).await;
+    }
+
+    /// A Machine, its bootstrap data and its OpenStackMachine, with `spec` on top of the default
+    /// template's.
+    pub(crate) async fn machine(&self, name: &str, control_plane: bool, spec: Value) {
+        let mut labels = json!({"cluster.x-k8s.io/cluster-name": "demo"});
+        if control_plane {
+            labels["cluster.x-k8s.io/control-plane"] = json!("");
+        }
+        self.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+            "stringData": {"value": "#cloud-config\n"}})).await;
+        self.create(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"clusterName": "demo", "bootstrap": {"dataSecretName": name},
+                "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
+                    "kind": "OpenStackMachine", "name": name}},
+        })).await;
+        let owner = self.owner("Machine", name).await;
+        let mut object = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackMachine",
+            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
+            "spec": {"flavor": {"filter": {"name": "m1.small"}},
+                "image": {"filter": {"name": "ubuntu-24.04"}}},
+        });
+        for (name, value) in spec.as_object().unwrap() {
+            object["spec"][name] = value.clone();
+        }
+        self.create(object).await;
+    }
+
+    async fn owner(&self, kind: &str, name: &str) -> Value {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", kind));
+        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
+        let uid = api.get(name).await.unwrap().uid().unwrap();
+        json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": kind, "name": name, "uid": uid, "controller": true})
+    }
+
+    /// Deletes a machine as Cluster API does: the OpenStackMachine, and the Machine when that is gone.
+    pub(crate) async fn delete_machine(&self, name: &str) {
+        self.delete::<OpenStackMachine>(name).await;
+        self.gone::<OpenStackMachine>(name).await;
+        self.delete::<api::core::v1beta2::Machine>(name).await;
+    }
+
+    /// Waits until there is no such object.
+    pub(crate) async fn gone<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + serde::Serialize,
+    {
+        eventually(&format!("{name} to go"), || async {
+            match self.api::<K>().get_opt(name).await.unwrap() {
+                None => Ok(()),
+                Some(object) => Err(serde_json::to_string(&object).unwrap()),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until OpenStackCluster `demo` is ready.
+    pub(crate) async fn cluster_ready(&self) -> OpenStackCluster {
+        eventually("the cluster", || async {
+            let object = self.api::<OpenStackCluster>().get("demo").await.unwrap();
+            let status = object.status.clone().unwrap_or_default();
+            let ready = api::conditions::is_true(&status.conditions, "Ready");
+            if ready { Ok(object) } else { Err(shown(&status.conditions)) }
+        })
+        .await
+    }
+
+    /// Waits until an OpenStackMachine is ready.
+    pub(crate) async fn machine_ready(&self, name: &str) -> OpenStackMachine {
+        eventually(&format!("machine {name}"), || async {
+            let object = self.api::<OpenStackMachine>().get(name).await.unwrap();
+            let status = object.status.clone().unwrap_or_default();
+            let ready = api::conditions::is_true(&status.conditions, "Ready");
+            if ready { Ok(object) } else { Err(shown(&status.conditions)) }
+        })
+        .await
+    }
+
+    /// Waits until a condition of the cluster says something with `words`.
+    pub(crate) async fn cluster_says(&self, type_: &str, words: &str) -> Condition {
+        eventually(&format!("{type_}: {words}"), || async {
+            let object = self.api::<OpenStackCluster>().get("demo").await.unwrap();
+            says(&object.status.unwrap_or_default().conditions, type_, words)
+        })
+        .await
+    }
+
+    /// Waits until a condition of a machine says something with `words`.
+    pub(crate) async fn machine_says(&self, name: &str, type_: &str, words: &str) -> Condition {
+        eventually(&format!("{type_}: {words}"), || async {
+            let object = self.api::<OpenStackMachine>().get(name).await.unwrap();
+            says(&object.status.unwrap_or_default().conditions, type_, words)
+        })
+        .await
+    }
+
+    /// The reasons of all events.
+    pub(crate) async fn events(&self) -> Vec<String> {
+        let events = self.api::<Event>().list(&ListParams::default()).await.unwrap();
+        events.items.into_iter().filter_map(|event| event.reason).collect()
+    }
+
+    /// Requests that are not lists, logins or discovery, as `POST /v2.0/ports`.
+    pub(crate) fn writes(&self) -> BTreeMap<String, u64> {
+        let counts = self.cloud.requests().into_iter();
+        counts
+            .filter(|count| count.service != "identity" && count.method != "GET")
+            .map(|count| (format!("{} {}", count.method, count.route), count.count))
+            .collect()
+    }
+
+    /// What there is of one type in project demo.
+    pub(crate) fn count(&self, type_: &str) -> usize {
+        self.cloud.resources().get("demo").and_then(|all| all.get(type_)).copied().unwrap_or(0)
+    }
+
+    /// What there is besides what the cloud had before anything was made.
+    pub(crate) fn left_over(&self) -> Resources {
+        let mut now = self.cloud.resources();
+        for (project, types) in &mut now {
+            let before = self.before.get(project);
+            types.retain(|type_, count| {
+                let known = before.and_then(|types| types.get(type_)).copied().unwrap_or(0);
+                *count = count.saturating_sub(known);
+                *count > 0
+            });
+        }
+        now.retain(|_, types| !types.is_empty());
+        now
+    }
+}
+
+fn says(conditions: &[Condition], type_: &str, words: &str) -> Result<Condition, String> {
+    let found = conditions.iter().find(|c| c.type_ == type_ && c.message.contains(words));
+    found.cloned().ok_or_else(|| shown(conditions))
+}
+
+/// Conditions as one line each.
+pub(crate) fn shown(conditions: &[Condition]) -> String {
+    let line = |c: &Condition| format!("\n  {}={} {}: {}", c.type_, c.status, c.reason, c.message);
+    conditions.iter().map(line).collect()
+}
+
+/// Repeats `check` until it is content; fails with its last complaint when patience ends.
+pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match check().await {
+            Ok(value) => return value,
+            Err(seen) if tokio::time::Instant::now() > deadline => {
+                panic!("waited in vain for {what}; last seen: {seen}")
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
