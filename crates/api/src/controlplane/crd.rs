@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::v1beta2;
 use crate::bootstrap::crd::older::{
-    bootstrap, conditions, duration, old_conditions, property, relax, remove, set, text,
+    bootstrap, conditions, duration, forget, old_conditions, property, relax, remove, set, text,
 };
 use crate::bootstrap::crd::{column, finish, with_v1beta1};
 
@@ -39,7 +39,10 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         with_v1beta1(templates, vec![age], |schema| {
             let template = &mut schema["properties"]["spec"]["properties"]["template"];
             relax(template);
-            spec(&mut template["properties"]["spec"], false);
+            template["required"] = json!(["spec"]);
+            let inner = &mut template["properties"]["spec"];
+            spec(inner, false);
+            inner["required"] = json!(["kubeadmConfigSpec"]);
         }),
     ]
 }
@@ -56,8 +59,10 @@ fn spec(schema: &mut Value, whole: bool) {
             ("strategy", "rolloutStrategy"),
         ] {
             if let Some(mut part) = remove(&mut rollout, from) {
-                if from == "strategy" {
-                    remove_required(&mut part);
+                match from {
+                    "strategy" => forget(&mut part, "required"),
+                    "before" => forget(property(&mut part, "certificatesExpiryDays"), "minimum"),
+                    _ => {}
                 }
                 set(schema, to, part);
             }
@@ -81,18 +86,15 @@ fn spec(schema: &mut Value, whole: bool) {
     }
 }
 
-fn remove_required(schema: &mut Value) {
-    if let Some(fields) = schema.as_object_mut() {
-        fields.remove("required");
-    }
-}
-
 fn machine_template(schema: &mut Value, whole: bool) {
     let Some(mut spec) = remove(schema, "spec") else {
         return;
     };
     for name in ["readinessGates", "taints"] {
-        if let Some(part) = remove(&mut spec, name) {
+        if let Some(mut part) = remove(&mut spec, name) {
+            if name == "taints" {
+                part["minItems"] = json!(1);
+            }
             set(schema, name, part);
         }
     }

@@ -203,7 +203,8 @@ pub(crate) fn remove(schema: &mut Value, name: &str) -> Option<Value> {
     taken
 }
 
-fn forget(schema: &mut Value, rule: &str) {
+/// Takes a rule out of a schema.
+pub(crate) fn forget(schema: &mut Value, rule: &str) {
     if let Some(fields) = schema.as_object_mut() {
         fields.remove(rule);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MachineNaming, Remediation, Rollout};
 use crate::bootstrap::v1beta2::KubeadmConfigSpec;
-use crate::core::v1beta2::{ConditionGate, MachineDeletion, MachineTaint, TemplateMeta};
+use crate::core::v1beta2::{MachineDeletion, MachineTaint, TemplateMeta};
 
 /// What a ClusterClass makes control planes from.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,13 +93,6 @@ pub struct TemplateMachineTemplate {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct TemplateMachineSpec {
-    /// Further conditions that a machine's `Ready` waits for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(
-        length(min = 1, max = 32),
-        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
-    )]
-    pub readiness_gates: Vec<ConditionGate>,
     /// How long a deletion waits for what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,

@@ -1,0 +1,16 @@
+//! Kubeadm bootstrap and control plane against an API server in this process, with a provider whose
+//! machines read their user data and a second API server as the workload cluster.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "kubeadm/world.rs"]
+mod world;
+
+#[path = "kubeadm/scaling.rs"]
+mod scaling;
+
+#[path = "kubeadm/secrets.rs"]
+mod secrets;
+
+#[path = "kubeadm/killing.rs"]
+mod killing;

@@ -1,0 +1,212 @@
+//! From nothing to a highly available control plane, and through its changes.
+
+use std::collections::BTreeSet;
+
+use api::conditions;
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::{Cluster, Machine};
+use api::k8s_openapi::api::core::v1::ConfigMap;
+use api::kube::ResourceExt;
+use api::kube::api::Api;
+use serde_json::json;
+
+use crate::world::{World, eventually, set_ready, template};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_machines_come_up_one_after_the_other() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    let plane = world.settled(3).await;
+    let machines = world.list::<Machine>().await;
+    for machine in &machines {
+        assert_eq!(
+            machine.labels()["cluster.x-k8s.io/control-plane-name"],
+            "demo"
+        );
+        let owner = &machine.owner_references()[0];
+        assert_eq!(
+            (owner.kind.as_str(), owner.controller),
+            ("KubeadmControlPlane", Some(true))
+        );
+        assert!(conditions::is_true(
+            machine.conditions(),
+            "EtcdMemberHealthy"
+        ));
+    }
+    let domains: Vec<_> = machines
+        .iter()
+        .filter_map(|m| m.spec.failure_domain.clone())
+        .collect();
+    assert_eq!(domains.len(), 3);
+    assert_eq!(
+        domains.into_iter().collect::<BTreeSet<_>>().len(),
+        2,
+        "spread over both"
+    );
+    eventually("the Cluster to be available", || async {
+        let cluster = world.api::<Cluster>().get("demo").await.unwrap();
+        let found = conditions::find(cluster.conditions(), "Available").cloned();
+        if found.as_ref().is_some_and(|found| found.status == "True") {
+            Ok(())
+        } else {
+            Err(format!("{found:?}"))
+        }
+    })
+    .await;
+    assert_eq!(plane.owner_references()[0].kind, "Cluster");
+    let status = plane.status.unwrap();
+    for type_ in [
+        "Available",
+        "Initialized",
+        "CertificatesAvailable",
+        "EtcdClusterHealthy",
+    ] {
+        assert!(
+            conditions::is_true(&status.conditions, type_),
+            "{type_} {status:#?}"
+        );
+    }
+    assert_eq!(status.version.as_deref(), Some("v1.34.1"));
+    let locks: Api<ConfigMap> = world.api();
+    assert!(
+        locks.get_opt("demo-lock").await.unwrap().is_none(),
+        "the lock is released"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_control_plane_scales_up_and_down() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    for replicas in [3, 1] {
+        let scale = json!({"spec": {"replicas": replicas}});
+        world.merge::<KubeadmControlPlane>("demo", scale).await;
+        world.settled(replicas).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_version_replaces_every_machine() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let before = world.list::<Machine>().await.remove(0).name_any();
+    let upgrade = json!({"spec": {"version": "v1.35.0"}});
+    world.merge::<KubeadmControlPlane>("demo", upgrade).await;
+    world.settled(1).await;
+    let after = world.list::<Machine>().await.remove(0);
+    assert_ne!(after.name_any(), before);
+    assert_eq!(after.spec.version.as_deref(), Some("v1.35.0"));
+    let maps: Api<ConfigMap> = Api::namespaced(world.workload.clone(), "kube-system");
+    let config = maps.get("kubeadm-config").await.unwrap().data.unwrap();
+    assert!(
+        config["ClusterConfiguration"].contains("kubernetesVersion: v1.35.0"),
+        "{config:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_template_replaces_every_machine_without_surge() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    world.apply([template("other")]).await;
+    let change = json!({"spec": {
+        "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}},
+        "machineTemplate": {"spec": {"infrastructureRef": {"name": "other"}}},
+    }});
+    let before: BTreeSet<_> = world
+        .list::<Machine>()
+        .await
+        .iter()
+        .map(|m| m.name_any())
+        .collect();
+    world.merge::<KubeadmControlPlane>("demo", change).await;
+    eventually("all machines to be replaced", || async {
+        let now: BTreeSet<_> = world
+            .list::<Machine>()
+            .await
+            .iter()
+            .map(|m| m.name_any())
+            .collect();
+        assert!(now.len() <= 3, "never more than without surge");
+        if now.is_disjoint(&before) {
+            Ok(())
+        } else {
+            Err(format!("{now:?}"))
+        }
+    })
+    .await;
+    world.settled(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unhealthy_member_stops_scaling_until_it_is_well() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let name = world.list::<Machine>().await.remove(0).name_any();
+    set_ready(&world.workload, "etcd", &name, false)
+        .await
+        .unwrap();
+    eventually("etcd to be reported", || async {
+        let plane = world
+            .api::<KubeadmControlPlane>()
+            .get("demo")
+            .await
+            .unwrap();
+        let status = plane.status.unwrap();
+        let bad = conditions::find(&status.conditions, "EtcdClusterHealthy")
+            .cloned()
+            .unwrap();
+        if bad.status == "False" {
+            Ok(())
+        } else {
+            Err(format!("{bad:?}"))
+        }
+    })
+    .await;
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
+        .await;
+    eventually("scaling to be blocked", || async {
+        let plane = world
+            .api::<KubeadmControlPlane>()
+            .get("demo")
+            .await
+            .unwrap();
+        let status = plane.status.unwrap();
+        let told = conditions::find(&status.conditions, "ScalingUp")
+            .cloned()
+            .unwrap();
+        if told.message.contains("not healthy") {
+            Ok(())
+        } else {
+            Err(format!("{told:?}"))
+        }
+    })
+    .await;
+    assert_eq!(world.list::<Machine>().await.len(), 1);
+    set_ready(&world.workload, "etcd", &name, true)
+        .await
+        .unwrap();
+    world.settled(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_cluster_takes_its_control_plane_along() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    world.delete::<Cluster>("demo").await;
+    eventually("the Cluster to be gone", || async {
+        match world.api::<Cluster>().get_opt("demo").await.unwrap() {
+            None => Ok(()),
+            Some(cluster) => Err(format!("{:?}", cluster.status)),
+        }
+    })
+    .await;
+    assert!(world.list::<Machine>().await.is_empty());
+    assert!(world.list::<KubeadmControlPlane>().await.is_empty());
+}

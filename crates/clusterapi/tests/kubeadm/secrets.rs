@@ -1,0 +1,132 @@
+//! Certificates, kubeconfig, bootstrap data.
+
+use api::bootstrap::v1beta2::KubeadmConfig;
+use api::conditions;
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, PostParams};
+use serde_json::json;
+
+use crate::world::{World, cluster, eventually};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_are_made_once_and_belong_to_the_control_plane() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let secrets: Api<Secret> = world.api();
+    let mut before = Vec::new();
+    for suffix in ["ca", "etcd", "proxy", "sa", "kubeconfig"] {
+        let secret = secrets.get(&format!("demo-{suffix}")).await.unwrap();
+        assert_eq!(secret.type_.as_deref(), Some("cluster.x-k8s.io/secret"));
+        assert_eq!(secret.labels()["cluster.x-k8s.io/cluster-name"], "demo");
+        assert_eq!(secret.owner_references()[0].kind, "KubeadmControlPlane");
+        before.push(secret);
+    }
+    let sa = String::from_utf8(before[3].data.as_ref().unwrap()["tls.crt"].0.clone()).unwrap();
+    assert!(sa.starts_with("-----BEGIN PUBLIC KEY-----"), "{sa}");
+    world.kill().await;
+    world.run();
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
+        .await;
+    world.settled(3).await;
+    for secret in before {
+        assert_eq!(
+            secrets.get(&secret.name_any()).await.unwrap().data,
+            secret.data
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_certificate_of_a_running_cluster_is_reported_and_not_replaced() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    world.delete::<Secret>("demo-etcd").await;
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
+        .await;
+    eventually("the loss to be reported", || async {
+        let plane = world
+            .api::<KubeadmControlPlane>()
+            .get("demo")
+            .await
+            .unwrap();
+        let found = plane.status.unwrap().conditions;
+        let found = conditions::find(&found, "CertificatesAvailable")
+            .cloned()
+            .unwrap();
+        if found.message.contains("demo-etcd") {
+            Ok(())
+        } else {
+            Err(format!("{found:?}"))
+        }
+    })
+    .await;
+    let secrets: Api<Secret> = world.api();
+    assert!(secrets.get_opt("demo-etcd").await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_missing_for_the_data_is_named_and_awaited() {
+    let world = World::start().await;
+    let config = json!({
+        "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P384"},
+        "files": [{"path": "/etc/kubernetes/cloud.conf", "contentFrom": {"secret": {"name": "cloud", "key": "conf"}}}],
+    });
+    world.apply(cluster(1, config)).await;
+    eventually("the condition to name the secret", || async {
+        let Some(config) = world.list::<KubeadmConfig>().await.into_iter().next() else {
+            return Err("no KubeadmConfig".to_owned());
+        };
+        let list = config.status.unwrap_or_default().conditions;
+        let found = conditions::find(&list, "DataSecretAvailable").cloned();
+        match found {
+            Some(found) if found.message.contains("secret cloud with key conf") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    let secret =
+        json!({"metadata": {"name": "cloud"}, "stringData": {"conf": "[Global]\nx = 1\n"}});
+    let secrets: Api<Secret> = world.api();
+    let secret = serde_json::from_value(secret).unwrap();
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    world.settled(1).await;
+    let data = world
+        .list::<KubeadmConfig>()
+        .await
+        .remove(0)
+        .status
+        .unwrap()
+        .data_secret_name;
+    let data = secrets.get(&data.unwrap()).await.unwrap().data.unwrap();
+    let text = String::from_utf8(data["value"].0.clone()).unwrap();
+    assert!(text.contains("/etc/kubernetes/cloud.conf"), "{text}");
+    assert_eq!(data["format"].0, b"cloud-config");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ignition_is_refused_with_a_sentence() {
+    let world = World::start().await;
+    let config = json!({"format": "ignition", "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+    world.apply(cluster(1, config)).await;
+    eventually("the condition to say so", || async {
+        let configs = world.list::<KubeadmConfig>().await;
+        let status = configs
+            .first()
+            .and_then(|config| config.status.clone())
+            .unwrap_or_default();
+        match conditions::find(&status.conditions, "DataSecretAvailable") {
+            Some(found) if found.message.contains("ignition is not built yet") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+}

@@ -1,0 +1,644 @@
+//! A management cluster, a workload cluster, and machines that boot from their user data.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Machine;
+use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use api::kube::core::{GroupVersionKind, NamespaceResourceScope};
+use api::kube::discovery::ApiResource;
+use api::kube::{Client, Resource, ResourceExt};
+use apiserver::ApiServer;
+use clusterapi::Options;
+use clusterapi::remote::{ClusterKey, Connector};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use secrecy::SecretString;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const NS: &str = "default";
+const PATIENCE: Duration = Duration::from_secs(60);
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+const KINDS: [&str; 3] = ["FakeCluster", "FakeMachine", "FakeMachineTemplate"];
+
+/// Everything that a test plays with.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) workload: Client,
+    provider: CancellationToken,
+    controllers: Mutex<Option<(CancellationToken, JoinHandle<()>)>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.provider.cancel();
+        if let Some((shutdown, _)) = self.controllers.lock().take() {
+            shutdown.cancel();
+        }
+    }
+}
+
+struct Workload(Client);
+
+impl Debug for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Workload")
+    }
+}
+
+impl Connector for Workload {
+    fn connect<'a>(
+        &'a self,
+        _cluster: &'a ClusterKey,
+        _kubeconfig: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Client, String>> {
+        let client = self.0.clone();
+        // Nobody answers before `kubeadm init` has run.
+        async move {
+            let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+            match maps.get_opt("kubeadm-config").await {
+                Ok(Some(_)) => Ok(client),
+                _ => Err("connection refused".to_owned()),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Admission and conversion, as the binary wires them.
+struct Hooks;
+
+impl apiserver::Hooks for Hooks {
+    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
+        api::convert::convert(object, to).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value, old: Option<&Value>) {
+        api::admission::default_object(object, old);
+    }
+
+    fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Vec<apiserver::FieldError>> {
+        let review = api::admission::Review {
+            object,
+            old,
+            dry_run,
+        };
+        api::admission::validate(review).map_err(|errors| {
+            let turn = |error: api::admission::FieldError| apiserver::FieldError {
+                path: error.path,
+                message: error.message,
+            };
+            errors.into_iter().map(turn).collect()
+        })
+    }
+}
+
+impl World {
+    /// Both clusters and the provider, but no controllers.
+    pub(crate) async fn open() -> Self {
+        let options = apiserver::Options {
+            hooks: Arc::new(Hooks),
+            ..Default::default()
+        };
+        let server = ApiServer::open(options).await.unwrap();
+        let workload = ApiServer::open(apiserver::Options::default())
+            .await
+            .unwrap();
+        let client = Client::new(server.in_process(), NS);
+        let workload = Client::new(workload.in_process(), NS);
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let groups = [
+            api::core::crd::all(),
+            api::bootstrap::crd::all(),
+            api::controlplane::crd::all(),
+        ];
+        let ours = groups.into_iter().flatten().map(|mut crd| {
+            let conversion = json!({"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://localhost/convert"},
+            }});
+            crd.spec.conversion = Some(serde_json::from_value(conversion).unwrap());
+            crd
+        });
+        let fakes = KINDS
+            .iter()
+            .map(|kind| serde_json::from_value(fake_crd(kind)).unwrap());
+        for crd in ours.chain(fakes) {
+            crds.create(&PostParams::default(), &crd).await.unwrap();
+        }
+        let provider = CancellationToken::new();
+        let task = play(client.clone(), workload.clone());
+        tokio::spawn(provider.clone().run_until_cancelled_owned(task));
+        Self {
+            client,
+            workload,
+            provider,
+            controllers: Mutex::default(),
+        }
+    }
+
+    /// Both clusters, the provider and the controllers.
+    pub(crate) async fn start() -> Self {
+        let world = Self::open().await;
+        world.run();
+        world
+    }
+
+    pub(crate) fn run(&self) {
+        let shutdown = CancellationToken::new();
+        let connector = Arc::new(Workload(self.workload.clone()));
+        let options = Options {
+            connector,
+            concurrency: 8,
+            ..Options::default()
+        };
+        let run = clusterapi::run(self.client.clone(), options, shutdown.clone());
+        *self.controllers.lock() = Some((shutdown, tokio::spawn(run)));
+    }
+
+    /// Stops the controllers wherever they are, as `kill -9` would.
+    pub(crate) async fn kill(&self) {
+        let running = self.controllers.lock().take();
+        if let Some((shutdown, task)) = running {
+            task.abort();
+            shutdown.cancel();
+            let _ = task.await;
+        }
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), NS)
+    }
+
+    pub(crate) fn fake(&self, kind: &str) -> Api<DynamicObject> {
+        fake(&self.client, kind)
+    }
+
+    pub(crate) async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
+        for object in objects {
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let types = object.types.clone().unwrap();
+            let (group, version) = types.api_version.split_once('/').unwrap();
+            let resource =
+                ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
+            let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
+            api.create(&PostParams::default(), &object).await.unwrap();
+        }
+    }
+
+    /// A Cluster `demo` whose control plane has `replicas` machines.
+    pub(crate) async fn cluster(&self, replicas: i32) {
+        // ECDSA keys: RSA keys take seconds without optimisation.
+        let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+        self.apply(cluster(replicas, config)).await;
+    }
+
+    pub(crate) async fn merge<K>(&self, name: &str, patch: Value) -> K
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let patch = Patch::Merge(patch);
+        self.api::<K>()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        self.api::<K>()
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn list<K>(&self) -> Vec<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        self.api::<K>()
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+    }
+
+    pub(crate) async fn nodes(&self) -> Vec<Node> {
+        Api::all(self.workload.clone())
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+    }
+
+    /// Waits until the control plane has exactly this many available, current machines and nothing
+    /// else is left of it.
+    pub(crate) async fn settled(&self, replicas: usize) -> KubeadmControlPlane {
+        eventually(&format!("{replicas} control plane machines"), || async {
+            let plane = self.api::<KubeadmControlPlane>().get("demo").await.unwrap();
+            let status = plane.status.clone().unwrap_or_default();
+            let machines = self.list::<Machine>().await;
+            let configs = self.list::<api::bootstrap::v1beta2::KubeadmConfig>().await;
+            let fakes = self
+                .fake("FakeMachine")
+                .list(&ListParams::default())
+                .await
+                .unwrap();
+            let count = i32::try_from(replicas).ok();
+            let done = status.available_replicas == count
+                && status.replicas == count
+                && status.up_to_date_replicas == count
+                && status.observed_generation == plane.metadata.generation
+                && machines.len() == replicas
+                && configs.len() == replicas
+                && fakes.items.len() == replicas
+                && self.nodes().await.len() == replicas;
+            if done {
+                return Ok(plane);
+            }
+            Err(format!(
+                "{status:#?}\n{:#?}\nconfigs {:#?}\nfakes {}",
+                machines
+                    .iter()
+                    .map(|m| (m.name_any(), &m.status))
+                    .collect::<Vec<_>>(),
+                configs
+                    .iter()
+                    .map(|c| (c.name_any(), &c.status))
+                    .collect::<Vec<_>>(),
+                fakes.items.len()
+            ))
+        })
+        .await
+    }
+}
+
+/// Repeats `check` until it is content; fails with its last complaint when patience ends.
+pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match check().await {
+            Ok(value) => return value,
+            Err(seen) if tokio::time::Instant::now() > deadline => {
+                panic!("waited in vain for {what}; last seen: {seen}")
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(INFRASTRUCTURE, "v1", kind));
+    Api::namespaced_with(client.clone(), NS, &resource)
+}
+
+fn fake_crd(kind: &str) -> Value {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(INFRASTRUCTURE, "v1", kind));
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{}.{INFRASTRUCTURE}", resource.plural),
+            "labels": {"cluster.x-k8s.io/v1beta2": "v1"},
+        },
+        "spec": {
+            "group": INFRASTRUCTURE,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind, "plural": resource.plural, "singular": kind.to_lowercase(),
+                "listKind": format!("{kind}List"),
+            },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": anything, "status": anything},
+                }},
+            }],
+        },
+    })
+}
+
+/// A Cluster `demo` with everything that its control plane needs.
+pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
+    vec![
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": "demo", "namespace": NS},
+            "spec": {
+                "clusterNetwork": {"pods": {"cidrBlocks": ["192.168.0.0/16"]}, "serviceDomain": "cluster.local"},
+                "infrastructureRef": {"apiGroup": INFRASTRUCTURE, "kind": "FakeCluster", "name": "demo"},
+                "controlPlaneRef": {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "demo"},
+            },
+        }),
+        json!({
+            "apiVersion": format!("{INFRASTRUCTURE}/v1"), "kind": "FakeCluster",
+            "metadata": {"name": "demo", "namespace": NS}, "spec": {},
+        }),
+        template("demo"),
+        json!({
+            "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
+            "metadata": {"name": "demo", "namespace": NS},
+            "spec": {
+                "replicas": replicas, "version": "v1.34.1",
+                "kubeadmConfigSpec": config,
+                "machineTemplate": {"spec": {"infrastructureRef": {
+                    "apiGroup": INFRASTRUCTURE, "kind": "FakeMachineTemplate", "name": "demo",
+                }}},
+            },
+        }),
+    ]
+}
+
+pub(crate) fn template(name: &str) -> Value {
+    json!({
+        "apiVersion": format!("{INFRASTRUCTURE}/v1"), "kind": "FakeMachineTemplate",
+        "metadata": {"name": name, "namespace": NS},
+        "spec": {"template": {"spec": {"flavor": name}}},
+    })
+}
+
+/// The provider, and the machines.
+async fn play(client: Client, workload: Client) {
+    loop {
+        for kind in ["FakeCluster", "FakeMachine"] {
+            let Ok(list) = fake(&client, kind).list(&ListParams::default()).await else {
+                continue;
+            };
+            for object in list.items {
+                // A conflict is settled in the next round.
+                let _ = step(&client, &workload, kind, object).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+}
+
+async fn step(
+    client: &Client,
+    workload: &Client,
+    kind: &str,
+    object: DynamicObject,
+) -> api::kube::Result<()> {
+    let (name, params, api) = (
+        object.name_any(),
+        PatchParams::default(),
+        fake(client, kind),
+    );
+    if object.metadata.deletion_timestamp.is_some() {
+        stop(workload, &name).await?;
+        let clear = json!({"metadata": {"finalizers": null}});
+        return api
+            .patch(&name, &params, &Patch::Merge(clear))
+            .await
+            .map(drop);
+    }
+    let waits_for = if kind == "FakeMachine" {
+        "Machine"
+    } else {
+        "Cluster"
+    };
+    let owners = object.owner_references();
+    let Some(owner) = owners.iter().find(|owner| owner.kind == waits_for) else {
+        return Ok(());
+    };
+    if object.finalizers().is_empty() {
+        let hold = json!({"metadata": {"finalizers": ["fake/provider"]}});
+        return api
+            .patch(&name, &params, &Patch::Merge(hold))
+            .await
+            .map(drop);
+    }
+    if object.data.pointer("/status/initialization").is_some() {
+        return Ok(());
+    }
+    if kind == "FakeCluster" {
+        let endpoint =
+            json!({"spec": {"controlPlaneEndpoint": {"host": "127.0.0.2", "port": 6443}}});
+        api.patch(&name, &params, &Patch::Merge(endpoint)).await?;
+        let domains = json!([{"name": "a", "controlPlane": true}, {"name": "b", "controlPlane": true}, {"name": "w"}]);
+        let status =
+            json!({"status": {"initialization": {"provisioned": true}, "failureDomains": domains}});
+        return api
+            .patch_status(&name, &params, &Patch::Merge(status))
+            .await
+            .map(drop);
+    }
+    let machines: Api<Machine> = Api::namespaced(client.clone(), NS);
+    let Some(machine) = machines.get_opt(&owner.name).await? else {
+        return Ok(());
+    };
+    let Some(data) = &machine.spec.bootstrap.data_secret_name else {
+        return Ok(());
+    };
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NS);
+    let Some(secret) = secrets.get_opt(data).await? else {
+        return Ok(());
+    };
+    let user_data = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
+    let id = format!("fake:///{}", object.uid().unwrap());
+    api.patch(
+        &name,
+        &params,
+        &Patch::Merge(json!({"spec": {"providerID": id}})),
+    )
+    .await?;
+    let version = machine.spec.version.clone().unwrap_or_default();
+    if !boot(workload, &name, &id, &version, &user_data).await? {
+        return Ok(());
+    }
+    let status = json!({"status": {"initialization": {"provisioned": true}}});
+    api.patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .map(drop)
+}
+
+/// What cloud-init and kubeadm make of user data; false when kubeadm would refuse.
+async fn boot(
+    workload: &Client,
+    name: &str,
+    provider_id: &str,
+    version: &str,
+    user_data: &str,
+) -> api::kube::Result<bool> {
+    assert!(
+        user_data.starts_with("## template: jinja\n#cloud-config\n"),
+        "{user_data}"
+    );
+    let document: Value = serde_saphyr::from_str(user_data).unwrap();
+    let file = |path: &str| {
+        let files = document["write_files"].as_array().unwrap();
+        files
+            .iter()
+            .find(|file| file["path"] == path)
+            .map(|file| file["content"].as_str().unwrap().to_owned())
+    };
+    let init = user_data.contains("kubeadm init");
+    if init {
+        assert!(
+            file("/etc/kubernetes/pki/ca.key")
+                .unwrap()
+                .contains("PRIVATE KEY")
+        );
+        let kubeadm = file("/run/kubeadm/kubeadm.yaml").unwrap();
+        let cluster = kubeadm
+            .split("---\n")
+            .find(|d| d.contains("ClusterConfiguration"))
+            .unwrap();
+        node(workload, name, provider_id).await?;
+        pods(workload, name, version).await?;
+        let map = json!({
+            "metadata": {"name": "kubeadm-config", "namespace": "kube-system"},
+            "data": {"ClusterConfiguration": cluster},
+        });
+        create::<ConfigMap>(workload, map).await?;
+        return Ok(true);
+    }
+    let kubeadm = file("/run/kubeadm/kubeadm-join-config.yaml").unwrap();
+    let join: Value = serde_saphyr::from_str(&kubeadm).unwrap();
+    let token = &join["discovery"]["bootstrapToken"];
+    assert!(
+        token["caCertHashes"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("sha256:"),
+        "{kubeadm}"
+    );
+    let id = token["token"].as_str().unwrap().split('.').next().unwrap();
+    let tokens: Api<Secret> = Api::namespaced(workload.clone(), "kube-system");
+    if tokens
+        .get_opt(&format!("bootstrap-token-{id}"))
+        .await?
+        .is_none()
+    {
+        return Ok(false);
+    }
+    node(workload, name, provider_id).await?;
+    if join.get("controlPlane").is_some() {
+        assert!(file("/etc/kubernetes/pki/etcd/ca.key").is_some());
+        pods(workload, name, version).await?;
+    }
+    Ok(true)
+}
+
+async fn node(workload: &Client, name: &str, provider_id: &str) -> api::kube::Result<()> {
+    let node = json!({
+        "metadata": {"name": name, "labels": {"node-role.kubernetes.io/control-plane": ""}},
+        "spec": {"providerID": provider_id},
+    });
+    let nodes: Api<Node> = Api::all(workload.clone());
+    let node = serde_json::from_value(node).unwrap();
+    match nodes.create(&PostParams::default(), &node).await {
+        Err(api::kube::Error::Api(status)) if status.is_already_exists() => {}
+        other => drop(other?),
+    }
+    let ready = json!({"status": {"conditions": [
+        {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"},
+    ]}});
+    nodes
+        .patch_status(name, &PatchParams::default(), &Patch::Merge(ready))
+        .await
+        .map(drop)
+}
+
+const COMPONENTS: [&str; 4] = [
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "etcd",
+];
+
+async fn pods(workload: &Client, node: &str, version: &str) -> api::kube::Result<()> {
+    for component in COMPONENTS {
+        let pod = json!({
+            "metadata": {
+                "name": format!("{component}-{node}"), "namespace": "kube-system",
+                "labels": {"component": component, "tier": "control-plane"},
+            },
+            "spec": {"nodeName": node, "containers": [{"name": component, "image": format!("x:{version}")}]},
+        });
+        create::<Pod>(workload, pod).await?;
+        set_ready(workload, component, node, true).await?;
+    }
+    Ok(())
+}
+
+/// Makes a static Pod ready or not.
+pub(crate) async fn set_ready(
+    workload: &Client,
+    component: &str,
+    node: &str,
+    ready: bool,
+) -> api::kube::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(workload.clone(), "kube-system");
+    let status = json!({"status": {"phase": "Running", "conditions": [
+        {"type": "Ready", "status": if ready { "True" } else { "False" }},
+    ]}});
+    let name = format!("{component}-{node}");
+    pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
+        .await
+        .map(drop)
+}
+
+/// The machine is gone: so are its Pods.
+async fn stop(workload: &Client, node: &str) -> api::kube::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(workload.clone(), "kube-system");
+    for component in COMPONENTS {
+        let now = DeleteParams::default().grace_period(0);
+        match pods.delete(&format!("{component}-{node}"), &now).await {
+            Err(api::kube::Error::Api(status)) if status.code == 404 => {}
+            other => drop(other?),
+        }
+    }
+    Ok(())
+}
+
+async fn create<K>(workload: &Client, object: Value) -> api::kube::Result<()>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + serde::Serialize,
+{
+    let api: Api<K> = Api::namespaced(workload.clone(), "kube-system");
+    let object: K = serde_json::from_value(object).unwrap();
+    match api.create(&PostParams::default(), &object).await {
+        Err(api::kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        other => other.map(drop),
+    }
+}
