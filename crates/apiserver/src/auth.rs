@@ -32,32 +32,52 @@ pub(crate) struct Authenticator {
 impl Authenticator {
     pub(crate) fn new(options: &Options) -> Result<Self, OpenError> {
         let client_ca = match &options.client_ca {
-            Some(pem) => Some(tls::client_verifier(pem).map_err(|error| OpenError::Option {
-                option: "client_ca",
-                problem: error.to_string(),
-            })?),
+            Some(pem) => Some(
+                tls::client_verifier(pem).map_err(|error| OpenError::Option {
+                    option: "client_ca",
+                    problem: error.to_string(),
+                })?,
+            ),
             None => None,
         };
-        let signer = Signer::new(options.service_account_key.as_ref(), &options.service_account_issuer)
-            .map_err(|problem| OpenError::Option { option: "service_account_key", problem })?;
+        let signer = Signer::new(
+            options.service_account_key.as_ref(),
+            &options.service_account_issuer,
+        )
+        .map_err(|problem| OpenError::Option {
+            option: "service_account_key",
+            problem,
+        })?;
         let tokens = options
             .tokens
             .iter()
             .map(|(token, user)| (digest(token.expose_secret()), user.clone()))
             .collect();
-        Ok(Self { client_ca, tokens, signer })
+        Ok(Self {
+            client_ca,
+            tokens,
+            signer,
+        })
     }
 
     /// The user of a client certificate; none when it is signed by nobody we believe.
     pub(crate) fn certificate(&self, chain: &[CertificateDer<'_>]) -> Option<UserInfo> {
         let (leaf, intermediates) = chain.split_first()?;
         let verifier = self.client_ca.as_ref()?;
-        verifier.verify_client_cert(leaf, intermediates, UnixTime::now()).ok()?;
+        verifier
+            .verify_client_cert(leaf, intermediates, UnixTime::now())
+            .ok()?;
         let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
         let subject = certificate.subject();
         let name = subject.iter_common_name().next()?.as_str().ok()?.to_owned();
-        let groups = subject.iter_organization().filter_map(|group| group.as_str().ok().map(str::to_owned));
-        Some(UserInfo { name, groups: groups.collect(), ..UserInfo::default() })
+        let groups = subject
+            .iter_organization()
+            .filter_map(|group| group.as_str().ok().map(str::to_owned));
+        Some(UserInfo {
+            name,
+            groups: groups.collect(),
+            ..UserInfo::default()
+        })
     }
 
     /// The user of a bearer token.
@@ -84,10 +104,19 @@ pub(crate) fn authenticate(
     if let Some(user) = certificate {
         return Ok(authenticated(user.clone()));
     }
-    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(UserInfo::anonymous()) };
-    let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Ok(UserInfo::anonymous());
+    };
+    let token = value
+        .to_str()
+        .ok()
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .map(str::trim);
     let token = token.ok_or_else(ApiError::unauthorized)?;
-    core.authenticator.token(core, token).map(authenticated).ok_or_else(ApiError::unauthorized)
+    core.authenticator
+        .token(core, token)
+        .map(authenticated)
+        .ok_or_else(ApiError::unauthorized)
 }
 
 fn digest(text: &str) -> [u8; 32] {

@@ -68,7 +68,10 @@ impl Collector<'_> {
     async fn notice(&self, notice: &Notice) {
         let (place, event) = (&notice.place, &notice.event);
         let object = &event.object;
-        let before = event.previous.as_ref().map_or(&[][..], |previous| &previous.facts.owners);
+        let before = event
+            .previous
+            .as_ref()
+            .map_or(&[][..], |previous| &previous.facts.owners);
         if event.change == Change::Deleted {
             let dependents = self.dependents(&object.facts.uid);
             for dependent in dependents {
@@ -102,10 +105,17 @@ impl Collector<'_> {
 
     /// Deletes an object all of whose owners are gone; takes owners that are gone from one that has others.
     async fn dependent(&self, place: &Place) {
-        let Some(resource) = self.resource(place) else { return };
-        let Some(object) = self.core.store.get(&place.collection, &place.key) else { return };
+        let Some(resource) = self.resource(place) else {
+            return;
+        };
+        let Some(object) = self.core.store.get(&place.collection, &place.key) else {
+            return;
+        };
         let value = object.value();
-        let owners = value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let owners = value["metadata"]["ownerReferences"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         if owners.is_empty() {
             return;
         }
@@ -131,7 +141,10 @@ impl Collector<'_> {
             return;
         }
         let has = |name: &str| {
-            let mut all = value["metadata"]["finalizers"].as_array().into_iter().flatten();
+            let mut all = value["metadata"]["finalizers"]
+                .as_array()
+                .into_iter()
+                .flatten();
             all.any(|finalizer| finalizer == name)
         };
         let has_dependents = !self.dependents(&object.facts.uid).is_empty();
@@ -142,7 +155,8 @@ impl Collector<'_> {
         } else {
             Propagation::Background
         };
-        self.delete(&resource, &place.key, Some(propagation), &object.facts.uid).await;
+        self.delete(&resource, &place.key, Some(propagation), &object.facts.uid)
+            .await;
     }
 
     /// The owner of a uid as its dependent sees it: one in another namespace does not count.
@@ -156,17 +170,27 @@ impl Collector<'_> {
 
     /// Goes on with the deletion of an object.
     async fn deleting(&self, place: &Place) {
-        let Some(resource) = self.resource(place) else { return };
-        let Some(object) = self.core.store.get(&place.collection, &place.key) else { return };
+        let Some(resource) = self.resource(place) else {
+            return;
+        };
+        let Some(object) = self.core.store.get(&place.collection, &place.key) else {
+            return;
+        };
         if !object.facts.deleting {
             return;
         }
         let value = object.value();
-        for finalizer in value["metadata"]["finalizers"].as_array().into_iter().flatten() {
+        for finalizer in value["metadata"]["finalizers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
             match finalizer.as_str() {
                 Some(FOREGROUND) => self.foreground(&resource, &object).await,
                 Some(ORPHAN) => self.orphan(&resource, &object).await,
-                Some(crd::FINALIZER) if resource.is_crd() => self.definition(&resource, &object, &value).await,
+                Some(crd::FINALIZER) if resource.is_crd() => {
+                    self.definition(&resource, &object, &value).await
+                }
                 _ => {}
             }
         }
@@ -192,7 +216,8 @@ impl Collector<'_> {
     async fn orphan(&self, resource: &Resource, owner: &Object) {
         for dependent in self.dependents(&owner.facts.uid) {
             if let Some(resource) = self.resource(&dependent) {
-                self.disown(&resource, &dependent.key, &[owner.facts.uid.to_string()]).await;
+                self.disown(&resource, &dependent.key, &[owner.facts.uid.to_string()])
+                    .await;
             }
         }
         self.finished(resource, &owner.key, ORPHAN).await;
@@ -214,8 +239,14 @@ impl Collector<'_> {
         let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
         let mut empty = true;
         for collection in collections {
-            let place = Place { collection: Arc::clone(&collection), key: Arc::clone(&object.key) };
-            if self.resource(&place).is_some_and(|resource| resource.namespaced) {
+            let place = Place {
+                collection: Arc::clone(&collection),
+                key: Arc::clone(&object.key),
+            };
+            if self
+                .resource(&place)
+                .is_some_and(|resource| resource.namespaced)
+            {
                 empty &= self.purge(&collection, &prefix).await;
             }
         }
@@ -231,43 +262,90 @@ impl Collector<'_> {
 
     /// Deletes what is under a prefix. True when nothing is left.
     async fn purge(&self, collection: &Arc<str>, prefix: &str) -> bool {
-        let objects: Vec<Arc<Object>> =
-            self.core.store.read().range(collection, prefix, None).cloned().collect();
+        let objects: Vec<Arc<Object>> = self
+            .core
+            .store
+            .read()
+            .range(collection, prefix, None)
+            .cloned()
+            .collect();
         for object in objects.iter().filter(|object| !object.facts.deleting) {
-            let place = Place { collection: Arc::clone(collection), key: Arc::clone(&object.key) };
+            let place = Place {
+                collection: Arc::clone(collection),
+                key: Arc::clone(&object.key),
+            };
             if let Some(resource) = self.resource(&place) {
-                self.delete(&resource, &object.key, Some(Propagation::Background), &object.facts.uid).await;
+                self.delete(
+                    &resource,
+                    &object.key,
+                    Some(Propagation::Background),
+                    &object.facts.uid,
+                )
+                .await;
             }
         }
-        self.core.store.read().range(collection, prefix, None).next().is_none()
+        self.core
+            .store
+            .read()
+            .range(collection, prefix, None)
+            .next()
+            .is_none()
     }
 
     /// An object is gone: its namespace or its definition may have waited for that.
     async fn room_made(&self, place: &Place, object: &Object) {
         let namespaces: Arc<str> = "/namespaces".into();
         let definitions: Arc<str> = CRD_COLLECTION.into();
-        let definition = place.collection.split_once('/').map(|(group, plural)| format!("{plural}.{group}"));
+        let definition = place
+            .collection
+            .split_once('/')
+            .map(|(group, plural)| format!("{plural}.{group}"));
         for (collection, key) in [
             (namespaces, Some(object.namespace().to_owned())),
             (definitions, definition),
         ] {
-            let Some(key) = key.filter(|key| !key.is_empty()) else { continue };
-            self.deleting(&Place { collection, key: key.into() }).await;
+            let Some(key) = key.filter(|key| !key.is_empty()) else {
+                continue;
+            };
+            self.deleting(&Place {
+                collection,
+                key: key.into(),
+            })
+            .await;
         }
     }
 
     async fn old_events(&self, now: Timestamp) {
         let oldest = now.checked_sub(EVENTS_LIVE).unwrap_or(now);
-        let place = Place { collection: "/events".into(), key: "".into() };
-        let Some(resource) = self.resource(&place) else { return };
-        let events: Vec<Arc<Object>> =
-            self.core.store.read().range(&place.collection, "", None).cloned().collect();
+        let place = Place {
+            collection: "/events".into(),
+            key: "".into(),
+        };
+        let Some(resource) = self.resource(&place) else {
+            return;
+        };
+        let events: Vec<Arc<Object>> = self
+            .core
+            .store
+            .read()
+            .range(&place.collection, "", None)
+            .cloned()
+            .collect();
         for event in events {
             let value = event.value();
-            let times = [&value["lastTimestamp"], &value["series"]["lastObservedTime"], &value["eventTime"], &value["metadata"]["creationTimestamp"]];
-            let last = times.into_iter().filter_map(|t| t.as_str()?.parse::<Timestamp>().ok()).max();
+            let times = [
+                &value["lastTimestamp"],
+                &value["series"]["lastObservedTime"],
+                &value["eventTime"],
+                &value["metadata"]["creationTimestamp"],
+            ];
+            let last = times
+                .into_iter()
+                .filter_map(|t| t.as_str()?.parse::<Timestamp>().ok())
+                .max();
             if last.is_some_and(|last| last < oldest) {
-                self.delete(&resource, &event.key, None, &event.facts.uid).await;
+                self.delete(&resource, &event.key, None, &event.facts.uid)
+                    .await;
             }
         }
     }
@@ -281,8 +359,18 @@ impl Collector<'_> {
         self.core.store.read().dependents(uid).cloned().collect()
     }
 
-    async fn delete(&self, resource: &Resource, key: &Arc<str>, propagation: Option<Propagation>, uid: &str) {
-        let options = DeleteOptions { propagation, uid: Some(uid.to_owned()), ..DeleteOptions::default() };
+    async fn delete(
+        &self,
+        resource: &Resource,
+        key: &Arc<str>,
+        propagation: Option<Propagation>,
+        uid: &str,
+    ) {
+        let options = DeleteOptions {
+            propagation,
+            uid: Some(uid.to_owned()),
+            ..DeleteOptions::default()
+        };
         match delete_object(self.core, resource, key, &options).await {
             Err(error) if !matches!(error.code, 404 | 409) => {
                 tracing::warn!(kind = resource.kind, %key, %error, "an object could not be deleted");
@@ -296,7 +384,10 @@ impl Collector<'_> {
             let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
                 return false;
             };
-            let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+            let Some(owners) = metadata
+                .get_mut("ownerReferences")
+                .and_then(Value::as_array_mut)
+            else {
                 return false;
             };
             let before = owners.len();
@@ -334,14 +425,22 @@ impl Collector<'_> {
 fn is_waiting(owner: &Object) -> bool {
     owner.facts.deleting && {
         let value = owner.value();
-        let mut all = value["metadata"]["finalizers"].as_array().into_iter().flatten();
+        let mut all = value["metadata"]["finalizers"]
+            .as_array()
+            .into_iter()
+            .flatten();
         all.any(|finalizer| finalizer == FOREGROUND)
     }
 }
 
 fn blocks(dependent: &Value, uid: &str) -> bool {
-    let owners = dependent["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    owners.into_iter().any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
+    let owners = dependent["metadata"]["ownerReferences"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    owners
+        .into_iter()
+        .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
 }
 
 fn report(result: Result<(), WriteError>) {

@@ -23,22 +23,36 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     let scope = required(spec, "spec", "scope", &mut errors);
     if !matches!(scope.as_str(), "" | "Namespaced" | "Cluster") {
         let known = ["Cluster".to_owned(), "Namespaced".to_owned()];
-        errors.push(FieldError::not_supported("spec.scope", &spec["scope"], &known));
+        errors.push(FieldError::not_supported(
+            "spec.scope",
+            &spec["scope"],
+            &known,
+        ));
     }
     let name = crd["metadata"]["name"].as_str().unwrap_or_default();
     if errors.is_empty() && name != format!("{plural}.{group}") {
         let detail = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", &crd["metadata"]["name"], detail));
+        errors.push(FieldError::invalid(
+            "metadata.name",
+            &crd["metadata"]["name"],
+            detail,
+        ));
     }
     let mut versions = Vec::new();
     for (index, version) in items(&spec["versions"]).iter().enumerate() {
         versions.push(compile_version(&group, version, index, &mut errors));
     }
-    let stored: Vec<&Value> =
-        items(&spec["versions"]).iter().filter(|version| version["storage"] == true).collect();
+    let stored: Vec<&Value> = items(&spec["versions"])
+        .iter()
+        .filter(|version| version["storage"] == true)
+        .collect();
     if stored.len() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", &spec["versions"], detail));
+        errors.push(FieldError::invalid(
+            "spec.versions",
+            &spec["versions"],
+            detail,
+        ));
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -54,7 +68,9 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
         versions,
         stored: format!("{group}/{}", text(stored[0], "name").unwrap_or_default()),
         collection: format!("{group}/{plural}").into(),
-        origin: Origin::Custom { converts: spec["conversion"]["strategy"] == "Webhook" },
+        origin: Origin::Custom {
+            converts: spec["conversion"]["strategy"] == "Webhook",
+        },
         group,
         plural,
         kind,
@@ -76,7 +92,9 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
         stored.push(storage);
     }
     let since = |kind: &str| {
-        let old = items(&old?["status"]["conditions"]).iter().find(|c| c["type"] == kind)?;
+        let old = items(&old?["status"]["conditions"])
+            .iter()
+            .find(|c| c["type"] == kind)?;
         old["lastTransitionTime"].as_str().map(str::to_owned)
     };
     let condition = |kind: &str, reason: &str, message: &str| {
@@ -85,22 +103,37 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
     };
     let mut conditions = vec![
         condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        condition(
+            "Established",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        ),
     ];
     if !crd["metadata"]["deletionTimestamp"].is_null() {
         let message = "CustomResource deletion is in progress";
-        conditions.push(condition("Terminating", "InstanceDeletionInProgress", message));
+        conditions.push(condition(
+            "Terminating",
+            "InstanceDeletionInProgress",
+            message,
+        ));
     }
-    crd["status"] = json!({"acceptedNames": names, "conditions": conditions, "storedVersions": stored});
+    crd["status"] =
+        json!({"acceptedNames": names, "conditions": conditions, "storedVersions": stored});
 }
 
 /// Where a version stands in the order of discovery: `v2` before `v1` before `v1beta1`, anything else last.
 /// Higher is earlier (KEP: kube-aware version order).
 pub(crate) fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
-    let Some(rest) = version.strip_prefix('v') else { return other() };
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let Ok(major) = rest[..digits].parse() else { return other() };
+    let Some(rest) = version.strip_prefix('v') else {
+        return other();
+    };
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let Ok(major) = rest[..digits].parse() else {
+        return other();
+    };
     let none = std::cmp::Reverse(String::new());
     match &rest[digits..] {
         "" => (3, major, 0, none),
@@ -138,7 +171,11 @@ fn compile_version(
         match Schema::compile(open_api) {
             Ok(compiled) => schema = Some(compiled),
             Err(problems) => errors.extend(problems.into_iter().map(|mut problem| {
-                let dot = if problem.path.is_empty() || problem.path.starts_with('[') { "" } else { "." };
+                let dot = if problem.path.is_empty() || problem.path.starts_with('[') {
+                    ""
+                } else {
+                    "."
+                };
                 problem.path = format!("{path}.schema.openAPIV3Schema{dot}{}", problem.path);
                 problem
             })),
@@ -188,7 +225,10 @@ fn printer_columns(given: &Value) -> Vec<Column> {
             kind: field("type"),
             format: field("format"),
             description: text(column, "description").map_or_else(
-                || "Custom resource definition column (in JSONPath format): ".to_owned() + &field("jsonPath"),
+                || {
+                    "Custom resource definition column (in JSONPath format): ".to_owned()
+                        + &field("jsonPath")
+                },
                 str::to_owned,
             ),
             priority: column["priority"].as_i64().unwrap_or(0),
@@ -202,8 +242,12 @@ fn default_spec(crd: &mut Value) {
     let spec = &mut crd["spec"];
     let kind = text(&spec["names"], "kind").unwrap_or_default().to_owned();
     if let Some(names) = spec["names"].as_object_mut() {
-        names.entry("singular").or_insert_with(|| Value::from(kind.to_lowercase()));
-        names.entry("listKind").or_insert_with(|| Value::from(format!("{kind}List")));
+        names
+            .entry("singular")
+            .or_insert_with(|| Value::from(kind.to_lowercase()));
+        names
+            .entry("listKind")
+            .or_insert_with(|| Value::from(format!("{kind}List")));
     }
     if let Some(spec) = spec.as_object_mut() {
         let conversion = spec.entry("conversion").or_insert_with(|| json!({}));
@@ -232,5 +276,8 @@ fn items(list: &Value) -> &[Value] {
 }
 
 fn strings(list: &Value) -> Vec<String> {
-    items(list).iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    items(list)
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
 }

@@ -14,8 +14,16 @@ use crate::kinds::{Origin, Registry, Resource, Version};
 use crate::openapi::{self, Model};
 use crate::server::Core;
 
-const VERBS: &[&str] =
-    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
 
 /// `/version` for a version as `v1.34.1`.
 pub(crate) fn version(version: &str) -> Value {
@@ -36,17 +44,28 @@ fn arch() -> &'static str {
 }
 
 /// Answers a request for a discovery or OpenAPI document.
-pub(crate) fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+pub(crate) fn document(
+    core: &Core,
+    route: &Route,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, ApiError> {
     let registry = core.store.registry();
-    let wanted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let wanted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
     let aggregated = accept::aggregated_discovery(wanted);
     let document = match route {
         Route::Api if aggregated => return Ok(aggregate(&registry, true)),
         Route::Apis if aggregated => return Ok(aggregate(&registry, false)),
-        Route::Api => json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}),
+        Route::Api => {
+            json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+        }
         Route::Apis => {
-            let groups: Vec<Value> =
-                groups(&registry).into_iter().filter(|g| !g.is_empty()).map(|g| group(&registry, g)).collect();
+            let groups: Vec<Value> = groups(&registry)
+                .into_iter()
+                .filter(|g| !g.is_empty())
+                .map(|g| group(&registry, g))
+                .collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         Route::Group(name) if registry.has_group(name) => {
@@ -107,9 +126,15 @@ fn served<'a>(
     group: &'a str,
     version: &'a str,
 ) -> impl Iterator<Item = (&'a Resource, &'a Version)> {
-    registry.all().filter(move |resource| resource.group == group).filter_map(move |resource| {
-        Some((&**resource, resource.version(version).filter(|version| version.served)?))
-    })
+    registry
+        .all()
+        .filter(move |resource| resource.group == group)
+        .filter_map(move |resource| {
+            Some((
+                &**resource,
+                resource.version(version).filter(|version| version.served)?,
+            ))
+        })
 }
 
 fn verbs(resource: &Resource) -> &'static [&'static str] {
@@ -123,21 +148,37 @@ fn verbs(resource: &Resource) -> &'static [&'static str] {
 fn subresources<'a>(
     resource: &'a Resource,
     version: &'a Version,
-) -> Vec<(&'static str, (&'a str, &'a str, &'a str), &'static [&'static str])> {
-    let own = (resource.group.as_str(), version.name.as_str(), resource.kind.as_str());
+) -> Vec<(
+    &'static str,
+    (&'a str, &'a str, &'a str),
+    &'static [&'static str],
+)> {
+    let own = (
+        resource.group.as_str(),
+        version.name.as_str(),
+        resource.kind.as_str(),
+    );
     let mut all: Vec<_> = version
         .subresources
         .iter()
         .map(|name| match *name {
             "eviction" => ("eviction", ("policy", "v1", "Eviction"), &["create"][..]),
             "binding" => ("binding", ("", "v1", "Binding"), &["create"][..]),
-            "token" => ("token", ("authentication.k8s.io", "v1", "TokenRequest"), &["create"][..]),
+            "token" => (
+                "token",
+                ("authentication.k8s.io", "v1", "TokenRequest"),
+                &["create"][..],
+            ),
             "finalize" => ("finalize", own, &["update"][..]),
             name => (name, own, &["get", "patch", "update"][..]),
         })
         .collect();
     if version.scale.is_some() {
-        all.push(("scale", ("autoscaling", "v1", "Scale"), &["get", "patch", "update"][..]));
+        all.push((
+            "scale",
+            ("autoscaling", "v1", "Scale"),
+            &["get", "patch", "update"][..],
+        ));
     }
     if version.status {
         all.push(("status", own, &["get", "patch", "update"][..]));
@@ -172,8 +213,11 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
             list.push(entry);
         }
     }
-    let group_version =
-        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let group_version = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
     (!list.is_empty()).then(|| {
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list})
     })
@@ -185,9 +229,15 @@ fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
         .into_iter()
         .filter(|group| group.is_empty() == core)
         .map(|group| {
-            let versions: Vec<Value> =
-                versions(registry, group).into_iter().map(|v| aggregate_version(registry, group, v)).collect();
-            let metadata = if core { json!({"creationTimestamp": null}) } else { json!({"name": group, "creationTimestamp": null}) };
+            let versions: Vec<Value> = versions(registry, group)
+                .into_iter()
+                .map(|v| aggregate_version(registry, group, v))
+                .collect();
+            let metadata = if core {
+                json!({"creationTimestamp": null})
+            } else {
+                json!({"name": group, "creationTimestamp": null})
+            };
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
@@ -196,7 +246,9 @@ fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
     });
     let mut response = json_document(list);
     let media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
     response
 }
 
@@ -241,7 +293,12 @@ fn open_api(registry: &Registry, wanted: OpenApi<'_>) -> Response<Body> {
     let mut all: Vec<(&Resource, &Version)> = Vec::new();
     for resource in registry.all() {
         for version in resource.versions.iter().filter(|version| version.served) {
-            names.push(subresources(resource, version).into_iter().map(|(name, ..)| name).collect());
+            names.push(
+                subresources(resource, version)
+                    .into_iter()
+                    .map(|(name, ..)| name)
+                    .collect(),
+            );
             all.push((resource, version));
         }
     }

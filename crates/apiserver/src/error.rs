@@ -21,7 +21,13 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_with: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_with: None,
+        }
     }
 
     fn with(mut self, details: Value) -> Self {
@@ -37,8 +43,12 @@ impl ApiError {
 
     /// 404 about a resource that is not served in a group that is.
     pub(crate) fn unknown_resource() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource")
-            .with(json!({}))
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with(json!({}))
     }
 
     /// 409 about a name that is taken.
@@ -49,8 +59,10 @@ impl ApiError {
 
     /// 409 about an object that is not as the request thought it is.
     pub(crate) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message =
-            format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(plural, group));
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            qualified(plural, group)
+        );
         Self::new(409, "Conflict", message).with(details(group, plural, name))
     }
 
@@ -61,7 +73,12 @@ impl ApiError {
     }
 
     /// 422 with one cause for each error. `kind` is the kind, not the plural.
-    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[schema::FieldError]) -> Self {
+    pub(crate) fn invalid(
+        group: &str,
+        kind: &str,
+        name: &str,
+        errors: &[schema::FieldError],
+    ) -> Self {
         let texts: Vec<String> = unique(errors.iter().map(ToString::to_string));
         let joined = match texts.as_slice() {
             [one] => one.clone(),
@@ -87,7 +104,10 @@ impl ApiError {
 
     /// 403 about a named object, as admission refuses it.
     pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", qualified(plural, group));
+        let message = format!(
+            "{} \"{name}\" is forbidden: {why}",
+            qualified(plural, group)
+        );
         Self::new(403, "Forbidden", message).with(details(group, plural, name))
     }
 
@@ -97,9 +117,7 @@ impl ApiError {
     }
 
     pub(crate) fn not_acceptable(accepted: &str) -> Self {
-        let message = format!(
-            "only the following media types are accepted: {accepted}"
-        );
+        let message = format!("only the following media types are accepted: {accepted}");
         Self::new(406, "NotAcceptable", message)
     }
 
@@ -121,8 +139,12 @@ impl ApiError {
     }
 
     pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
-        Self::new(500, "InternalError", format!("Internal error occurred: {message}"))
-            .with(json!({"causes": [{"message": message.to_string()}]}))
+        Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        )
+        .with(json!({"causes": [{"message": message.to_string()}]}))
     }
 
     /// 429 with a time to wait, as eviction gives it.
@@ -153,13 +175,21 @@ impl From<PatchError> for ApiError {
     fn from(error: PatchError) -> Self {
         let causes = error.causes();
         let status = Self::new(error.code(), error.reason(), error.to_string());
-        if causes.is_empty() { status } else { status.with(json!({"causes": causes})) }
+        if causes.is_empty() {
+            status
+        } else {
+            status.with(json!({"causes": causes}))
+        }
     }
 }
 
 /// `pods`, or `openstackclusters.infrastructure.cluster.x-k8s.io`.
 pub(crate) fn qualified(name: &str, group: &str) -> String {
-    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
 }
 
 fn details(group: &str, kind: &str, name: &str) -> Value {

@@ -24,16 +24,23 @@ use path::{Path, Route};
 use query::Query;
 
 /// Answers a request of an authenticated user.
-pub(crate) async fn handle<B>(core: Arc<Core>, user: UserInfo, request: Request<B>) -> Response<Body>
+pub(crate) async fn handle<B>(
+    core: Arc<Core>,
+    user: UserInfo,
+    request: Request<B>,
+) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
 {
     let (parts, body) = request.into_parts();
     let route = path::route(parts.uri.path());
     let query = Query::parse(parts.uri.query());
     let answer = match route {
-        Route::Object(path) => objects(core, user, path, query, &parts.method, parts.headers, body).await,
+        Route::Object(path) => {
+            objects(core, user, path, query, &parts.method, parts.headers, body).await
+        }
         route if parts.method == Method::GET || parts.method == Method::HEAD => {
             document(&core, &route, &parts.headers)
         }
@@ -46,11 +53,15 @@ where
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     let mut response = rest::respond(error.code, error.status().to_string().into(), false);
     if error.code == 429 {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
     }
     if error.code == 401 {
         let realm = HeaderValue::from_static("Bearer realm=\"kubernetes\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, realm);
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, realm);
     }
     response
 }
@@ -66,14 +77,22 @@ async fn objects<B>(
 ) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
 {
-    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let method = if method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
     let registry = Arc::clone(&core.store.registry());
     let Some(resource) = registry.find(&path.group, &path.plural) else {
         return Ok(missing(registry.has_group(&path.group)));
     };
-    let Some(version) = resource.version(&path.version).filter(|version| version.served) else {
+    let Some(version) = resource
+        .version(&path.version)
+        .filter(|version| version.served)
+    else {
         return Ok(missing(registry.has_group(&path.group)));
     };
     let misplaced = path.namespace.is_some() && !resource.namespaced
@@ -91,14 +110,21 @@ where
             return Err(ApiError::unknown_resource());
         }
     }
-    if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_) && method != Method::POST {
+    if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_)
+        && method != Method::POST
+    {
         return Err(ApiError::method_not_allowed());
     }
-    let wanted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let wanted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
     let Some(mut accept) = accept::negotiate(wanted) else {
         return Err(ApiError::not_acceptable(accept::ACCEPTED));
     };
-    if !matches!(*method, Method::GET) && accept.form == Form::Metadata && path.subresource.is_some() {
+    if !matches!(*method, Method::GET)
+        && accept.form == Form::Metadata
+        && path.subresource.is_some()
+    {
         accept.form = Form::Whole;
     }
     let body = decode::collect(body).await?;
@@ -129,7 +155,9 @@ fn missing(group_known: bool) -> Response<Body> {
 
 fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     match route {
-        Route::Version => Ok(json_document(discovery::version(&core.options.kubernetes_version))),
+        Route::Version => Ok(json_document(discovery::version(
+            &core.options.kubernetes_version,
+        ))),
         Route::Health => Ok(text(200, "ok")),
         Route::Metrics => Ok(text(200, &crate::metrics::text(core))),
         Route::Root => Ok(json_document(json!({"paths": [

@@ -111,7 +111,10 @@ impl Resource {
 
     /// The version in which objects are stored.
     pub(crate) fn stored_version(&self) -> &Version {
-        self.versions.iter().find(|v| v.api_version == self.stored).unwrap_or(&self.versions[0])
+        self.versions
+            .iter()
+            .find(|v| v.api_version == self.stored)
+            .unwrap_or(&self.versions[0])
     }
 
     pub(crate) fn is_custom(&self) -> bool {
@@ -124,7 +127,11 @@ impl Resource {
 
     /// The key of an object in the collection.
     pub(crate) fn key(&self, namespace: &str, name: &str) -> Arc<str> {
-        if self.namespaced { format!("{namespace}/{name}").into() } else { name.into() }
+        if self.namespaced {
+            format!("{namespace}/{name}").into()
+        } else {
+            name.into()
+        }
     }
 }
 
@@ -137,23 +144,34 @@ pub(crate) struct Registry {
 static BUILT_IN: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(built_in::all);
 static BUILT_IN_BY_NAME: LazyLock<HashMap<(&'static str, &'static str), Arc<Resource>>> =
     LazyLock::new(|| {
-        BUILT_IN.iter().map(|r| ((r.group.as_str(), r.plural.as_str()), Arc::clone(r))).collect()
+        BUILT_IN
+            .iter()
+            .map(|r| ((r.group.as_str(), r.plural.as_str()), Arc::clone(r)))
+            .collect()
     });
 
 impl Registry {
     /// Nothing but the built-in kinds.
     pub(crate) fn built_in() -> Arc<Self> {
-        Arc::new(Self { custom: BTreeMap::new() })
+        Arc::new(Self {
+            custom: BTreeMap::new(),
+        })
     }
 
     /// The built-in kinds and those of the stored CustomResourceDefinitions.
     pub(crate) fn stored(state: &State) -> Arc<Self> {
-        let mut registry = Self { custom: BTreeMap::new() };
+        let mut registry = Self {
+            custom: BTreeMap::new(),
+        };
         for object in state.range(CRD_COLLECTION, "", None) {
             match crd::compile(&object.value()) {
                 Ok(resource) => registry = registry.with(Arc::new(resource)),
                 Err(errors) => {
-                    tracing::error!(crd = object.name(), ?errors, "a stored definition cannot be served");
+                    tracing::error!(
+                        crd = object.name(),
+                        ?errors,
+                        "a stored definition cannot be served"
+                    );
                 }
             }
         }
@@ -176,12 +194,16 @@ impl Registry {
         if let Some(found) = BUILT_IN_BY_NAME.get(&(group, plural)) {
             return Some(Arc::clone(found));
         }
-        self.custom.get(&(group.to_owned(), plural.to_owned())).cloned()
+        self.custom
+            .get(&(group.to_owned(), plural.to_owned()))
+            .cloned()
     }
 
     /// The resource of a kind in a group.
     pub(crate) fn find_kind(&self, group: &str, kind: &str) -> Option<Arc<Resource>> {
-        self.all().find(|resource| resource.group == group && resource.kind == kind).cloned()
+        self.all()
+            .find(|resource| resource.group == group && resource.kind == kind)
+            .cloned()
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {

@@ -17,13 +17,24 @@ pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
         if core.store.get(&collection, name).is_some() {
             continue;
         }
-        let place = Place { collection: Arc::clone(&collection), key: name.into() };
-        let write =
-            Write { place, expect: 0, draft: Draft::new(&namespace(name)), delete: false, serve: None };
+        let place = Place {
+            collection: Arc::clone(&collection),
+            key: name.into(),
+        };
+        let write = Write {
+            place,
+            expect: 0,
+            draft: Draft::new(&namespace(name)),
+            delete: false,
+            serve: None,
+        };
         match core.store.write(write).await {
             Ok(_) | Err(WriteError::Conflict) => {}
             Err(WriteError::Failed(problem)) => {
-                return Err(OpenError::Option { option: "store", problem });
+                return Err(OpenError::Option {
+                    option: "store",
+                    problem,
+                });
             }
         }
     }

@@ -67,7 +67,9 @@ impl Call {
 
     /// The version in the URL; routing made sure that it is there.
     pub(crate) fn version(&self) -> &Version {
-        self.resource.version(&self.version).unwrap_or_else(|| self.resource.stored_version())
+        self.resource
+            .version(&self.version)
+            .unwrap_or_else(|| self.resource.stored_version())
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -84,13 +86,18 @@ impl Call {
 
     /// `fieldManager`, or the program that sends the request.
     pub(crate) fn manager(&self) -> String {
-        let agent = self.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let agent = self
+            .headers
+            .get(header::USER_AGENT)
+            .and_then(|value| value.to_str().ok());
         let default = crate::patch::managed::default_manager(agent.unwrap_or("unknown"));
         self.query.get("fieldManager").unwrap_or(default).to_owned()
     }
 
     fn content_type(&self) -> Option<&str> {
-        self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok())
+        self.headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
     }
 
     pub(crate) fn decode(&self) -> Result<Decoded, ApiError> {
@@ -126,11 +133,7 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
     Ok(response)
 }
 
-async fn verb(
-    call: &Call,
-    method: &Method,
-    warnings: &mut Warnings,
-) -> Result<Answer, ApiError> {
+async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     if call.accept.form == Form::Table && call.subresource.is_some() {
         return Err(ApiError::not_acceptable(crate::http::accept::ACCEPTED));
     }
@@ -173,7 +176,10 @@ pub(crate) fn respond(code: u16, json: Bytes, yaml: bool) -> Response<Body> {
         None => (json, "application/json"),
     };
     let mut response = Response::new(body::full(bytes));
-    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
     response
 }

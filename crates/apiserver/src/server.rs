@@ -119,7 +119,12 @@ impl Core {
         let mut definitions = self.store.subscribe().subscribe(&name);
         loop {
             definitions.borrow_and_update();
-            if self.store.registry().find(&resource.group, &resource.plural).is_none() {
+            if self
+                .store
+                .registry()
+                .find(&resource.group, &resource.plural)
+                .is_none()
+            {
                 return;
             }
             if definitions.changed().await.is_err() {
@@ -139,7 +144,12 @@ impl ApiServer {
         let authenticator = Authenticator::new(&options)?;
         let store = Store::open(&options.store, options.history).await?;
         let shutdown = CancellationToken::new();
-        let core = Arc::new(Core { options, store, authenticator, shutdown });
+        let core = Arc::new(Core {
+            options,
+            store,
+            authenticator,
+            shutdown,
+        });
         namespaces::bootstrap(&core).await?;
         collector::start(&core);
         Ok(Self { core })
@@ -174,7 +184,13 @@ impl ApiServer {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        serve::connection(Arc::clone(&self.core), stream, tls, CancellationToken::new()).await;
+        serve::connection(
+            Arc::clone(&self.core),
+            stream,
+            tls,
+            CancellationToken::new(),
+        )
+        .await;
     }
 
     /// How much the server holds.
@@ -198,11 +214,8 @@ pub struct InProcess {
 impl<B> tower::Service<Request<B>> for InProcess
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>
-        + std::fmt::Display
-        + Send
-        + Sync
-        + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;

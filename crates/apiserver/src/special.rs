@@ -14,7 +14,10 @@ use crate::store::WriteError;
 use crate::user::UserInfo;
 
 /// The answer to the create of a kind that is not stored; none for a kind that is.
-pub(crate) async fn virtual_create(call: &Call, object: &Value) -> Result<Option<Answer>, ApiError> {
+pub(crate) async fn virtual_create(
+    call: &Call,
+    object: &Value,
+) -> Result<Option<Answer>, ApiError> {
     if !matches!(call.resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
         return Ok(None);
     }
@@ -89,7 +92,11 @@ fn access_review(call: &Call, user: &UserInfo, spec: &Value) -> Value {
         }
     } else {
         let wanted = &spec["nonResourceAttributes"];
-        Attributes { verb: text(&wanted["verb"]), path: text(&wanted["path"]), ..Attributes::default() }
+        Attributes {
+            verb: text(&wanted["verb"]),
+            path: text(&wanted["path"]),
+            ..Attributes::default()
+        }
     };
     json!({"allowed": rules::allowed(&call.core, user, &attributes)})
 }
@@ -104,8 +111,17 @@ fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
     let lifetime = body["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
     if !(600..=1 << 32).contains(&lifetime) {
         let detail = "may not specify a duration less than 10 minutes";
-        let error = crate::schema::FieldError::invalid("spec.expirationSeconds", &Value::from(lifetime), detail);
-        return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &[error]));
+        let error = crate::schema::FieldError::invalid(
+            "spec.expirationSeconds",
+            &Value::from(lifetime),
+            detail,
+        );
+        return Err(ApiError::invalid(
+            "authentication.k8s.io",
+            "TokenRequest",
+            "",
+            &[error],
+        ));
     }
     let mut audiences = strings(&body["spec"]["audiences"]);
     let signer = &call.core.authenticator.signer;
@@ -121,23 +137,32 @@ fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
     let token = signer
         .token(&subject, &audiences, lifetime, now)
         .ok_or_else(|| ApiError::internal("the token could not be signed"))?;
-    let until = now.checked_add(SignedDuration::from_secs(lifetime)).unwrap_or(now);
-    Ok(Answer::Value(201, json!({
-        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now)},
-        "spec": {
-            "audiences": audiences, "expirationSeconds": lifetime,
-            "boundObjectRef": body["spec"]["boundObjectRef"],
-        },
-        "status": {"token": token, "expirationTimestamp": seconds(until)},
-    })))
+    let until = now
+        .checked_add(SignedDuration::from_secs(lifetime))
+        .unwrap_or(now);
+    Ok(Answer::Value(
+        201,
+        json!({
+            "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now)},
+            "spec": {
+                "audiences": audiences, "expirationSeconds": lifetime,
+                "boundObjectRef": body["spec"]["boundObjectRef"],
+            },
+            "status": {"token": token, "expirationTimestamp": seconds(until)},
+        }),
+    ))
 }
 
 /// Deletes a pod unless that would break a PodDisruptionBudget.
 async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError> {
     let key = call.resource.key(&call.namespace, call.name());
     let missing = || ApiError::not_found(call.group(), &call.resource.plural, call.name());
-    let pod = call.core.store.get(&call.resource.collection, &key).ok_or_else(missing)?;
+    let pod = call
+        .core
+        .store
+        .get(&call.resource.collection, &key)
+        .ok_or_else(missing)?;
     let phase = pod.value()["status"]["phase"].clone();
     let ended = phase == "Succeeded" || phase == "Failed" || phase == "Pending";
     if !ended && !pod.facts.deleting {
@@ -157,11 +182,16 @@ async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError> {
 
 async fn spend_budget(call: &Call, labels: &Value) -> Result<(), ApiError> {
     let registry = call.core.store.registry().clone();
-    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else { return Ok(()) };
+    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
+        return Ok(());
+    };
     let budgets: Vec<_> = {
         let state = call.core.store.read();
         let prefix = format!("{}/", call.namespace);
-        state.range(&resource.collection, &prefix, None).cloned().collect()
+        state
+            .range(&resource.collection, &prefix, None)
+            .cloned()
+            .collect()
     };
     for budget in budgets {
         let value = budget.value();
@@ -196,9 +226,17 @@ async fn spend_budget(call: &Call, labels: &Value) -> Result<(), ApiError> {
 
 /// Gives a pod its node.
 async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError> {
-    let pods = call.core.store.registry().find("", "pods").ok_or_else(ApiError::unknown_resource)?;
+    let pods = call
+        .core
+        .store
+        .registry()
+        .find("", "pods")
+        .ok_or_else(ApiError::unknown_resource)?;
     let key = pods.key(&call.namespace, name);
-    let node = body["target"]["name"].as_str().unwrap_or_default().to_owned();
+    let node = body["target"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     if node.is_empty() {
         return Err(ApiError::bad_request("target.name: Required value"));
     }
@@ -226,17 +264,35 @@ pub(crate) fn service_address(call: &Call) -> String {
     let state = call.core.store.read();
     let taken: std::collections::HashSet<String> = state
         .range("/services", "", None)
-        .filter_map(|object| object.value()["spec"]["clusterIP"].as_str().map(str::to_owned))
+        .filter_map(|object| {
+            object.value()["spec"]["clusterIP"]
+                .as_str()
+                .map(str::to_owned)
+        })
         .collect();
-    let first = if call.namespace == "default" && taken.is_empty() { 1 } else { 10 };
+    let first = if call.namespace == "default" && taken.is_empty() {
+        1
+    } else {
+        10
+    };
     let address = |n: u32| std::net::Ipv4Addr::from(0x0a60_0000 + n).to_string();
-    (first..0x000f_ffff).map(address).find(|address| !taken.contains(address)).unwrap_or_default()
+    (first..0x000f_ffff)
+        .map(address)
+        .find(|address| !taken.contains(address))
+        .unwrap_or_default()
 }
 
 fn success() -> Answer {
-    Answer::Value(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))
+    Answer::Value(
+        201,
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+    )
 }
 
 fn strings(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
 }

@@ -66,19 +66,22 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens the store; reads everything current into memory.
-    pub(crate) async fn open(
-        options: &options::Store,
-        history: usize,
-    ) -> Result<Self, OpenError> {
+    pub(crate) async fn open(options: &options::Store, history: usize) -> Result<Self, OpenError> {
         match options {
             options::Store::Memory => {
                 let state = RwLock::new(State::starting_at(history, 1, 0));
                 let registry = ArcSwap::new(Registry::built_in());
-                Ok(Self { shared: Arc::new(Shared { state, registry }), writer: None })
+                Ok(Self {
+                    shared: Arc::new(Shared { state, registry }),
+                    writer: None,
+                })
             }
             options::Store::Sqlite { path, synchronous } => {
                 let (shared, writer) = sqlite::open(path.clone(), *synchronous, history).await?;
-                Ok(Self { shared, writer: Some(writer) })
+                Ok(Self {
+                    shared,
+                    writer: Some(writer),
+                })
             }
         }
     }
@@ -102,10 +105,14 @@ impl Store {
 
     /// Writes, and returns once the write is durable and visible.
     pub(crate) async fn write(&self, write: Write) -> Result<Arc<Object>, WriteError> {
-        let Some(writer) = &self.writer else { return self.write_now(write) };
+        let Some(writer) = &self.writer else {
+            return self.write_now(write);
+        };
         let (answer, answered) = oneshot::channel();
         writer.send(write, answer);
-        answered.await.unwrap_or_else(|_| Err(WriteError::Failed("the store is closed".to_owned())))
+        answered
+            .await
+            .unwrap_or_else(|_| Err(WriteError::Failed("the store is closed".to_owned())))
     }
 
     /// Bytes on disk.

@@ -8,7 +8,11 @@ use crate::rest::view::metadata_only;
 
 /// A table of rows made by [`row`]. `head`: with the definitions of its columns.
 pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
-    let columns: Value = if head { version.columns.iter().map(definition).collect() } else { Value::Null };
+    let columns: Value = if head {
+        version.columns.iter().map(definition).collect()
+    } else {
+        Value::Null
+    };
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
         "columnDefinitions": columns, "rows": rows,
@@ -18,7 +22,11 @@ pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head:
 /// The row of an object. `include` is `includeObject` of the query.
 pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Value {
     let now = Timestamp::now();
-    let cells: Vec<Value> = version.columns.iter().map(|column| cell(column, &value, now)).collect();
+    let cells: Vec<Value> = version
+        .columns
+        .iter()
+        .map(|column| cell(column, &value, now))
+        .collect();
     let object = match include {
         Some("None") => None,
         Some("Object") => Some(value),
@@ -49,13 +57,27 @@ fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
             None if path == ".metadata.creationTimestamp" => Value::from("<unknown>"),
             None => Value::Null,
         },
-        "integer" => found.first().and_then(|found| found.as_i64()).map_or(Value::Null, Value::from),
-        "number" => found.first().filter(|found| found.is_number()).map_or(Value::Null, |v| (*v).clone()),
-        "boolean" => found.first().and_then(|found| found.as_bool()).map_or(Value::Null, Value::from),
+        "integer" => found
+            .first()
+            .and_then(|found| found.as_i64())
+            .map_or(Value::Null, Value::from),
+        "number" => found
+            .first()
+            .filter(|found| found.is_number())
+            .map_or(Value::Null, |v| (*v).clone()),
+        "boolean" => found
+            .first()
+            .and_then(|found| found.as_bool())
+            .map_or(Value::Null, Value::from),
         _ => match found.as_slice() {
             [] => Value::Null,
             [one] if one.is_null() => Value::Null,
-            many => Value::from(many.iter().map(|one| text(one)).collect::<Vec<_>>().join(",")),
+            many => Value::from(
+                many.iter()
+                    .map(|one| text(one))
+                    .collect::<Vec<_>>()
+                    .join(","),
+            ),
         },
     }
 }
@@ -69,14 +91,23 @@ fn text(value: &Value) -> String {
 
 /// How long ago a time is, as kubectl prints it (`duration.HumanDuration`).
 pub(crate) fn age(since: &str, now: Timestamp) -> String {
-    let Ok(since) = since.parse::<Timestamp>() else { return "<invalid>".to_owned() };
+    let Ok(since) = since.parse::<Timestamp>() else {
+        return "<invalid>".to_owned();
+    };
     human(now.duration_since(since).as_secs())
 }
 
-fn human(seconds: i64) -> String {
+/// A duration as kubectl prints it.
+pub(crate) fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;
-    let and = |rest: i64, unit: &str| if rest == 0 { String::new() } else { format!("{rest}{unit}") };
+    let and = |rest: i64, unit: &str| {
+        if rest == 0 {
+            String::new()
+        } else {
+            format!("{rest}{unit}")
+        }
+    };
     match seconds {
         ..-1 => "<invalid>".to_owned(),
         -1..0 => "0s".to_owned(),

@@ -5,12 +5,21 @@ use serde_json::Value;
 
 /// Everything that `path` finds in `value`. A path that cannot be read finds nothing.
 pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
-    let path = path.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');
+    let path = path
+        .trim()
+        .trim_start_matches('{')
+        .trim_end_matches('}')
+        .trim_start_matches('$');
     let mut found = vec![value];
     let mut rest = path;
     while !rest.is_empty() && !found.is_empty() {
-        let Some((step, tail)) = step(rest) else { return Vec::new() };
-        found = found.into_iter().flat_map(|value| apply(&step, value)).collect();
+        let Some((step, tail)) = step(rest) else {
+            return Vec::new();
+        };
+        found = found
+            .into_iter()
+            .flat_map(|value| apply(&step, value))
+            .collect();
         rest = tail;
     }
     found
@@ -21,7 +30,11 @@ enum Step<'p> {
     Index(i64),
     All,
     /// The items whose field at a path equals, or does not equal, a text.
-    Where { path: &'p str, equal: bool, text: &'p str },
+    Where {
+        path: &'p str,
+        equal: bool,
+        text: &'p str,
+    },
 }
 
 fn step(path: &str) -> Option<(Step<'_>, &str)> {
@@ -43,7 +56,11 @@ fn step(path: &str) -> Option<(Step<'_>, &str)> {
                 c => name.push(c),
             }
         }
-        let step = if name == "*" { Step::All } else { Step::Field(name) };
+        let step = if name == "*" {
+            Step::All
+        } else {
+            Step::Field(name)
+        };
         return Some((step, &rest[end..]));
     }
     if path.starts_with("[?(") {
@@ -75,11 +92,17 @@ fn filter(text: &str) -> Option<Step<'_>> {
         }
     };
     let text = text.trim();
-    Some(Step::Where { path: path.trim().strip_prefix('@')?, equal, text: unquoted(text).unwrap_or(text) })
+    Some(Step::Where {
+        path: path.trim().strip_prefix('@')?,
+        equal,
+        text: unquoted(text).unwrap_or(text),
+    })
 }
 
 fn unquoted(text: &str) -> Option<&str> {
-    ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
 }
 
 fn apply<'a>(step: &Step<'_>, value: &'a Value) -> Vec<&'a Value> {
@@ -89,7 +112,11 @@ fn apply<'a>(step: &Step<'_>, value: &'a Value) -> Vec<&'a Value> {
             let items = value.as_array().map_or(&[][..], Vec::as_slice);
             let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
             let at = if *index < 0 { length + index } else { *index };
-            usize::try_from(at).ok().and_then(|at| items.get(at)).into_iter().collect()
+            usize::try_from(at)
+                .ok()
+                .and_then(|at| items.get(at))
+                .into_iter()
+                .collect()
         }
         Step::All => match value {
             Value::Array(items) => items.iter().collect(),

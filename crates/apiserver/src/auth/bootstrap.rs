@@ -11,11 +11,16 @@ use crate::user::UserInfo;
 /// The user of a bootstrap token, if it is one that is known, meant for this and not expired.
 pub(super) fn user(core: &Core, token: &str, now: Timestamp) -> Option<UserInfo> {
     let (id, secret) = token.split_once('.')?;
-    let simple = |text: &str| text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let simple = |text: &str| {
+        text.bytes()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
     if id.len() != 6 || secret.len() != 16 || !simple(id) || !simple(secret) {
         return None;
     }
-    let object = core.store.get("/secrets", &format!("kube-system/bootstrap-token-{id}"))?;
+    let object = core
+        .store
+        .get("/secrets", &format!("kube-system/bootstrap-token-{id}"))?;
     if object.facts.deleting {
         return None;
     }
@@ -25,16 +30,25 @@ pub(super) fn user(core: &Core, token: &str, now: Timestamp) -> Option<UserInfo>
         && field("token-id") == id
         && super::digest(&field("token-secret")) == super::digest(secret)
         && field("usage-bootstrap-authentication") == "true";
-    let expired = text(&stored, "expiration")
-        .is_some_and(|time| time.parse::<Timestamp>().is_ok_and(|time| time <= now) || time.parse::<Timestamp>().is_err());
+    let expired = text(&stored, "expiration").is_some_and(|time| {
+        time.parse::<Timestamp>().is_ok_and(|time| time <= now)
+            || time.parse::<Timestamp>().is_err()
+    });
     if !fits || expired {
         return None;
     }
     let mut groups = vec!["system:bootstrappers".to_owned()];
     let extra = field("auth-extra-groups");
-    let extra = extra.split(',').map(str::trim).filter(|group| group.starts_with("system:bootstrappers:"));
+    let extra = extra
+        .split(',')
+        .map(str::trim)
+        .filter(|group| group.starts_with("system:bootstrappers:"));
     groups.extend(extra.map(str::to_owned));
-    Some(UserInfo { name: format!("system:bootstrap:{id}"), groups, ..UserInfo::default() })
+    Some(UserInfo {
+        name: format!("system:bootstrap:{id}"),
+        groups,
+        ..UserInfo::default()
+    })
 }
 
 fn text(secret: &Value, field: &str) -> Option<String> {

@@ -58,7 +58,11 @@ pub(crate) fn authorize(
 ) -> Result<(), ApiError> {
     let wanted = match route {
         Route::Object(path) => attributes(path, method, query),
-        _ => Attributes { verb: method.as_str().to_lowercase(), path: url.to_owned(), ..Attributes::default() },
+        _ => Attributes {
+            verb: method.as_str().to_lowercase(),
+            path: url.to_owned(),
+            ..Attributes::default()
+        },
     };
     if allowed(core, user, &wanted) {
         return Ok(());
@@ -112,17 +116,33 @@ fn is_read(verb: &str) -> bool {
 fn node_may(wanted: &Attributes, user: &str) -> bool {
     let read = is_read(&wanted.verb);
     let own = user.strip_prefix("system:node:") == Some(&wanted.name);
-    match (wanted.group.as_str(), wanted.resource.as_str(), wanted.subresource.as_str()) {
+    match (
+        wanted.group.as_str(),
+        wanted.resource.as_str(),
+        wanted.subresource.as_str(),
+    ) {
         ("", "nodes", _) => read || wanted.verb == "create" || own,
         ("", "pods", "status" | "") => true,
         ("", "pods", "eviction") | ("", "serviceaccounts", "token") => wanted.verb == "create",
         ("", "events", _) | ("events.k8s.io", "events", _) => true,
         ("coordination.k8s.io", "leases", _) => true,
         ("storage.k8s.io", "csinodes", _) => read || own || wanted.verb == "create",
-        ("certificates.k8s.io", "certificatesigningrequests", "") => read || wanted.verb == "create",
+        ("certificates.k8s.io", "certificatesigningrequests", "") => {
+            read || wanted.verb == "create"
+        }
         ("authentication.k8s.io", "tokenreviews", _)
         | ("authorization.k8s.io", "subjectaccessreviews" | "localsubjectaccessreviews", _) => true,
-        ("", "services" | "endpoints" | "configmaps" | "secrets" | "persistentvolumes" | "persistentvolumeclaims" | "serviceaccounts", _)
+        (
+            "",
+            "services"
+            | "endpoints"
+            | "configmaps"
+            | "secrets"
+            | "persistentvolumes"
+            | "persistentvolumeclaims"
+            | "serviceaccounts",
+            _,
+        )
         | ("storage.k8s.io", "csidrivers" | "volumeattachments" | "storageclasses", _)
         | ("discovery.k8s.io", "endpointslices", _)
         | ("node.k8s.io", "runtimeclasses", _) => read,
@@ -134,7 +154,10 @@ fn node_may(wanted: &Attributes, user: &str) -> bool {
 fn joining_may(wanted: &Attributes) -> bool {
     match (wanted.group.as_str(), wanted.resource.as_str()) {
         ("", "configmaps") => {
-            let known = matches!(wanted.name.as_str(), "kubeadm-config" | "kubelet-config" | "kube-proxy");
+            let known = matches!(
+                wanted.name.as_str(),
+                "kubeadm-config" | "kubelet-config" | "kube-proxy"
+            );
             wanted.verb == "get" && wanted.namespace == "kube-system" && known
         }
         ("", "nodes") => matches!(wanted.verb.as_str(), "get" | "create"),
@@ -152,25 +175,31 @@ fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     bindings.any(|binding| {
         let binding = binding.value();
         binding["roleRef"]["name"] == "cluster-admin"
-            && binding["subjects"].as_array().into_iter().flatten().any(|subject| {
-                let name = subject["name"].as_str().unwrap_or_default();
-                match subject["kind"].as_str() {
-                    Some("Group") => user.is_in(name),
-                    Some("User") => user.name == name,
-                    Some("ServiceAccount") => {
-                        let namespace = subject["namespace"].as_str().unwrap_or_default();
-                        user.name == format!("system:serviceaccount:{namespace}:{name}")
+            && binding["subjects"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|subject| {
+                    let name = subject["name"].as_str().unwrap_or_default();
+                    match subject["kind"].as_str() {
+                        Some("Group") => user.is_in(name),
+                        Some("User") => user.name == name,
+                        Some("ServiceAccount") => {
+                            let namespace = subject["namespace"].as_str().unwrap_or_default();
+                            user.name == format!("system:serviceaccount:{namespace}:{name}")
+                        }
+                        _ => false,
                     }
-                    _ => false,
-                }
-            })
+                })
     })
 }
 
 fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
     if !wanted.path.is_empty() {
-        let message =
-            format!("forbidden: User {:?} cannot {} path {:?}", user.name, wanted.verb, wanted.path);
+        let message = format!(
+            "forbidden: User {:?} cannot {} path {:?}",
+            user.name, wanted.verb, wanted.path
+        );
         let mut error = ApiError::new(403, "Forbidden", message);
         error.details = Some(Box::new(serde_json::json!({})));
         return error;
@@ -189,7 +218,10 @@ fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
     );
     let mut error = ApiError::forbidden(&wanted.group, &wanted.resource, &wanted.name, &why);
     if wanted.name.is_empty() {
-        error.message = format!("{} is forbidden: {why}", qualified(&wanted.resource, &wanted.group));
+        error.message = format!(
+            "{} is forbidden: {why}",
+            qualified(&wanted.resource, &wanted.group)
+        );
     }
     error
 }

@@ -37,7 +37,10 @@ pub(crate) struct Account {
 impl Signer {
     /// A signer with a key in PEM.
     pub(crate) fn new(key: Option<&SecretString>, issuer: &str) -> Result<Self, String> {
-        let signer = Self { key: OnceLock::new(), issuer: issuer.to_owned() };
+        let signer = Self {
+            key: OnceLock::new(),
+            issuer: issuer.to_owned(),
+        };
         if let Some(pem) = key {
             let key = Key::read(pem.expose_secret())?;
             // Just made, so nothing is there.
@@ -81,7 +84,8 @@ impl Signer {
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         key.verify(message.as_bytes(), &signature)?;
         let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-        let timely = claims["exp"].as_i64()? > now.as_second() && claims["iss"] == self.issuer.as_str();
+        let timely =
+            claims["exp"].as_i64()? > now.as_second() && claims["iss"] == self.issuer.as_str();
         if !timely {
             return None;
         }
@@ -89,14 +93,19 @@ impl Signer {
         let namespace = account["namespace"].as_str()?;
         let name = account["serviceaccount"]["name"].as_str()?;
         let uid = account["serviceaccount"]["uid"].as_str()?;
-        let stored = core.store.get("/serviceaccounts", &format!("{namespace}/{name}"))?;
+        let stored = core
+            .store
+            .get("/serviceaccounts", &format!("{namespace}/{name}"))?;
         if *stored.facts.uid != *uid {
             return None;
         }
         Some(UserInfo {
             name: format!("system:serviceaccount:{namespace}:{name}"),
             uid: uid.to_owned(),
-            groups: vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")],
+            groups: vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+            ],
             ..UserInfo::default()
         })
     }
@@ -108,7 +117,8 @@ impl Signer {
 
 impl Key {
     fn read(pem: &str) -> Result<Self, String> {
-        let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
+        let der =
+            PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
         let refused = |error: ring::error::KeyRejected| error.to_string();
         match der {
             PrivateKeyDer::Pkcs1(der) => {
@@ -163,7 +173,13 @@ impl Key {
         match self {
             Self::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
-                pair.sign(&signature::RSA_PKCS1_SHA256, &random, message, &mut signature).ok()?;
+                pair.sign(
+                    &signature::RSA_PKCS1_SHA256,
+                    &random,
+                    message,
+                    &mut signature,
+                )
+                .ok()?;
                 Some(signature)
             }
             Self::Ecdsa(pair) => Some(pair.sign(&random, message).ok()?.as_ref().to_vec()),
@@ -175,6 +191,8 @@ impl Key {
             Self::Rsa(_) => &signature::RSA_PKCS1_2048_8192_SHA256,
             Self::Ecdsa(_) => &signature::ECDSA_P256_SHA256_FIXED,
         };
-        UnparsedPublicKey::new(algorithm, self.public()).verify(message, signature).ok()
+        UnparsedPublicKey::new(algorithm, self.public())
+            .verify(message, signature)
+            .ok()
     }
 }

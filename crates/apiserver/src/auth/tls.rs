@@ -44,10 +44,13 @@ pub fn server_config(
     client_ca: Option<&str>,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let chain = certificates(chain, "the certificate chain")?;
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
-        .map_err(|source| TlsError::Pem { what: "the private key", source })?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|source| TlsError::Pem {
+        what: "the private key",
+        source,
+    })?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let builder = match client_ca {
         Some(pem) => builder.with_client_cert_verifier(client_verifier(pem)?),
         None => builder.with_no_client_auth(),

@@ -61,7 +61,9 @@ pub(crate) fn aggregated_discovery(header: Option<&str>) -> bool {
         header.split(',').any(|clause| {
             clause.contains("g=apidiscovery.k8s.io")
                 && clause.contains("as=APIGroupDiscoveryList")
-                && clause.split(';').any(|parameter| parameter.trim() == "v=v2")
+                && clause
+                    .split(';')
+                    .any(|parameter| parameter.trim() == "v=v2")
         })
     })
 }

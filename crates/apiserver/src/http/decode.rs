@@ -30,17 +30,26 @@ where
     match Limited::new(body, LIMIT).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::too_large()),
-        Err(error) => Err(ApiError::bad_request(format!("the request body cannot be read: {error}"))),
+        Err(error) => Err(ApiError::bad_request(format!(
+            "the request body cannot be read: {error}"
+        ))),
     }
 }
 
 /// Decodes an object. `content_type` is that of the header; none counts as JSON.
 pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded, ApiError> {
-    let media = content_type.unwrap_or("application/json").split(';').next().unwrap_or_default().trim();
+    let media = content_type
+        .unwrap_or("application/json")
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
     match media {
         "application/json" | "*/*" | "" => json(bytes),
         "application/yaml" => yaml(bytes),
-        _ => Err(ApiError::unsupported_media_type("application/json, application/yaml")),
+        _ => Err(ApiError::unsupported_media_type(
+            "application/json, application/yaml",
+        )),
     }
 }
 
@@ -48,7 +57,10 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let mut duplicates = Vec::new();
     let mut from = serde_json::Deserializer::from_slice(bytes);
-    let seed = Seed { path: String::new(), duplicates: &mut duplicates };
+    let seed = Seed {
+        path: String::new(),
+        duplicates: &mut duplicates,
+    };
     let value = seed
         .deserialize(&mut from)
         .and_then(|value| from.end().map(|()| value))
@@ -69,7 +81,10 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     };
     let text = std::str::from_utf8(bytes).map_err(|error| failed(&error))?;
     let value = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;
-    Ok(Decoded { value, duplicates: Vec::new() })
+    Ok(Decoded {
+        value,
+        duplicates: Vec::new(),
+    })
 }
 
 /// Builds a value and notes fields that come twice; the last one wins, as in Go.
@@ -129,7 +144,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut list = Vec::new();
         loop {
             let path = format!("{}[{}]", self.path, list.len());
-            let seed = Seed { path, duplicates: &mut *self.duplicates };
+            let seed = Seed {
+                path,
+                duplicates: &mut *self.duplicates,
+            };
             match items.next_element_seed(seed)? {
                 Some(item) => list.push(item),
                 None => return Ok(Value::Array(list)),
@@ -140,12 +158,18 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            let path =
-                if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
+            let path = if self.path.is_empty() {
+                name.clone()
+            } else {
+                format!("{}.{name}", self.path)
+            };
             if map.contains_key(&name) && !self.duplicates.contains(&path) {
                 self.duplicates.push(path.clone());
             }
-            let value = fields.next_value_seed(Seed { path, duplicates: &mut *self.duplicates })?;
+            let value = fields.next_value_seed(Seed {
+                path,
+                duplicates: &mut *self.duplicates,
+            })?;
             map.insert(name, value);
         }
         Ok(Value::Object(map))

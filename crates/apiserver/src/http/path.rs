@@ -18,11 +18,17 @@ pub(crate) enum Route {
     /// `/apis/<group>`.
     Group(String),
     /// `/api/v1`, `/apis/<group>/<version>`.
-    Resources { group: String, version: String },
+    Resources {
+        group: String,
+        version: String,
+    },
     OpenApiV2,
     OpenApiV3,
     /// `/openapi/v3/apis/<group>/<version>`.
-    OpenApiV3Group { group: String, version: String },
+    OpenApiV3Group {
+        group: String,
+        version: String,
+    },
     Object(Path),
     Unknown,
 }
@@ -68,16 +74,25 @@ pub(crate) fn route(path: &str) -> Route {
 }
 
 fn resources(group: &str, version: &str) -> Route {
-    Route::Resources { group: group.to_owned(), version: version.to_owned() }
+    Route::Resources {
+        group: group.to_owned(),
+        version: version.to_owned(),
+    }
 }
 
 fn open_api(group: &str, version: &str) -> Route {
-    Route::OpenApiV3Group { group: group.to_owned(), version: version.to_owned() }
+    Route::OpenApiV3Group {
+        group: group.to_owned(),
+        version: version.to_owned(),
+    }
 }
 
 fn object(group: &str, version: &str, rest: &[&str]) -> Route {
-    let mut path =
-        Path { group: group.to_owned(), version: version.to_owned(), ..Path::default() };
+    let mut path = Path {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        ..Path::default()
+    };
     let rest = match rest {
         // A namespace itself and its subresources, not something inside it.
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => rest,

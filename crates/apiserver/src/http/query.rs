@@ -15,20 +15,29 @@ impl Query {
     /// The first value of a parameter that is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(key, _)| key == name);
-        found.find(|(_, value)| !value.is_empty()).map(|(_, value)| value.as_str())
+        found
+            .find(|(_, value)| !value.is_empty())
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// As Go's conversion does it: there and not `false` or `0` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.all(name).next().is_some_and(|value| !matches!(value.to_lowercase().as_str(), "false" | "0"))
+        self.all(name)
+            .next()
+            .is_some_and(|value| !matches!(value.to_lowercase().as_str(), "false" | "0"))
     }
 
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         text.parse().map(Some).map_err(|_| {
             ApiError::bad_request(format!(
                 "strconv.ParseInt: parsing {text:?}: invalid syntax"

@@ -28,15 +28,25 @@ impl FieldValidation {
             Some("Strict") => Ok(Self::Strict),
             Some(other) => {
                 let known = ["Ignore", "Strict", "Warn"].map(str::to_owned);
-                let error = FieldError::not_supported("fieldValidation", &Value::from(other), &known);
-                Err(ApiError::invalid("meta.k8s.io", options_kind(call), "", &[error]))
+                let error =
+                    FieldError::not_supported("fieldValidation", &Value::from(other), &known);
+                Err(ApiError::invalid(
+                    "meta.k8s.io",
+                    options_kind(call),
+                    "",
+                    &[error],
+                ))
             }
         }
     }
 }
 
 fn options_kind(call: &Call) -> &'static str {
-    if call.name.is_none() { "CreateOptions" } else { "UpdateOptions" }
+    if call.name.is_none() {
+        "CreateOptions"
+    } else {
+        "UpdateOptions"
+    }
 }
 
 /// A write on its way to the store.
@@ -64,17 +74,37 @@ pub(crate) fn admit(
     warnings: &mut Warnings,
 ) -> Result<Value, ApiError> {
     let resource = &*call.resource;
-    let kind = Kind { core: &call.core, resource };
+    let kind = Kind {
+        core: &call.core,
+        resource,
+    };
     let version = call.version();
-    let subresource = call.subresource.as_deref().filter(|_| call.name.is_some()).unwrap_or("");
-    let Incoming { object: mut new, live, stored, now, .. } = incoming;
+    let subresource = call
+        .subresource
+        .as_deref()
+        .filter(|_| call.name.is_some())
+        .unwrap_or("");
+    let Incoming {
+        object: mut new,
+        live,
+        stored,
+        now,
+        ..
+    } = incoming;
 
     let as_sent = new.clone();
     let mut unknown = meta::prune(&mut new);
     if let Some(schema) = &version.schema {
         unknown.extend(schema.prune(&mut new));
     }
-    check_fields(call, &as_sent, &unknown, &incoming.duplicates, incoming.patch, warnings)?;
+    check_fields(
+        call,
+        &as_sent,
+        &unknown,
+        &incoming.duplicates,
+        incoming.patch,
+        warnings,
+    )?;
 
     match live {
         None => meta::created(&mut new, &call.namespace, counts_generation(resource), now),
@@ -83,7 +113,11 @@ pub(crate) fn admit(
             partition(resource, version.status, subresource, &mut new, live);
         }
     }
-    if live.is_none() && resource.is_custom() && version.status && let Some(new) = new.as_object_mut() {
+    if live.is_none()
+        && resource.is_custom()
+        && version.status
+        && let Some(new) = new.as_object_mut()
+    {
         new.remove("status");
     }
     if let Some(schema) = &version.schema {
@@ -102,7 +136,11 @@ pub(crate) fn admit(
         }
     }
     let same = version.api_version == resource.stored;
-    let mut shown = if same { ready.clone() } else { kind.convert(ready.clone(), &version.api_version)? };
+    let mut shown = if same {
+        ready.clone()
+    } else {
+        kind.convert(ready.clone(), &version.api_version)?
+    };
 
     let mut errors = meta::validate(resource, &shown, live);
     match &version.schema {
@@ -113,7 +151,12 @@ pub(crate) fn admit(
         if !same && let Some(schema) = &resource.stored_version().schema {
             errors.extend(schema.validate(&ready, stored));
         }
-        if let Err(found) = call.core.options.hooks.validate(&ready, stored, incoming.dry_run) {
+        if let Err(found) = call
+            .core
+            .options
+            .hooks
+            .validate(&ready, stored, incoming.dry_run)
+        {
             errors.extend(found.into_iter().map(|error| FieldError {
                 path: error.path,
                 message: error.message,
@@ -123,14 +166,23 @@ pub(crate) fn admit(
     }
     if !errors.is_empty() {
         let name = shown["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors));
+        return Err(ApiError::invalid(
+            &resource.group,
+            &resource.kind,
+            name,
+            &errors,
+        ));
     }
 
     if !incoming.applied {
         let manager = call.manager();
         let time = seconds(now);
-        let writer =
-            Writer { manager: &manager, subresource, api_version: &version.api_version, time: &time };
+        let writer = Writer {
+            manager: &manager,
+            subresource,
+            api_version: &version.api_version,
+            time: &time,
+        };
         managed::update(live, &mut shown, writer, &kind)?;
     }
     copy_managed(&shown, &mut ready);
@@ -183,8 +235,16 @@ fn check_fields(
 }
 
 /// A write to the object leaves its status alone, and a write to its status everything else.
-fn partition(resource: &Resource, has_status: bool, subresource: &str, new: &mut Value, live: &Value) {
-    let Some(fields) = new.as_object_mut() else { return };
+fn partition(
+    resource: &Resource,
+    has_status: bool,
+    subresource: &str,
+    new: &mut Value,
+    live: &Value,
+) {
+    let Some(fields) = new.as_object_mut() else {
+        return;
+    };
     match subresource {
         "" if has_status => match live.get("status") {
             Some(status) => {
@@ -196,7 +256,10 @@ fn partition(resource: &Resource, has_status: bool, subresource: &str, new: &mut
         },
         "status" => {
             let status = fields.remove("status");
-            let managed = fields.get("metadata").and_then(|m| m.get("managedFields")).cloned();
+            let managed = fields
+                .get("metadata")
+                .and_then(|m| m.get("managedFields"))
+                .cloned();
             let metadata = fields.remove("metadata");
             *fields = live.as_object().cloned().unwrap_or_default();
             match status {
@@ -223,7 +286,9 @@ fn partition(resource: &Resource, has_status: bool, subresource: &str, new: &mut
 }
 
 fn meta_of(fields: &mut serde_json::Map<String, Value>) -> &mut serde_json::Map<String, Value> {
-    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let metadata = fields
+        .entry("metadata")
+        .or_insert_with(|| Value::Object(serde_json::Map::new()));
     if !metadata.is_object() {
         *metadata = Value::Object(serde_json::Map::new());
     }
@@ -247,19 +312,26 @@ fn copy_managed(from: &Value, to: &mut Value) {
 
 /// Counts a change of anything but metadata and status.
 fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
-    let Some(old) = old.filter(|_| counts_generation(resource)) else { return };
+    let Some(old) = old.filter(|_| counts_generation(resource)) else {
+        return;
+    };
     let status_apart = resource.stored_version().status;
     let counted = |object: &Value| -> serde_json::Map<String, Value> {
         let fields = object.as_object().into_iter().flatten();
         fields
             .filter(|(name, _)| {
-                !matches!(name.as_str(), "metadata" | "apiVersion") && !(status_apart && *name == "status")
+                !matches!(name.as_str(), "metadata" | "apiVersion")
+                    && !(status_apart && *name == "status")
             })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     };
     let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
-    let generation = if counted(new) == counted(old) { before } else { before + 1 };
+    let generation = if counted(new) == counted(old) {
+        before
+    } else {
+        before + 1
+    };
     if generation > 0 {
         meta::of(new).insert("generation".to_owned(), Value::from(generation));
     }

@@ -69,7 +69,9 @@ fn success(call: &Call, object: &Value) -> Value {
 
 /// Answers a deletecollection with what was there.
 pub(crate) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
-    if call.resource.namespaced && call.namespace.is_empty() || &*call.resource.collection == "/namespaces" {
+    if call.resource.namespaced && call.namespace.is_empty()
+        || &*call.resource.collection == "/namespaces"
+    {
         return Err(ApiError::method_not_allowed());
     }
     let options = options(call)?;
@@ -77,7 +79,9 @@ pub(crate) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     let objects: Vec<Arc<Object>> = {
         let state = call.core.store.read();
         let all = state.range(&call.resource.collection, &selection.prefix, None);
-        all.filter(|object| selection.matches(object)).cloned().collect()
+        all.filter(|object| selection.matches(object))
+            .cloned()
+            .collect()
     };
     let answer = super::read::list(call)?;
     for object in objects {
@@ -90,10 +94,17 @@ pub(crate) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
 }
 
 fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
-    let body = if call.body.is_empty() { Value::Null } else { call.decode()?.value };
+    let body = if call.body.is_empty() {
+        Value::Null
+    } else {
+        call.decode()?.value
+    };
     let query = &call.query;
     let text = |name: &str| {
-        body[name].as_str().map(str::to_owned).or_else(|| query.get(name).map(str::to_owned))
+        body[name]
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| query.get(name).map(str::to_owned))
     };
     let known = ["Background", "Foreground", "Orphan"];
     let propagation = match text("propagationPolicy").as_deref() {
@@ -104,14 +115,23 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
         Some(other) => {
             let known = known.map(str::to_owned);
             let error = FieldError::not_supported("propagationPolicy", &Value::from(other), &known);
-            return Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+            return Err(ApiError::invalid(
+                "meta.k8s.io",
+                "DeleteOptions",
+                "",
+                &[error],
+            ));
         }
     };
     let grace = match body["gracePeriodSeconds"].as_i64() {
         Some(grace) => Some(grace),
-        None => query.number("gracePeriodSeconds")?.and_then(|grace| i64::try_from(grace).ok()),
+        None => query
+            .number("gracePeriodSeconds")?
+            .and_then(|grace| i64::try_from(grace).ok()),
     };
-    let in_body = body["dryRun"].as_array().is_some_and(|list| list.iter().any(|item| item == "All"));
+    let in_body = body["dryRun"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|item| item == "All"));
     let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
     Ok(DeleteOptions {
         grace,
@@ -124,10 +144,16 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
 
 /// `orphanDependents`, which `propagationPolicy` replaced.
 fn orphan_dependents(body: &Value, query: &Query) -> Option<Propagation> {
-    let given = body["orphanDependents"]
-        .as_bool()
-        .or_else(|| query.get("orphanDependents").map(|_| query.flag("orphanDependents")))?;
-    Some(if given { Propagation::Orphan } else { Propagation::Background })
+    let given = body["orphanDependents"].as_bool().or_else(|| {
+        query
+            .get("orphanDependents")
+            .map(|_| query.flag("orphanDependents"))
+    })?;
+    Some(if given {
+        Propagation::Orphan
+    } else {
+        Propagation::Background
+    })
 }
 
 /// Deletes an object, or marks it as deleted when something has to happen first.
@@ -144,22 +170,46 @@ pub(crate) async fn delete_object(
             .get(&resource.collection, key)
             .ok_or_else(|| ApiError::not_found(&resource.group, &resource.plural, name))?;
         check_preconditions(resource, name, &current, options)?;
-        if &*resource.collection == "/namespaces" && matches!(name, "default" | "kube-system" | "kube-public") {
+        if &*resource.collection == "/namespaces"
+            && matches!(name, "default" | "kube-system" | "kube-public")
+        {
             let why = "this namespace may not be deleted";
-            return Err(ApiError::forbidden(&resource.group, &resource.plural, name, why));
+            return Err(ApiError::forbidden(
+                &resource.group,
+                &resource.plural,
+                name,
+                why,
+            ));
         }
         let old = current.value();
         let new = marked(core, resource, &old, options, Timestamp::now());
         let gone = is_finished(resource, &new);
         if options.dry_run {
-            return Ok(if gone { Deleted::Gone(old) } else { Deleted::Waiting(current) });
+            return Ok(if gone {
+                Deleted::Gone(old)
+            } else {
+                Deleted::Waiting(current)
+            });
         }
         if !gone && new == old {
             return Ok(Deleted::Waiting(current));
         }
         // What watchers of the deletion see is the object as it was, unless the deletion was announced before.
-        let last = if gone && !current.facts.deleting { &old } else { &new };
-        match commit(core, resource, Arc::clone(key), current.revision, last, gone).await {
+        let last = if gone && !current.facts.deleting {
+            &old
+        } else {
+            &new
+        };
+        match commit(
+            core,
+            resource,
+            Arc::clone(key),
+            current.revision,
+            last,
+            gone,
+        )
+        .await
+        {
             Ok(object) if gone => return Ok(Deleted::Gone(object.value())),
             Ok(object) => return Ok(Deleted::Waiting(object)),
             Err(WriteError::Conflict) => {}
@@ -178,7 +228,12 @@ fn check_preconditions(
         let why = format!(
             "Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {has}"
         );
-        Err(ApiError::conflict(&resource.group, &resource.plural, name, &why))
+        Err(ApiError::conflict(
+            &resource.group,
+            &resource.plural,
+            name,
+            &why,
+        ))
     };
     if let Some(uid) = options.uid.as_deref()
         && *uid != *current.facts.uid
@@ -194,7 +249,13 @@ fn check_preconditions(
 }
 
 /// The object with its deletion marked: time, grace, and the finalizers of the propagation policy.
-fn marked(core: &Core, resource: &Resource, old: &Value, options: &DeleteOptions, now: Timestamp) -> Value {
+fn marked(
+    core: &Core,
+    resource: &Resource,
+    old: &Value,
+    options: &DeleteOptions,
+    now: Timestamp,
+) -> Value {
     let mut new = old.clone();
     let uid = old["metadata"]["uid"].as_str().unwrap_or_default();
     let mut finalizers: Vec<String> = old["metadata"]["finalizers"]
@@ -226,9 +287,13 @@ fn marked(core: &Core, resource: &Resource, old: &Value, options: &DeleteOptions
     } else {
         metadata.insert("finalizers".to_owned(), Value::from(finalizers));
     }
-    let before = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
+    let before = metadata
+        .get("deletionGracePeriodSeconds")
+        .and_then(Value::as_i64);
     if !deleting {
-        let at = now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now);
+        let at = now
+            .checked_add(SignedDuration::from_secs(grace))
+            .unwrap_or(now);
         metadata.insert("deletionTimestamp".to_owned(), Value::from(seconds(at)));
         metadata.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));
         if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
@@ -247,16 +312,27 @@ fn marked(core: &Core, resource: &Resource, old: &Value, options: &DeleteOptions
 fn has_objects(core: &Core, crd: &Value) -> bool {
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
     let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
-    core.store.read().range(&format!("{group}/{plural}"), "", None).next().is_some()
+    core.store
+        .read()
+        .range(&format!("{group}/{plural}"), "", None)
+        .next()
+        .is_some()
 }
 
 /// How long an object is given to end. Only pods on a node are.
 fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> i64 {
-    let on_node = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-    let ended = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    let on_node = object["spec"]["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    let ended = matches!(
+        object["status"]["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    );
     if &*resource.collection != "/pods" || !on_node || ended {
         return 0;
     }
-    let default = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    let default = object["spec"]["terminationGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(30);
     options.grace.unwrap_or(default).max(0)
 }

@@ -10,9 +10,21 @@ use crate::schema::FieldError;
 
 /// The fields of `ObjectMeta`.
 const FIELDS: &[&str] = &[
-    "annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
-    "generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences",
-    "resourceVersion", "selfLink", "uid",
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
 ];
 
 /// Drops what `ObjectMeta` does not have, and returns the paths of it.
@@ -20,8 +32,11 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Vec::new();
     };
-    let unknown: Vec<String> =
-        metadata.keys().filter(|key| !FIELDS.contains(&key.as_str())).cloned().collect();
+    let unknown: Vec<String> = metadata
+        .keys()
+        .filter(|key| !FIELDS.contains(&key.as_str()))
+        .cloned()
+        .collect();
     for field in &unknown {
         metadata.remove(field);
     }
@@ -33,7 +48,10 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
         Value::String(text) => !text.is_empty(),
         _ => true,
     });
-    unknown.into_iter().map(|field| format!("metadata.{field}")).collect()
+    unknown
+        .into_iter()
+        .map(|field| format!("metadata.{field}"))
+        .collect()
 }
 
 /// `metadata` as a map; made when it is missing.
@@ -54,7 +72,13 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
 /// Sets what the server sets on a new object.
 pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now: Timestamp) {
     let metadata = of(object);
-    for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+    for field in [
+        "resourceVersion",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+    ] {
         metadata.remove(field);
     }
     if namespace.is_empty() {
@@ -62,7 +86,10 @@ pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now
     } else {
         metadata.insert("namespace".to_owned(), Value::from(namespace));
     }
-    metadata.insert("uid".to_owned(), Value::from(uuid::Uuid::new_v4().to_string()));
+    metadata.insert(
+        "uid".to_owned(),
+        Value::from(uuid::Uuid::new_v4().to_string()),
+    );
     metadata.insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
     if generation {
         metadata.insert("generation".to_owned(), Value::from(1));
@@ -73,8 +100,16 @@ pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now
 pub(crate) fn carried(object: &mut Value, old: &Value) {
     let metadata = of(object);
     for field in [
-        "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
-        "namespace", "name", "generateName", "selfLink", "resourceVersion",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "namespace",
+        "name",
+        "generateName",
+        "selfLink",
+        "resourceVersion",
     ] {
         match old["metadata"].get(field) {
             Some(value) => metadata.insert(field.to_owned(), value.clone()),
@@ -94,7 +129,11 @@ pub(crate) fn generated(base: &str) -> String {
 }
 
 /// What is wrong with the metadata of an object about to be stored.
-pub(crate) fn validate(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn validate(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     if old.is_none() {
@@ -111,19 +150,29 @@ pub(crate) fn validate(resource: &Resource, object: &Value, old: Option<&Value>)
 fn validate_name(resource: &Resource, metadata: &Value, errors: &mut Vec<FieldError>) {
     let name = metadata["name"].as_str().unwrap_or_default();
     if name.is_empty() {
-        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+        errors.push(FieldError::required(
+            "metadata.name",
+            "name or generateName is required",
+        ));
         return;
     }
     let rbac = resource.group == "rbac.authorization.k8s.io";
     let problem = if rbac {
         path_segment(name)
-    } else if matches!((resource.group.as_str(), resource.plural.as_str()), ("", "namespaces" | "services")) {
+    } else if matches!(
+        (resource.group.as_str(), resource.plural.as_str()),
+        ("", "namespaces" | "services")
+    ) {
         label(name)
     } else {
         subdomain(name)
     };
     if let Some(problem) = problem {
-        errors.push(FieldError::invalid("metadata.name", &metadata["name"], problem));
+        errors.push(FieldError::invalid(
+            "metadata.name",
+            &metadata["name"],
+            problem,
+        ));
     }
 }
 
@@ -131,7 +180,8 @@ fn path_segment(name: &str) -> Option<&'static str> {
     if matches!(name, "." | "..") {
         return Some("may not be '.' or '..'");
     }
-    name.contains(['/', '%']).then_some("may not contain '/' or '%'")
+    name.contains(['/', '%'])
+        .then_some("may not contain '/' or '%'")
 }
 
 /// RFC 1123 subdomain.
@@ -166,7 +216,11 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
             for (key, value) in map {
                 if !is_qualified(key) {
                     let detail = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-                    errors.push(FieldError::invalid(&*path, &Value::from(key.as_str()), detail));
+                    errors.push(FieldError::invalid(
+                        &*path,
+                        &Value::from(key.as_str()),
+                        detail,
+                    ));
                 }
                 match value {
                     Value::String(text) if field == "labels" && !is_label_value(text) => {
@@ -182,7 +236,11 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
                 }
             }
         }
-        other => errors.push(FieldError::type_invalid(&*path, other, "must be a map of strings")),
+        other => errors.push(FieldError::type_invalid(
+            &*path,
+            other,
+            "must be a map of strings",
+        )),
     }
 }
 
@@ -206,20 +264,34 @@ fn is_label_value(text: &str) -> bool {
 fn validate_finalizers(metadata: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let list = |metadata: &Value| -> Vec<String> {
         let all = metadata["finalizers"].as_array().into_iter().flatten();
-        all.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        all.filter_map(|item| item.as_str().map(str::to_owned))
+            .collect()
     };
     let now = list(metadata);
     for finalizer in &now {
         if !is_qualified(finalizer) {
             let detail = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-            errors.push(FieldError::invalid("metadata.finalizers", &Value::from(finalizer.as_str()), detail));
+            errors.push(FieldError::invalid(
+                "metadata.finalizers",
+                &Value::from(finalizer.as_str()),
+                detail,
+            ));
         }
     }
-    let Some(old) = old.filter(|old| !old["metadata"]["deletionTimestamp"].is_null()) else { return };
+    let Some(old) = old.filter(|old| !old["metadata"]["deletionTimestamp"].is_null()) else {
+        return;
+    };
     let before = list(&old["metadata"]);
-    let added: Vec<String> = now.into_iter().filter(|name| !before.contains(name)).collect();
+    let added: Vec<String> = now
+        .into_iter()
+        .filter(|name| !before.contains(name))
+        .collect();
     if !added.is_empty() {
-        let names = added.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let names = added
+            .iter()
+            .map(|name| format!("{name:?}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
         );
@@ -239,13 +311,21 @@ fn validate_owners(owners: &Value, errors: &mut Vec<FieldError>) {
         ] {
             if owner[field].as_str().is_none_or(str::is_empty) {
                 let empty = Value::from("");
-                errors.push(FieldError::invalid(format!("{path}.{field}"), &empty, detail));
+                errors.push(FieldError::invalid(
+                    format!("{path}.{field}"),
+                    &empty,
+                    detail,
+                ));
             }
         }
         controllers += usize::from(owner["controller"] == true);
     }
     if controllers > 1 {
         let detail = "Only one reference can have Controller set to true";
-        errors.push(FieldError::invalid("metadata.ownerReferences", owners, detail));
+        errors.push(FieldError::invalid(
+            "metadata.ownerReferences",
+            owners,
+            detail,
+        ));
     }
 }

@@ -29,15 +29,27 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
         _ => false,
     };
     if !accepted {
-        let strategic = if call.resource.is_custom() { "" } else { STRATEGIC };
+        let strategic = if call.resource.is_custom() {
+            ""
+        } else {
+            STRATEGIC
+        };
         let all = [JSON, MERGE, strategic, APPLY];
         let all: Vec<&str> = all.into_iter().filter(|media| !media.is_empty()).collect();
         return Err(ApiError::unsupported_media_type(&all.join(", ")));
     }
     let decoded = decode::json(&call.body)?;
     let body = &decoded.value;
-    let gvk = (call.group(), call.version.as_str(), call.resource.kind.as_str());
-    let change = Change { duplicates: decoded.duplicates.clone(), dry_run, ..Change::default() };
+    let gvk = (
+        call.group(),
+        call.version.as_str(),
+        call.resource.kind.as_str(),
+    );
+    let change = Change {
+        duplicates: decoded.duplicates.clone(),
+        dry_run,
+        ..Change::default()
+    };
     change_object(call, change, warnings, |live| {
         // The patch may name a revision as a precondition; the live one must not pass for that.
         let mut start = live.clone();
@@ -60,7 +72,10 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
             return Err(renamed(call, &patched));
         }
         // A JSON patch that leaves the revision alone does not ask for it.
-        if media == JSON && !tests_revision(body) && patched["metadata"].get("resourceVersion") == revision.as_ref() {
+        if media == JSON
+            && !tests_revision(body)
+            && patched["metadata"].get("resourceVersion") == revision.as_ref()
+        {
             meta::of(&mut patched).remove("resourceVersion");
         }
         Ok(patched)
@@ -85,8 +100,14 @@ fn tests_revision(operations: &Value) -> bool {
 
 async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let Some(manager) = call.query.get("fieldManager") else {
-        let error = crate::schema::FieldError::required("fieldManager", "is required for apply patch");
-        return Err(ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+        let error =
+            crate::schema::FieldError::required("fieldManager", "is required for apply patch");
+        return Err(ApiError::invalid(
+            "meta.k8s.io",
+            "PatchOptions",
+            "",
+            &[error],
+        ));
     };
     let decoded = decode::yaml(&call.body)?;
     let mut config = decoded.value;
@@ -106,7 +127,10 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
         api_version: &call.version().api_version,
         time: &time,
     };
-    let kind = Kind { core: &call.core, resource: &call.resource };
+    let kind = Kind {
+        core: &call.core,
+        resource: &call.resource,
+    };
     let change = Change {
         duplicates: decoded.duplicates.clone(),
         dry_run,
@@ -119,7 +143,9 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
             let mut applied = patch::apply(live, &config, applier, &kind)?;
             let given = config["metadata"].get("resourceVersion").cloned();
             match given {
-                Some(revision) => meta::of(&mut applied).insert("resourceVersion".to_owned(), revision),
+                Some(revision) => {
+                    meta::of(&mut applied).insert("resourceVersion".to_owned(), revision)
+                }
                 None => meta::of(&mut applied).remove("resourceVersion"),
             };
             Ok(applied)
@@ -140,5 +166,9 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
             other => return other,
         }
     }
-    Err(ApiError::modified(call.group(), &call.resource.plural, call.name()))
+    Err(ApiError::modified(
+        call.group(),
+        &call.resource.plural,
+        call.name(),
+    ))
 }

@@ -19,13 +19,20 @@ use crate::table;
 /// Answers a get.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
     let key = call.resource.key(&call.namespace, call.name());
-    let object = call.core.store.get(&call.resource.collection, &key).ok_or_else(|| call.not_found())?;
+    let object = call
+        .core
+        .store
+        .get(&call.resource.collection, &key)
+        .ok_or_else(|| call.not_found())?;
     shown(call, 200, &object)
 }
 
 /// A stored object as the answer to a get or a write.
 pub(crate) fn shown(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
-    let kind = Kind { core: &call.core, resource: &call.resource };
+    let kind = Kind {
+        core: &call.core,
+        resource: &call.resource,
+    };
     let api_version = &call.version().api_version;
     if call.accept.form == Form::Whole {
         return Ok(Answer::Bytes(code, kind.bytes(object, api_version)?));
@@ -42,8 +49,17 @@ pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer
             Form::Metadata => view::metadata_only(&value),
             Form::Table => {
                 let revision = value["metadata"]["resourceVersion"].clone();
-                let rows = vec![table::row(call.version(), value, call.query.get("includeObject"))];
-                table::table(call.version(), rows, &json!({"resourceVersion": revision}), true)
+                let rows = vec![table::row(
+                    call.version(),
+                    value,
+                    call.query.get("includeObject"),
+                )];
+                table::table(
+                    call.version(),
+                    rows,
+                    &json!({"resourceVersion": revision}),
+                    true,
+                )
             }
         },
     ))
@@ -63,20 +79,33 @@ pub(crate) struct Selection {
 impl Selection {
     pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
         let labels = LabelSelector::parse(call.query.get("labelSelector").unwrap_or_default())
-            .map_err(|error| ApiError::bad_request(format!("unable to parse requirement: {error}")))?;
+            .map_err(|error| {
+                ApiError::bad_request(format!("unable to parse requirement: {error}"))
+            })?;
         let fields = FieldSelector::parse(call.query.get("fieldSelector").unwrap_or_default())
             .map_err(|error| ApiError::bad_request(error.message))?;
         let mut deep = false;
         for field in fields.fields() {
             match field {
                 "metadata.name" | "metadata.namespace" => {}
-                field if call.version().selectable.iter().any(|known| known == field) => deep = true,
+                field if call.version().selectable.iter().any(|known| known == field) => {
+                    deep = true
+                }
                 field => return Err(unsupported_field(&call.resource, field)),
             }
         }
-        let prefix =
-            if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
-        Ok(Self { prefix, labels, fields, deep, name: call.name.clone() })
+        let prefix = if call.namespace.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", call.namespace)
+        };
+        Ok(Self {
+            prefix,
+            labels,
+            fields,
+            deep,
+            name: call.name.clone(),
+        })
     }
 
     /// Whether everything under the prefix is selected.
@@ -85,7 +114,11 @@ impl Selection {
     }
 
     pub(crate) fn matches(&self, object: &Object) -> bool {
-        if self.name.as_deref().is_some_and(|name| name != object.name()) {
+        if self
+            .name
+            .as_deref()
+            .is_some_and(|name| name != object.name())
+        {
             return false;
         }
         if !self.labels.is_empty() && !self.labels.matches(&object.facts.labels) {
@@ -94,7 +127,11 @@ impl Selection {
         if self.fields.is_empty() {
             return true;
         }
-        let value = if self.deep { object.value() } else { Value::Null };
+        let value = if self.deep {
+            object.value()
+        } else {
+            Value::Null
+        };
         self.fields.matches(|field| match field {
             "metadata.name" => Some(object.name().to_owned()),
             "metadata.namespace" => Some(object.namespace().to_owned()),
@@ -105,7 +142,10 @@ impl Selection {
 
 fn unsupported_field(resource: &Resource, field: &str) -> ApiError {
     let problem = format!("field label not supported: {field}");
-    let version = resource.versions.first().map_or("", |version| version.api_version.as_str());
+    let version = resource
+        .versions
+        .first()
+        .map_or("", |version| version.api_version.as_str());
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     ApiError::bad_request(format!(
         "Unable to find {:?} that match label selector \"\", field selector \"{field}\": {problem}",
@@ -154,13 +194,19 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
             metadata["remainingItemCount"] = Value::from(*left);
         }
     }
-    let kind = Kind { core: &call.core, resource: &call.resource };
+    let kind = Kind {
+        core: &call.core,
+        resource: &call.resource,
+    };
     let version = call.version();
     let api_version = &version.api_version;
     match call.accept.form {
         Form::Whole => {
-            let items: Result<Vec<Bytes>, ApiError> =
-                page.objects.iter().map(|object| kind.bytes(object, api_version)).collect();
+            let items: Result<Vec<Bytes>, ApiError> = page
+                .objects
+                .iter()
+                .map(|object| kind.bytes(object, api_version))
+                .collect();
             let bytes = assemble(&call.resource.list_kind, api_version, &metadata, &items?);
             Ok(Answer::Bytes(200, bytes))
         }
@@ -170,26 +216,40 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
                 .iter()
                 .map(|object| Ok(view::metadata_only(&kind.value(object, api_version)?)))
                 .collect();
-            Ok(Answer::Value(200, json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata, "items": items?,
-            })))
+            Ok(Answer::Value(
+                200,
+                json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata, "items": items?,
+                }),
+            ))
         }
         Form::Table => {
             let include = call.query.get("includeObject");
             let rows: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
-                .map(|object| Ok(table::row(version, kind.value(object, api_version)?, include)))
+                .map(|object| {
+                    Ok(table::row(
+                        version,
+                        kind.value(object, api_version)?,
+                        include,
+                    ))
+                })
                 .collect();
-            Ok(Answer::Value(200, table::table(version, rows?, &metadata, true)))
+            Ok(Answer::Value(
+                200,
+                table::table(version, rows?, &metadata, true),
+            ))
         }
     }
 }
 
 fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
     let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let limit = limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
     let from = call.query.get("continue").map(untoken).transpose()?;
     let exact = exact_revision(call)?;
     let collection = &*call.resource.collection;
@@ -206,7 +266,10 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
         Some(at) if at != state.revision => state
             .range_at(collection, &selection.prefix, after, at)
             .map_err(|gone| history_gone(from.as_ref(), gone, state.revision))?,
-        _ => state.range(collection, &selection.prefix, after).cloned().collect(),
+        _ => state
+            .range(collection, &selection.prefix, after)
+            .cloned()
+            .collect(),
     };
     drop(state);
     if !selection.is_everything() {
@@ -218,7 +281,11 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
         objects.truncate(limit);
         more = objects.last().map(|object| (Arc::clone(&object.key), left));
     }
-    Ok(Page { objects, revision, more })
+    Ok(Page {
+        objects,
+        revision,
+        more,
+    })
 }
 
 /// `resourceVersionMatch=Exact`, checked as kube-apiserver checks it.
@@ -269,8 +336,11 @@ fn token(revision: u64, key: &str) -> String {
 
 fn untoken(token: &str) -> Result<(u64, String), ApiError> {
     let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(&error.to_string()))?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token)
+        .map_err(|error| invalid(&error.to_string()))?;
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
     match (value["rv"].as_u64(), value["start"].as_str()) {
         (Some(revision), Some(start)) => Ok((revision, start.to_owned())),
         _ => Err(invalid("it has no revision and start")),

@@ -14,8 +14,15 @@ use crate::patch;
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
     let scale = of(call)?;
     let key = call.resource.key(&call.namespace, call.name());
-    let object = call.core.store.get(&call.resource.collection, &key).ok_or_else(|| call.not_found())?;
-    let kind = Kind { core: &call.core, resource: &call.resource };
+    let object = call
+        .core
+        .store
+        .get(&call.resource.collection, &key)
+        .ok_or_else(|| call.not_found())?;
+    let kind = Kind {
+        core: &call.core,
+        resource: &call.resource,
+    };
     let value = kind.value(&object, &call.version().api_version)?;
     Ok(Answer::Value(200, shown(scale, &value)))
 }
@@ -24,9 +31,23 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
 pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiError> {
     let scale = of(call)?.clone();
     let dry_run = call.dry_run("UpdateOptions")?;
-    let media = call.content_type().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_owned();
-    let body = if is_patch { decode::yaml(&call.body)?.value } else { call.decode()?.value };
-    let change = Change { dry_run, ..Change::default() };
+    let media = call
+        .content_type()
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    let body = if is_patch {
+        decode::yaml(&call.body)?.value
+    } else {
+        call.decode()?.value
+    };
+    let change = Change {
+        dry_run,
+        ..Change::default()
+    };
     let mut warnings = Warnings::default();
     let answer = change_object(call, change, &mut warnings, |live| {
         let mut wanted = shown(&scale, live);
@@ -39,15 +60,26 @@ pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiErr
             patch::merge(&mut wanted, &body)?;
         }
         let replicas = &wanted["spec"]["replicas"];
-        let count = if replicas.is_null() { Some(0) } else { replicas.as_i64() };
+        let count = if replicas.is_null() {
+            Some(0)
+        } else {
+            replicas.as_i64()
+        };
         let Some(count) = count.filter(|count| *count >= 0) else {
             let detail = "must be greater than or equal to 0";
             let error = crate::schema::FieldError::invalid("spec.replicas", replicas, detail);
-            return Err(ApiError::invalid("autoscaling", "Scale", call.name(), &[error]));
+            return Err(ApiError::invalid(
+                "autoscaling",
+                "Scale",
+                call.name(),
+                &[error],
+            ));
         };
         let mut new = live.clone();
         match wanted["metadata"].get("resourceVersion") {
-            Some(revision) => meta::of(&mut new).insert("resourceVersion".to_owned(), revision.clone()),
+            Some(revision) => {
+                meta::of(&mut new).insert("resourceVersion".to_owned(), revision.clone())
+            }
             None => meta::of(&mut new).remove("resourceVersion"),
         };
         set(&mut new, &scale.spec, Value::from(count));
@@ -63,13 +95,22 @@ pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiErr
 }
 
 fn of(call: &Call) -> Result<&Scale, ApiError> {
-    call.version().scale.as_ref().ok_or_else(ApiError::unknown_resource)
+    call.version()
+        .scale
+        .as_ref()
+        .ok_or_else(ApiError::unknown_resource)
 }
 
 fn shown(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = json!({});
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
         if let Some(value) = metadata.get(field) {
             kept[field] = value.clone();
         }
@@ -78,9 +119,15 @@ fn shown(scale: &Scale, object: &Value) -> Value {
     if let Some(replicas) = get_path(object, &scale.spec) {
         spec["replicas"] = replicas.clone();
     }
-    let replicas = get_path(object, &scale.status).cloned().unwrap_or_else(|| Value::from(0));
+    let replicas = get_path(object, &scale.status)
+        .cloned()
+        .unwrap_or_else(|| Value::from(0));
     let mut status = json!({"replicas": replicas});
-    if let Some(selector) = scale.selector.as_deref().and_then(|path| get_path(object, path)) {
+    if let Some(selector) = scale
+        .selector
+        .as_deref()
+        .and_then(|path| get_path(object, path))
+    {
         status["selector"] = Value::from(selector_text(selector));
     }
     json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status})
@@ -91,14 +138,18 @@ fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
     }
-    let labels = selector["matchLabels"].as_object().or_else(|| selector.as_object());
+    let labels = selector["matchLabels"]
+        .as_object()
+        .or_else(|| selector.as_object());
     let pairs = labels.into_iter().flatten();
     let pairs = pairs.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
     pairs.collect::<Vec<_>>().join(",")
 }
 
 fn get_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').filter(|part| !part.is_empty()).try_fold(object, |value, part| value.get(part))
+    path.split('.')
+        .filter(|part| !part.is_empty())
+        .try_fold(object, |value, part| value.get(part))
 }
 
 fn set(object: &mut Value, path: &str, value: Value) {

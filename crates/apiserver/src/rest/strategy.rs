@@ -37,7 +37,12 @@ pub(crate) fn prepare(
         ("", "PersistentVolumeClaim") => default(new, "spec", "volumeMode", json!("Filesystem")),
         ("", "PersistentVolume") => {
             default(new, "spec", "volumeMode", json!("Filesystem"));
-            default(new, "spec", "persistentVolumeReclaimPolicy", json!("Retain"));
+            default(
+                new,
+                "spec",
+                "persistentVolumeReclaimPolicy",
+                json!("Retain"),
+            );
         }
         ("apps", kind) => workload(kind, new),
         ("batch", "Job") => job(new),
@@ -68,7 +73,11 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             {
                 let value = &new["spec"]["leaseDurationSeconds"];
                 let detail = "must be greater than 0";
-                errors.push(FieldError::invalid("spec.leaseDurationSeconds", value, detail));
+                errors.push(FieldError::invalid(
+                    "spec.leaseDurationSeconds",
+                    value,
+                    detail,
+                ));
             }
         }
         _ => {}
@@ -79,7 +88,9 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
 /// `spec`, `status` and `data` are objects wherever built-in kinds have them; so the rest may rely on it.
 fn check_shape(call: &Call, object: &Value) -> Result<(), ApiError> {
     for field in ["spec", "status", "data", "stringData", "template"] {
-        let Some(value) = object.get(field) else { continue };
+        let Some(value) = object.get(field) else {
+            continue;
+        };
         if !value.is_object() && !value.is_null() {
             let kind = &call.resource.kind;
             return Err(ApiError::bad_request(format!(
@@ -138,7 +149,9 @@ fn namespace(new: &mut Value, live: Option<&Value>, subresource: &str) {
 
 fn secret(call: &Call, new: &mut Value) -> Result<(), ApiError> {
     top(new, "type", json!("Opaque"));
-    let Some(fields) = new.as_object_mut() else { return Ok(()) };
+    let Some(fields) = new.as_object_mut() else {
+        return Ok(());
+    };
     if let Some(Value::Object(texts)) = fields.remove("stringData") {
         let data = fields.entry("data").or_insert_with(|| json!({}));
         if !data.is_object() {
@@ -146,12 +159,23 @@ fn secret(call: &Call, new: &mut Value) -> Result<(), ApiError> {
         }
         for (key, text) in texts {
             let Some(text) = text.as_str() else {
-                return Err(unreadable(call, &format!("json: cannot unmarshal {} into Go struct field Secret.stringData of type string", json_type(&text))));
+                return Err(unreadable(
+                    call,
+                    &format!(
+                        "json: cannot unmarshal {} into Go struct field Secret.stringData of type string",
+                        json_type(&text)
+                    ),
+                ));
             };
             data[key] = Value::from(STANDARD.encode(text));
         }
     }
-    for value in fields.get("data").and_then(Value::as_object).into_iter().flat_map(Map::values) {
+    for value in fields
+        .get("data")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::values)
+    {
         let decodes = match value {
             Value::Null => true,
             Value::String(text) => STANDARD.decode(text.replace(['\n', '\r'], "")).is_ok(),
@@ -176,7 +200,11 @@ fn secret_rules(new: &Value, live: Option<&Value>, errors: &mut Vec<FieldError>)
     data_keys(&new["data"], errors);
     let Some(live) = live else { return };
     if new["type"] != live["type"] {
-        errors.push(FieldError::invalid("type", &new["type"], "field is immutable"));
+        errors.push(FieldError::invalid(
+            "type",
+            &new["type"],
+            "field is immutable",
+        ));
     }
     immutable(new, live, &["data"], errors);
 }
@@ -185,7 +213,11 @@ fn config_map_rules(new: &Value, live: Option<&Value>, errors: &mut Vec<FieldErr
     data_keys(&new["data"], errors);
     for (key, value) in new["data"].as_object().into_iter().flatten() {
         if !value.is_string() && !value.is_null() {
-            errors.push(FieldError::type_invalid(format!("data[{key}]"), value, "must be a string"));
+            errors.push(FieldError::type_invalid(
+                format!("data[{key}]"),
+                value,
+                "must be a string",
+            ));
         }
     }
     if let Some(live) = live {
@@ -214,10 +246,16 @@ fn data_keys(data: &Value, errors: &mut Vec<FieldError>) {
             && key.len() <= 253
             && key != "."
             && !key.starts_with("..")
-            && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+            && key
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !fits {
             let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-            errors.push(FieldError::invalid(format!("data[{key}]"), &Value::from(key.as_str()), detail));
+            errors.push(FieldError::invalid(
+                format!("data[{key}]"),
+                &Value::from(key.as_str()),
+                detail,
+            ));
         }
     }
 }
@@ -229,11 +267,18 @@ fn pod(new: &mut Value) {
     default(new, "spec", "serviceAccount", account);
     default(new, "spec", "enableServiceLinks", json!(true));
     default(new, "spec", "priority", json!(0));
-    default(new, "spec", "preemptionPolicy", json!("PreemptLowerPriority"));
+    default(
+        new,
+        "spec",
+        "preemptionPolicy",
+        json!("PreemptLowerPriority"),
+    );
 }
 
 fn pod_spec(spec: &mut Value) {
-    let Some(spec) = spec.as_object_mut() else { return };
+    let Some(spec) = spec.as_object_mut() else {
+        return;
+    };
     for (field, value) in [
         ("restartPolicy", json!("Always")),
         ("terminationGracePeriodSeconds", json!(30)),
@@ -244,15 +289,25 @@ fn pod_spec(spec: &mut Value) {
         spec.entry(field).or_insert(value);
     }
     for list in ["initContainers", "containers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+        for container in spec
+            .get_mut(list)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             container_defaults(container);
         }
     }
 }
 
 fn container_defaults(container: &mut Value) {
-    let Some(fields) = container.as_object_mut() else { return };
-    let image = fields.get("image").and_then(Value::as_str).unwrap_or_default();
+    let Some(fields) = container.as_object_mut() else {
+        return;
+    };
+    let image = fields
+        .get("image")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let tag = image.rsplit('/').next().unwrap_or_default();
     let latest = !tag.contains('@') && (tag.ends_with(":latest") || !tag.contains(':'));
     let pull = if latest { "Always" } else { "IfNotPresent" };
@@ -264,7 +319,12 @@ fn container_defaults(container: &mut Value) {
     ] {
         fields.entry(field).or_insert(value);
     }
-    for port in fields.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+    for port in fields
+        .get_mut("ports")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if let Some(port) = port.as_object_mut() {
             port.entry("protocol").or_insert(json!("TCP"));
         }
@@ -305,7 +365,12 @@ fn workload(kind: &str, new: &mut Value) {
     }
 }
 
-fn workload_rules(resource: &Resource, new: &Value, live: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn workload_rules(
+    resource: &Resource,
+    new: &Value,
+    live: Option<&Value>,
+    errors: &mut Vec<FieldError>,
+) {
     let selector = &new["spec"]["selector"];
     if selector.is_null() {
         errors.push(FieldError::required("spec.selector", ""));
@@ -315,19 +380,34 @@ fn workload_rules(resource: &Resource, new: &Value, live: Option<&Value>, errors
         && live["spec"]["selector"] != *selector
         && resource.kind != "StatefulSet"
     {
-        errors.push(FieldError::invalid("spec.selector", selector, "field is immutable"));
+        errors.push(FieldError::invalid(
+            "spec.selector",
+            selector,
+            "field is immutable",
+        ));
     }
     let labels = &new["spec"]["template"]["metadata"]["labels"];
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    if wanted.into_iter().any(|(key, value)| labels.get(key) != Some(value)) {
+    if wanted
+        .into_iter()
+        .any(|(key, value)| labels.get(key) != Some(value))
+    {
         let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid("spec.template.metadata.labels", labels, detail));
+        errors.push(FieldError::invalid(
+            "spec.template.metadata.labels",
+            labels,
+            detail,
+        ));
     }
     if let Some(replicas) = new["spec"]["replicas"].as_i64()
         && replicas < 0
     {
         let value = &new["spec"]["replicas"];
-        errors.push(FieldError::invalid("spec.replicas", value, "must be greater than or equal to 0"));
+        errors.push(FieldError::invalid(
+            "spec.replicas",
+            value,
+            "must be greater than or equal to 0",
+        ));
     }
 }
 
@@ -348,7 +428,10 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) {
     default(new, "spec", "sessionAffinity", json!("None"));
     let external = new["spec"]["type"] == "ExternalName";
     if !external {
-        if let Some(address) = live.map(|live| &live["spec"]["clusterIP"]).filter(|ip| ip.is_string()) {
+        if let Some(address) = live
+            .map(|live| &live["spec"]["clusterIP"])
+            .filter(|ip| ip.is_string())
+        {
             default(new, "spec", "clusterIP", address.clone());
         } else if new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty) {
             let address = crate::special::service_address(call);
@@ -360,7 +443,12 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) {
         default(new, "spec", "ipFamilyPolicy", json!("SingleStack"));
         default(new, "spec", "internalTrafficPolicy", json!("Cluster"));
     }
-    for port in new["spec"].get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+    for port in new["spec"]
+        .get_mut("ports")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if let Some(port) = port.as_object_mut() {
             port.entry("protocol").or_insert(json!("TCP"));
             if let Some(number) = port.get("port").cloned() {
@@ -387,7 +475,12 @@ fn definition(
 ) -> Result<(), ApiError> {
     if let Err(errors) = crd::compile(new) {
         let name = new["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(call.group(), &call.resource.kind, name, &errors));
+        return Err(ApiError::invalid(
+            call.group(),
+            &call.resource.kind,
+            name,
+            &errors,
+        ));
     }
     let stored = new["status"]["storedVersions"].take();
     crd::prepare(new, live, now);
@@ -409,9 +502,15 @@ pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
         ("lastTimestamp", "deprecatedLastTimestamp"),
         ("count", "deprecatedCount"),
     ];
-    let Some(fields) = event.as_object_mut() else { return event };
+    let Some(fields) = event.as_object_mut() else {
+        return event;
+    };
     for (core, new) in NAMES {
-        let (from, to) = if api_version == "v1" { (*new, *core) } else { (*core, *new) };
+        let (from, to) = if api_version == "v1" {
+            (*new, *core)
+        } else {
+            (*core, *new)
+        };
         if let Some(value) = fields.remove(from) {
             fields.insert(to.to_owned(), value);
         }
@@ -422,7 +521,9 @@ pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
 
 /// Sets a field of a part (`spec`) that is there or made, unless it is set.
 fn default(object: &mut Value, part: &str, field: &str, value: Value) {
-    let Some(fields) = object.as_object_mut() else { return };
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
     let part = fields.entry(part).or_insert_with(|| json!({}));
     if let Some(part) = part.as_object_mut()
         && part.get(field).is_none_or(Value::is_null)

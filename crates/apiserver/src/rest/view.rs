@@ -28,15 +28,23 @@ impl Kind<'_> {
             Origin::Custom { converts: true } => {
                 let metadata = value["metadata"].clone();
                 let name = metadata["name"].clone();
-                let mut converted =
-                    self.core.options.hooks.convert(value, api_version).map_err(|problem| {
+                let mut converted = self
+                    .core
+                    .options
+                    .hooks
+                    .convert(value, api_version)
+                    .map_err(|problem| {
                         ApiError::internal(format!(
                             "conversion of {} {name} to {api_version} failed: {problem}",
                             self.resource.kind
                         ))
                     })?;
                 keep_identity(&mut converted, metadata);
-                if let Some(version) = self.resource.versions.iter().find(|v| v.api_version == api_version)
+                if let Some(version) = self
+                    .resource
+                    .versions
+                    .iter()
+                    .find(|v| v.api_version == api_version)
                     && let Some(schema) = &version.schema
                 {
                     schema.default(&mut converted);
@@ -63,16 +71,25 @@ impl Kind<'_> {
             return Ok(object.bytes.clone());
         }
         let value = self.value(object, api_version)?;
-        serde_json::to_vec(&value).map(Bytes::from).map_err(ApiError::internal)
+        serde_json::to_vec(&value)
+            .map(Bytes::from)
+            .map_err(ApiError::internal)
     }
 }
 
 impl Versions for Kind<'_> {
     fn types(&self, api_version: &str) -> Option<Types<'_>> {
-        let version = self.resource.versions.iter().find(|v| v.api_version == api_version)?;
+        let version = self
+            .resource
+            .versions
+            .iter()
+            .find(|v| v.api_version == api_version)?;
         Some(match &version.schema {
             Some(schema) => Types::Schema(schema),
-            None => Types::BuiltIn { group: &self.resource.group, kind: &self.resource.kind },
+            None => Types::BuiltIn {
+                group: &self.resource.group,
+                kind: &self.resource.kind,
+            },
         })
     }
 

@@ -35,7 +35,10 @@ const BATCH: usize = 100;
 pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let start = start(&call.query)?;
-    let timeout = call.query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
+    let timeout = call
+        .query
+        .number("timeoutSeconds")?
+        .filter(|seconds| *seconds > 0);
     let timeout = timeout.unwrap_or_else(|| TIMEOUT + rand::rng().random_range(0..TIMEOUT));
     let watcher = Watcher {
         core: Arc::clone(&call.core),
@@ -49,7 +52,11 @@ pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
         headed: false,
     };
     // Now and not when the client first reads: the watch is to see everything after this answer.
-    let changed = call.core.store.subscribe().subscribe(&call.resource.collection);
+    let changed = call
+        .core
+        .store
+        .subscribe()
+        .subscribe(&call.resource.collection);
     let begin = watcher.initial(start);
     let marked = start == Start::Current { marked: true };
     let lines = watcher.run(begin, marked, changed, Duration::from_secs(timeout));
@@ -69,16 +76,29 @@ enum Start {
 
 fn start(query: &Query) -> Result<Start, ApiError> {
     let revision = query.number("resourceVersion")?;
-    let initial = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
+    let initial = query
+        .get("sendInitialEvents")
+        .map(|_| query.flag("sendInitialEvents"));
     let matching = query.get("resourceVersionMatch");
     let forbidden = |detail: &str| {
         let error = crate::schema::FieldError::forbidden("resourceVersionMatch", detail);
-        Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error]))
+        Err(ApiError::invalid(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            &[error],
+        ))
     };
     match (initial, matching) {
-        (Some(_), None) => forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
-        (None, Some(_)) => forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
-        (Some(true), Some(_)) => Ok(Start::Current { marked: query.flag("allowWatchBookmarks") }),
+        (Some(_), None) => {
+            forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        }
+        (None, Some(_)) => forbidden(
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
+        (Some(true), Some(_)) => Ok(Start::Current {
+            marked: query.flag("allowWatchBookmarks"),
+        }),
         (Some(false), Some(_)) => Ok(match revision {
             None | Some(0) => Start::Now,
             Some(revision) => Start::After(revision),
@@ -170,7 +190,9 @@ impl Watcher {
             Start::Now => return (state.revision, Vec::new()),
             Start::Current { .. } => {
                 let all = state.range(&self.resource.collection, &self.selection.prefix, None);
-                all.filter(|object| self.selection.matches(object)).cloned().collect()
+                all.filter(|object| self.selection.matches(object))
+                    .cloned()
+                    .collect()
             }
         };
         (state.revision, objects)
@@ -190,7 +212,10 @@ impl Watcher {
             return None;
         }
         let now = event.change != Change::Deleted && self.selection.matches(&event.object);
-        let before = event.previous.as_ref().is_some_and(|object| self.selection.matches(object));
+        let before = event
+            .previous
+            .as_ref()
+            .is_some_and(|object| self.selection.matches(object));
         let change = match (before, now) {
             (false, false) => return None,
             (false, true) => Change::Added,
@@ -205,7 +230,10 @@ impl Watcher {
     }
 
     fn object_line(&mut self, change: Change, object: &Object) -> Bytes {
-        let kind = Kind { core: &self.core, resource: &self.resource };
+        let kind = Kind {
+            core: &self.core,
+            resource: &self.resource,
+        };
         if self.form == Form::Whole {
             return match kind.bytes(object, &self.api_version) {
                 Ok(bytes) => frame(change.as_str(), &bytes),
@@ -230,13 +258,19 @@ impl Watcher {
                 let version = version.unwrap_or_else(|| self.resource.stored_version());
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let rows = vec![table::row(version, value, self.include.as_deref())];
-                table::table(version, rows, &metadata, !std::mem::replace(&mut self.headed, true))
+                table::table(
+                    version,
+                    rows,
+                    &metadata,
+                    !std::mem::replace(&mut self.headed, true),
+                )
             }
         }
     }
 
     fn bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
-        let mut metadata = json!({"creationTimestamp": null, "resourceVersion": revision.to_string()});
+        let mut metadata =
+            json!({"creationTimestamp": null, "resourceVersion": revision.to_string()});
         if initial_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

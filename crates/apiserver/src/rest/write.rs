@@ -25,11 +25,23 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
     let mut object = decoded.value;
     check_type(call, &mut object)?;
     check_namespace(call, &object)?;
-    if object["metadata"]["resourceVersion"].as_str().is_some_and(|rv| !rv.is_empty() && rv != "0") {
-        return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
+    if object["metadata"]["resourceVersion"]
+        .as_str()
+        .is_some_and(|rv| !rv.is_empty() && rv != "0")
+    {
+        return Err(ApiError::new(
+            500,
+            "",
+            "resourceVersion should not be set on objects to be created",
+        ));
     }
-    let base = object["metadata"]["generateName"].as_str().unwrap_or_default().to_owned();
-    let named = object["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty());
+    let base = object["metadata"]["generateName"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let named = object["metadata"]["name"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty());
     // A generated name that is taken is tried again with another.
     let tries = if named || base.is_empty() { 1 } else { 8 };
     for last in (0..tries).rev() {
@@ -63,7 +75,10 @@ pub(crate) async fn create_object(
     {
         return Ok(answer);
     }
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let name = object["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     if resource.namespaced {
         check_namespace_open(call, &name)?;
     }
@@ -109,7 +124,12 @@ pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answe
             call.name()
         )));
     }
-    let change = Change { duplicates: decoded.duplicates, dry_run, put: true, ..Change::default() };
+    let change = Change {
+        duplicates: decoded.duplicates,
+        dry_run,
+        put: true,
+        ..Change::default()
+    };
     change_object(call, change, warnings, |_| Ok(object.clone())).await
 }
 
@@ -132,11 +152,17 @@ pub(crate) async fn change_object(
     how: impl Fn(&Value) -> Result<Value, ApiError>,
 ) -> Result<Answer, ApiError> {
     let resource = &call.resource;
-    let kind = Kind { core: &call.core, resource };
+    let kind = Kind {
+        core: &call.core,
+        resource,
+    };
     let key = resource.key(&call.namespace, call.name());
     loop {
-        let current =
-            call.core.store.get(&resource.collection, &key).ok_or_else(|| call.not_found())?;
+        let current = call
+            .core
+            .store
+            .get(&resource.collection, &key)
+            .ok_or_else(|| call.not_found())?;
         let stored = kind.value(&current, &resource.stored)?;
         let live = kind.value(&current, &call.version().api_version)?;
         let new = how(&live)?;
@@ -164,7 +190,16 @@ pub(crate) async fn change_object(
             return dry_answer(call, 200, ready);
         }
         let gone = is_finished(resource, &ready);
-        match commit(&call.core, resource, Arc::clone(&key), current.revision, &ready, gone).await {
+        match commit(
+            &call.core,
+            resource,
+            Arc::clone(&key),
+            current.revision,
+            &ready,
+            gone,
+        )
+        .await
+        {
             Ok(object) => {
                 warnings.0.append(&mut found.0);
                 return shown(call, 200, &object);
@@ -184,13 +219,24 @@ pub(crate) async fn edit(
     how: impl Fn(&mut Value) -> bool,
 ) -> Result<Option<Arc<Object>>, WriteError> {
     loop {
-        let Some(current) = core.store.get(&resource.collection, key) else { return Ok(None) };
+        let Some(current) = core.store.get(&resource.collection, key) else {
+            return Ok(None);
+        };
         let mut value = current.value();
         if !how(&mut value) {
             return Ok(Some(current));
         }
         let gone = is_finished(resource, &value);
-        match commit(core, resource, Arc::clone(key), current.revision, &value, gone).await {
+        match commit(
+            core,
+            resource,
+            Arc::clone(key),
+            current.revision,
+            &value,
+            gone,
+        )
+        .await
+        {
             Err(WriteError::Conflict) => {}
             other => return other.map(Some),
         }
@@ -217,9 +263,24 @@ pub(crate) async fn commit(
     object: &Value,
     delete: bool,
 ) -> Result<Arc<Object>, WriteError> {
-    let serve = if resource.is_crd() { Some(serving(object, delete)?) } else { None };
-    let place = Place { collection: Arc::clone(&resource.collection), key };
-    core.store.write(Write { place, expect, draft: Draft::new(object), delete, serve }).await
+    let serve = if resource.is_crd() {
+        Some(serving(object, delete)?)
+    } else {
+        None
+    };
+    let place = Place {
+        collection: Arc::clone(&resource.collection),
+        key,
+    };
+    core.store
+        .write(Write {
+            place,
+            expect,
+            draft: Draft::new(object),
+            delete,
+            serve,
+        })
+        .await
 }
 
 fn serving(crd: &Value, delete: bool) -> Result<Serve, WriteError> {
@@ -232,9 +293,14 @@ fn serving(crd: &Value, delete: bool) -> Result<Serve, WriteError> {
     }
     let refused = |errors: Vec<crate::schema::FieldError>| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        WriteError::Failed(format!("the definition cannot be served: {}", texts.join(", ")))
+        WriteError::Failed(format!(
+            "the definition cannot be served: {}",
+            texts.join(", ")
+        ))
     };
-    crd::compile(crd).map(|resource| Serve::Set(Arc::new(resource))).map_err(refused)
+    crd::compile(crd)
+        .map(|resource| Serve::Set(Arc::new(resource)))
+        .map_err(refused)
 }
 
 /// 500 for a disk that refuses.
@@ -243,8 +309,15 @@ pub(crate) fn unstored(problem: &str) -> ApiError {
 }
 
 fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> {
-    let kind = Kind { core: &call.core, resource: &call.resource };
-    shown_value(call, code, kind.convert(ready, &call.version().api_version)?)
+    let kind = Kind {
+        core: &call.core,
+        resource: &call.resource,
+    };
+    shown_value(
+        call,
+        code,
+        kind.convert(ready, &call.version().api_version)?,
+    )
 }
 
 /// The object must be of the kind and the version of the URL; what it leaves out is filled in.
@@ -258,13 +331,24 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
     };
     // Built-in kinds may leave out what the URL says, as Go's decoder lets them.
     if !call.resource.is_custom() {
-        fields.entry("apiVersion").or_insert_with(|| Value::from(version.as_str()));
-        fields.entry("kind").or_insert_with(|| Value::from(kind.as_str()));
+        fields
+            .entry("apiVersion")
+            .or_insert_with(|| Value::from(version.as_str()));
+        fields
+            .entry("kind")
+            .or_insert_with(|| Value::from(kind.as_str()));
     }
-    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| {
+        fields
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (has_version, has_kind) = (text("apiVersion"), text("kind"));
     if has_kind.is_empty() {
-        return Err(ApiError::bad_request("Object 'Kind' is missing in the request body"));
+        return Err(ApiError::bad_request(
+            "Object 'Kind' is missing in the request body",
+        ));
     }
     if has_version != version {
         return Err(ApiError::bad_request(format!(
@@ -277,7 +361,10 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
             call.version
         )));
     }
-    if fields.get("metadata").is_some_and(|metadata| !metadata.is_object() && !metadata.is_null()) {
+    if fields
+        .get("metadata")
+        .is_some_and(|metadata| !metadata.is_object() && !metadata.is_null())
+    {
         return Err(ApiError::bad_request(format!(
             "{kind} in version \"{}\" cannot be handled as a {kind}: metadata must be an object",
             call.version
@@ -321,7 +408,9 @@ fn check_namespace_open(call: &Call, name: &str) -> Result<(), ApiError> {
 
 fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Result<(), ApiError> {
     let resource = &call.resource;
-    let given = new["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let given = new["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap_or_default();
     if given.is_empty() || given == "0" {
         if put && resource.is_custom() {
             let zero = Value::from(0);
@@ -330,16 +419,31 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
                 &zero,
                 "must be specified for an update",
             );
-            return Err(ApiError::invalid(&resource.group, &resource.kind, call.name(), &[error]));
+            return Err(ApiError::invalid(
+                &resource.group,
+                &resource.kind,
+                call.name(),
+                &[error],
+            ));
         }
     } else if live["metadata"]["resourceVersion"] != given {
-        return Err(ApiError::modified(&resource.group, &resource.plural, call.name()));
+        return Err(ApiError::modified(
+            &resource.group,
+            &resource.plural,
+            call.name(),
+        ));
     }
     let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
     let has = live["metadata"]["uid"].as_str().unwrap_or_default();
     if !uid.is_empty() && uid != has {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {has}");
-        return Err(ApiError::conflict(&resource.group, &resource.plural, call.name(), &why));
+        let why =
+            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {has}");
+        return Err(ApiError::conflict(
+            &resource.group,
+            &resource.plural,
+            call.name(),
+            &why,
+        ));
     }
     Ok(())
 }

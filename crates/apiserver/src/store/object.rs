@@ -39,7 +39,9 @@ impl Object {
     }
 
     pub(crate) fn namespace(&self) -> &str {
-        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+        self.key
+            .split_once('/')
+            .map_or("", |(namespace, _)| namespace)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -50,7 +52,12 @@ impl Object {
     pub(crate) fn load(revision: u64, key: Arc<str>, bytes: Vec<u8>) -> Option<Self> {
         let value: Value = serde_json::from_slice(&bytes).ok()?;
         let facts = Facts::of(&value);
-        Some(Self { revision, key, bytes: bytes.into(), facts })
+        Some(Self {
+            revision,
+            key,
+            bytes: bytes.into(),
+            facts,
+        })
     }
 }
 
@@ -109,7 +116,11 @@ impl Draft {
             }
         }
         tail.push(b'}');
-        Self { head, tail, facts: Facts::of(value) }
+        Self {
+            head,
+            tail,
+            facts: Facts::of(value),
+        }
     }
 
     /// The object at `revision`.
@@ -119,7 +130,12 @@ impl Draft {
         // Writing to a vector cannot fail.
         let _ = write!(bytes, "{revision}");
         bytes.extend_from_slice(&self.tail);
-        Object { revision, key, bytes: bytes.into(), facts: self.facts }
+        Object {
+            revision,
+            key,
+            bytes: bytes.into(),
+            facts: self.facts,
+        }
     }
 }
 
@@ -161,12 +177,19 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn new(change: Change, object: Arc<Object>, previous: Option<Arc<Object>>) -> Self {
-        Self { change, object, previous, frame: OnceLock::new() }
+        Self {
+            change,
+            object,
+            previous,
+            frame: OnceLock::new(),
+        }
     }
 
     /// The line of a watch stream, made once for all watchers that want the stored form.
     pub(crate) fn frame(&self) -> Bytes {
-        self.frame.get_or_init(|| frame(self.change.as_str(), &self.object.bytes)).clone()
+        self.frame
+            .get_or_init(|| frame(self.change.as_str(), &self.object.bytes))
+            .clone()
     }
 }
 

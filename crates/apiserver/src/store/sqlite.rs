@@ -91,18 +91,31 @@ pub(crate) async fn open(
     let spawned = thread.spawn(move || match prepare(&file, synchronous, history) {
         Ok((connection, state)) => {
             let registry = ArcSwap::new(Registry::stored(&state));
-            let shared = Arc::new(Shared { state: RwLock::new(state), registry });
+            let shared = Arc::new(Shared {
+                state: RwLock::new(state),
+                registry,
+            });
             if ready.send(Ok(Arc::clone(&shared))).is_ok() {
-                Thread { connection, shared, compacted_at: 0 }.run(&requests);
+                Thread {
+                    connection,
+                    shared,
+                    compacted_at: 0,
+                }
+                .run(&requests);
             }
         }
         Err(error) => {
             let _ = ready.send(Err(error));
         }
     });
-    let problem = |problem: String| OpenError::Option { option: "store", problem };
+    let problem = |problem: String| OpenError::Option {
+        option: "store",
+        problem,
+    };
     spawned.map_err(|error| problem(error.to_string()))?;
-    let shared = opened.await.map_err(|_| problem("the writer ended early".to_owned()))??;
+    let shared = opened
+        .await
+        .map_err(|_| problem("the writer ended early".to_owned()))??;
     Ok((shared, Writer { queue, path }))
 }
 
@@ -127,7 +140,11 @@ impl Thread {
                         break;
                     }
                 }
-                next = if batch.len() < BATCH { requests.try_recv().ok() } else { None };
+                next = if batch.len() < BATCH {
+                    requests.try_recv().ok()
+                } else {
+                    None
+                };
             }
             self.commit(batch);
             self.compact();
@@ -150,7 +167,11 @@ impl Thread {
                     if let Some(serve) = publish.serve {
                         self.shared.serve(serve);
                     }
-                    state.publish(&publish.place.collection, Arc::clone(&publish.object), publish.delete);
+                    state.publish(
+                        &publish.place.collection,
+                        Arc::clone(&publish.object),
+                        publish.delete,
+                    );
                     let _ = answer.send(Ok(publish.object));
                 }
             }
@@ -178,7 +199,9 @@ impl Thread {
         for (write, answer) in batch {
             let current = pending.get(&write.place).copied().unwrap_or_else(|| {
                 let state = self.shared.state.read();
-                state.get(&write.place.collection, &write.place.key).map_or(0, |o| o.revision)
+                state
+                    .get(&write.place.collection, &write.place.key)
+                    .map_or(0, |o| o.revision)
             });
             if current != write.expect {
                 refused.push(answer);
@@ -243,14 +266,21 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     let through = signed(through);
     let transaction = connection.transaction()?;
     let from: i64 =
-        transaction.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| r.get(0))?;
+        transaction.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| {
+            r.get(0)
+        })?;
     transaction.execute(
         "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ?1 AND rev <= ?2 AND prev > 0)",
         [from, through],
     )?;
-    transaction
-        .execute("DELETE FROM log WHERE rev > ?1 AND rev <= ?2 AND deleted = 1", [from, through])?;
-    transaction.execute("UPDATE meta SET value = ?1 WHERE name = 'compacted'", [through])?;
+    transaction.execute(
+        "DELETE FROM log WHERE rev > ?1 AND rev <= ?2 AND deleted = 1",
+        [from, through],
+    )?;
+    transaction.execute(
+        "UPDATE meta SET value = ?1 WHERE name = 'compacted'",
+        [through],
+    )?;
     transaction.commit()
 }
 
@@ -262,7 +292,10 @@ fn prepare(
     let failed = |source| refused(path, source);
     make(path).map_err(|error| {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
-        failed(rusqlite::Error::SqliteFailure(code, Some(error.to_string())))
+        failed(rusqlite::Error::SqliteFailure(
+            code,
+            Some(error.to_string()),
+        ))
     })?;
     let connection = Connection::open(path).map_err(failed)?;
     configure(&connection, synchronous).map_err(failed)?;
@@ -297,15 +330,20 @@ fn configure(connection: &Connection, synchronous: Synchronous) -> rusqlite::Res
 
 fn check_format(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| refused(path, source);
-    let found: i64 =
-        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    let found: i64 = connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(failed)?;
     match found {
         FORMAT => Ok(()),
         0 => {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT");
             connection.execute_batch(&make).map_err(failed)
         }
-        found => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
+        found => Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            known: FORMAT,
+        }),
     }
 }
 
@@ -316,12 +354,17 @@ fn check_integrity(connection: &Connection, path: &Path) -> Result<(), OpenError
     if problem == "ok" {
         return Ok(());
     }
-    Err(OpenError::Damaged { path: path.to_owned(), problem })
+    Err(OpenError::Damaged {
+        path: path.to_owned(),
+        problem,
+    })
 }
 
 fn load(connection: &Connection, history: usize) -> rusqlite::Result<State> {
     let compacted: i64 =
-        connection.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| r.get(0))?;
+        connection.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| {
+            r.get(0)
+        })?;
     let mut state = State::starting_at(history, 1, unsigned(compacted));
     let mut names: HashMap<String, Arc<str>> = HashMap::new();
     let mut rows =
@@ -338,7 +381,9 @@ fn load(connection: &Connection, history: usize) -> rusqlite::Result<State> {
                 rusqlite::types::Type::Blob,
             ));
         };
-        let collection = names.entry(name).or_insert_with_key(|name| name.as_str().into());
+        let collection = names
+            .entry(name)
+            .or_insert_with_key(|name| name.as_str().into());
         state.publish(collection, Arc::new(object), row.get(3)?);
     }
     Ok(state)
@@ -348,9 +393,10 @@ fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::InUse { path },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            OpenError::Damaged { path, problem: source.to_string() }
-        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => OpenError::Damaged {
+            path,
+            problem: source.to_string(),
+        },
         _ => OpenError::Database { path, source },
     }
 }

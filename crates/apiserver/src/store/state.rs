@@ -78,7 +78,11 @@ impl State {
 
     /// Continues after `revision`, before which nothing but the current objects is known.
     pub(crate) fn starting_at(history: usize, revision: u64, compacted: u64) -> Self {
-        Self { revision, compacted, ..Self::new(history) }
+        Self {
+            revision,
+            compacted,
+            ..Self::new(history)
+        }
     }
 
     pub(crate) fn notify(&mut self, notices: mpsc::UnboundedSender<Arc<Notice>>) {
@@ -116,13 +120,24 @@ impl State {
         after: Option<&'a str>,
         revision: u64,
     ) -> Result<Vec<Arc<Object>>, Gone> {
-        let mut objects: BTreeMap<&str, &Arc<Object>> =
-            self.range(collection, prefix, after).map(|object| (&*object.key, object)).collect();
-        let Some(found) = self.collections.get(collection) else { return Ok(Vec::new()) };
+        let mut objects: BTreeMap<&str, &Arc<Object>> = self
+            .range(collection, prefix, after)
+            .map(|object| (&*object.key, object))
+            .collect();
+        let Some(found) = self.collections.get(collection) else {
+            return Ok(Vec::new());
+        };
         if revision < found.dropped {
-            return Err(Gone { oldest: found.dropped });
+            return Err(Gone {
+                oldest: found.dropped,
+            });
         }
-        for event in found.events.iter().rev().take_while(|e| e.object.revision > revision) {
+        for event in found
+            .events
+            .iter()
+            .rev()
+            .take_while(|e| e.object.revision > revision)
+        {
             let key = &*event.object.key;
             if !key.starts_with(prefix) || after.is_some_and(|after| key <= after) {
                 continue;
@@ -142,11 +157,17 @@ impl State {
         revision: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Event>>, Gone> {
-        let Some(found) = self.collections.get(collection) else { return Ok(Vec::new()) };
+        let Some(found) = self.collections.get(collection) else {
+            return Ok(Vec::new());
+        };
         if revision < found.dropped {
-            return Err(Gone { oldest: found.dropped });
+            return Err(Gone {
+                oldest: found.dropped,
+            });
         }
-        let first = found.events.partition_point(|event| event.object.revision <= revision);
+        let first = found
+            .events
+            .partition_point(|event| event.object.revision <= revision);
         Ok(found.events.range(first..).take(limit).cloned().collect())
     }
 
@@ -157,7 +178,10 @@ impl State {
 
     /// How many watches there are.
     pub(crate) fn watches(&self) -> usize {
-        self.collections.values().map(|found| found.changed.receiver_count()).sum()
+        self.collections
+            .values()
+            .map(|found| found.changed.receiver_count())
+            .sum()
     }
 
     pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
@@ -175,7 +199,10 @@ impl State {
             for object in found.objects.values() {
                 if object.facts.deleting || !object.facts.owners.is_empty() {
                     let key = Arc::clone(&object.key);
-                    places.push(Place { collection: Arc::clone(name), key });
+                    places.push(Place {
+                        collection: Arc::clone(name),
+                        key,
+                    });
                 }
             }
         }
@@ -184,18 +211,26 @@ impl State {
 
     /// The names of all collections that hold something.
     pub(crate) fn populated(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.collections.iter().filter(|(_, c)| !c.objects.is_empty()).map(|(name, _)| name)
+        self.collections
+            .iter()
+            .filter(|(_, c)| !c.objects.is_empty())
+            .map(|(name, _)| name)
     }
 
     /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
         self.revision = object.revision;
-        let place = Place { collection: Arc::clone(collection), key: Arc::clone(&object.key) };
+        let place = Place {
+            collection: Arc::clone(collection),
+            key: Arc::clone(&object.key),
+        };
         let found = self.collection(collection);
         let previous = if deleted {
             found.objects.remove(&object.key)
         } else {
-            found.objects.insert(Arc::clone(&object.key), Arc::clone(&object))
+            found
+                .objects
+                .insert(Arc::clone(&object.key), Arc::clone(&object))
         };
         let change = match (&previous, deleted) {
             (_, true) => Change::Deleted,
@@ -220,7 +255,10 @@ impl State {
         found.changed.send_replace(revision);
         if let Some(notices) = &self.notices {
             // Nobody listens any more once the server closes.
-            let _ = notices.send(Arc::new(Notice { place: place.clone(), event }));
+            let _ = notices.send(Arc::new(Notice {
+                place: place.clone(),
+                event,
+            }));
         }
     }
 
@@ -241,20 +279,26 @@ impl State {
         if let Some(after) = after {
             self.objects += 1;
             self.object_bytes += after.bytes.len();
-            self.uids.insert(Arc::clone(&after.facts.uid), place.clone());
+            self.uids
+                .insert(Arc::clone(&after.facts.uid), place.clone());
             for owner in &after.facts.owners {
-                self.dependents.entry(Arc::clone(owner)).or_default().insert(place.clone());
+                self.dependents
+                    .entry(Arc::clone(owner))
+                    .or_default()
+                    .insert(place.clone());
             }
         }
     }
 
     fn collection(&mut self, name: &Arc<str>) -> &mut Collection {
         let compacted = self.compacted;
-        self.collections.entry(Arc::clone(name)).or_insert_with(|| Collection {
-            objects: BTreeMap::new(),
-            events: VecDeque::new(),
-            dropped: compacted,
-            changed: watch::Sender::new(0),
-        })
+        self.collections
+            .entry(Arc::clone(name))
+            .or_insert_with(|| Collection {
+                objects: BTreeMap::new(),
+                events: VecDeque::new(),
+                dropped: compacted,
+                changed: watch::Sender::new(0),
+            })
     }
 }

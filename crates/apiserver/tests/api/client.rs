@@ -16,22 +16,43 @@ async fn the_client_reads_writes_and_applies() {
     let map: ConfigMap = serde_json::from_value(config_map("a", "1")).unwrap();
     maps.create(&PostParams::default(), &map).await.unwrap();
     let merge = serde_json::json!({"data": {"x": "y"}});
-    let merged = maps.patch("a", &PatchParams::default(), &Patch::Merge(merge)).await.unwrap();
+    let merged = maps
+        .patch("a", &PatchParams::default(), &Patch::Merge(merge))
+        .await
+        .unwrap();
     assert_eq!(merged.data.unwrap()["x"], "y");
-    assert_eq!(maps.list(&ListParams::default()).await.unwrap().items.len(), 1);
+    assert_eq!(
+        maps.list(&ListParams::default()).await.unwrap().items.len(),
+        1
+    );
     let error = maps.get("none").await.unwrap_err();
     assert!(matches!(error, kube::Error::Api(status) if status.reason == "NotFound"));
     let namespaces: Api<Namespace> = Api::all(client);
-    assert_eq!(namespaces.list(&ListParams::default()).await.unwrap().items.len(), 4);
+    assert_eq!(
+        namespaces
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        4
+    );
 }
 
 #[tokio::test]
 async fn the_watcher_sees_changes_after_its_first_list() {
     let server = server().await;
-    for config in [watcher::Config::default(), watcher::Config::default().streaming_lists()] {
+    for config in [
+        watcher::Config::default(),
+        watcher::Config::default().streaming_lists(),
+    ] {
         let client = Client::new(server.in_process(), "default");
         let maps: Api<ConfigMap> = Api::default_namespaced(client);
-        let mut seen = Box::pin(watcher(maps.clone(), config).default_backoff().applied_objects());
+        let mut seen = Box::pin(
+            watcher(maps.clone(), config)
+                .default_backoff()
+                .applied_objects(),
+        );
         let name = format!("m{}", server.stats().revision);
         let map: ConfigMap = serde_json::from_value(config_map(&name, "1")).unwrap();
         maps.create(&PostParams::default(), &map).await.unwrap();

@@ -35,7 +35,11 @@ async fn a_definition_that_is_wrong_is_refused_with_its_fields() {
         .map(|cause| cause["field"].as_str().unwrap())
         .collect();
     assert_eq!(fields, ["metadata.name", "spec.versions"]);
-    for broken in [json!({"spec": 3}), json!({"spec": {"names": []}}), json!({"spec": {"versions": {}}})] {
+    for broken in [
+        json!({"spec": 3}),
+        json!({"spec": {"names": []}}),
+        json!({"spec": {"versions": {}}}),
+    ] {
         let mut crd = widgets();
         crd["spec"] = broken["spec"].clone();
         let code = post(&server, CRDS, &crd).await.0;
@@ -50,14 +54,27 @@ async fn status_and_specification_are_written_apart() {
     let mut new = widget("a");
     new["status"] = json!({"phase": "Lost"});
     let (_, made) = post(&server, WIDGETS, &new).await;
-    assert_eq!((made.get("status"), made["metadata"]["generation"].as_i64()), (None, Some(1)));
+    assert_eq!(
+        (made.get("status"), made["metadata"]["generation"].as_i64()),
+        (None, Some(1))
+    );
     let path = format!("{WIDGETS}/a");
     let status = json!({"status": {"phase": "Ready"}, "spec": {"color": "green"}});
     let (code, after) = patch(&server, &format!("{path}/status"), MERGE, &status).await;
-    assert_eq!((code, after["status"]["phase"].as_str()), (200, Some("Ready")), "{after}");
-    assert_eq!((&after["spec"]["color"], &after["metadata"]["generation"]), (&json!("red"), &json!(1)));
+    assert_eq!(
+        (code, after["status"]["phase"].as_str()),
+        (200, Some("Ready")),
+        "{after}"
+    );
+    assert_eq!(
+        (&after["spec"]["color"], &after["metadata"]["generation"]),
+        (&json!("red"), &json!(1))
+    );
     let (_, after) = patch(&server, &path, MERGE, &status).await;
-    assert_eq!((&after["spec"]["color"], &after["metadata"]["generation"]), (&json!("green"), &json!(2)));
+    assert_eq!(
+        (&after["spec"]["color"], &after["metadata"]["generation"]),
+        (&json!("green"), &json!(2))
+    );
     assert_eq!(after["status"]["phase"], "Ready");
 }
 
@@ -82,7 +99,11 @@ async fn every_served_version_shows_the_same_objects() {
     old["apiVersion"] = json!("example.org/v1beta1");
     let path = WIDGETS.replace("/v1/", "/v1beta1/");
     let (code, made) = post(&server, &path, &old).await;
-    assert_eq!((code, made["apiVersion"].as_str()), (201, Some("example.org/v1beta1")), "{made}");
+    assert_eq!(
+        (code, made["apiVersion"].as_str()),
+        (201, Some("example.org/v1beta1")),
+        "{made}"
+    );
     let (_, new) = get(&server, &format!("{WIDGETS}/a")).await;
     assert_eq!(new["apiVersion"], "example.org/v1");
     let (_, list) = get(&server, &path).await;
@@ -95,12 +116,24 @@ async fn scale_reads_and_writes_replicas_only() {
     post(&server, CRDS, &widgets()).await;
     post(&server, WIDGETS, &widget("a")).await;
     let path = format!("{WIDGETS}/a/scale");
-    let (code, scale) =
-        patch(&server, &path, MERGE, &json!({"spec": {"replicas": 5}})).await;
-    assert_eq!((code, &scale["spec"]), (200, &json!({"replicas": 5})), "{scale}");
+    let (code, scale) = patch(&server, &path, MERGE, &json!({"spec": {"replicas": 5}})).await;
+    assert_eq!(
+        (code, &scale["spec"]),
+        (200, &json!({"replicas": 5})),
+        "{scale}"
+    );
     assert_eq!(scale["apiVersion"], "autoscaling/v1");
-    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await.1["spec"]["replicas"], 5);
-    let (code, _) = call(&server, Method::PUT, &path, &json!({"spec": {"replicas": -1}})).await;
+    assert_eq!(
+        get(&server, &format!("{WIDGETS}/a")).await.1["spec"]["replicas"],
+        5
+    );
+    let (code, _) = call(
+        &server,
+        Method::PUT,
+        &path,
+        &json!({"spec": {"replicas": -1}}),
+    )
+    .await;
     assert_eq!(code, 422);
 }
 
@@ -111,5 +144,8 @@ async fn strategic_merge_is_not_for_custom_resources() {
     post(&server, WIDGETS, &widget("a")).await;
     let kind = "application/strategic-merge-patch+json";
     let (code, status) = patch(&server, &format!("{WIDGETS}/a"), kind, &json!({})).await;
-    assert_eq!((code, status["reason"].as_str()), (415, Some("UnsupportedMediaType")));
+    assert_eq!(
+        (code, status["reason"].as_str()),
+        (415, Some("UnsupportedMediaType"))
+    );
 }

@@ -6,8 +6,15 @@ use serde_json::json;
 use crate::support::*;
 
 async fn open(path: &std::path::Path) -> Result<ApiServer, OpenError> {
-    let store = Store::Sqlite { path: path.to_owned(), synchronous: Synchronous::Normal };
-    ApiServer::open(Options { store, ..Options::default() }).await
+    let store = Store::Sqlite {
+        path: path.to_owned(),
+        synchronous: Synchronous::Normal,
+    };
+    ApiServer::open(Options {
+        store,
+        ..Options::default()
+    })
+    .await
 }
 
 #[tokio::test]
@@ -24,19 +31,29 @@ async fn objects_definitions_and_history_survive_a_restart() {
 
     let server = open(&path).await.unwrap();
     assert_eq!(server.stats().revision, revision);
-    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await, (200, a.clone()));
+    assert_eq!(
+        get(&server, &format!("{WIDGETS}/a")).await,
+        (200, a.clone())
+    );
     assert_eq!(get(&server, &format!("{WIDGETS}/b")).await.0, 404);
     let from = a["metadata"]["resourceVersion"].as_str().unwrap();
     let watch = format!("{WIDGETS}?watch=1&resourceVersion={from}&timeoutSeconds=1");
     let response = send(&server, http::Method::GET, &watch, &[], "").await;
-    let text = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+    let text = http_body_util::BodyExt::collect(response.into_body())
+        .await
+        .unwrap()
+        .to_bytes();
     let kinds: Vec<String> = String::from_utf8_lossy(&text)
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["type"].to_string())
         .collect();
     assert_eq!(kinds, ["\"ADDED\"", "\"DELETED\""]);
     let (_, c) = post(&server, WIDGETS, &widget("c")).await;
-    let next: u64 = c["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    let next: u64 = c["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert_eq!(next, revision + 1);
     server.close().await;
 }
@@ -50,7 +67,10 @@ async fn concurrent_writers_see_every_conflict() {
         let server = server.clone();
         async move {
             let mine = json!({"data": {format!("w{n}"): "x"}});
-            assert_eq!(patch(&server, &format!("{MAPS}/a"), MERGE, &mine).await.0, 200);
+            assert_eq!(
+                patch(&server, &format!("{MAPS}/a"), MERGE, &mine).await.0,
+                200
+            );
         }
     };
     futures::future::join_all((0..64).map(add)).await;
@@ -69,7 +89,10 @@ async fn a_newer_format_a_damaged_file_and_a_second_server_are_refused() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
-    assert!(matches!(open(&path).await, Err(OpenError::Newer { found: 99, .. })));
+    assert!(matches!(
+        open(&path).await,
+        Err(OpenError::Newer { found: 99, .. })
+    ));
     std::fs::write(&path, vec![7; 8192]).unwrap();
     assert!(matches!(open(&path).await, Err(OpenError::Damaged { .. })));
 }

@@ -29,8 +29,14 @@ impl Site {
         let issuer = Issuer::new(params, key);
         let own = KeyPair::generate().unwrap();
         let names = vec!["127.0.0.1".to_owned()];
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&own, &issuer).unwrap();
-        let options = Options { client_ca: Some(ca.clone()), ..Options::default() };
+        let certificate = CertificateParams::new(names)
+            .unwrap()
+            .signed_by(&own, &issuer)
+            .unwrap();
+        let options = Options {
+            client_ca: Some(ca.clone()),
+            ..Options::default()
+        };
         let server = ApiServer::open(options).await.unwrap();
         let tls = server_config(&certificate.pem(), &own.serialize_pem(), Some(&ca)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -38,7 +44,14 @@ impl Site {
         let stop = CancellationToken::new();
         let (serving, until) = (server.clone(), stop.clone());
         let task = tokio::spawn(async move { serving.serve(listener, tls, until).await });
-        Self { server, url, ca, issuer, stop, task }
+        Self {
+            server,
+            url,
+            ca,
+            issuer,
+            stop,
+            task,
+        }
     }
 
     fn client(&self, identity: Option<(&str, &str)>) -> reqwest::Client {
@@ -51,7 +64,9 @@ impl Site {
             let key = KeyPair::generate().unwrap();
             let mut params = CertificateParams::default();
             params.distinguished_name.push(DnType::CommonName, name);
-            params.distinguished_name.push(DnType::OrganizationName, group);
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, group);
             let pem = params.signed_by(&key, &self.issuer).unwrap().pem() + &key.serialize_pem();
             builder = builder.identity(reqwest::Identity::from_pem(pem.as_bytes()).unwrap());
         }
@@ -66,7 +81,10 @@ impl Site {
         let response = request.send().await.unwrap();
         let code = response.status().as_u16();
         let text = response.text().await.unwrap();
-        (code, serde_json::from_str(&text).unwrap_or(Value::from(text)))
+        (
+            code,
+            serde_json::from_str(&text).unwrap_or(Value::from(text)),
+        )
     }
 }
 
@@ -79,13 +97,21 @@ async fn certificates_tokens_and_strangers_get_what_is_theirs() {
     let nobody = site.client(None);
     assert_eq!(site.get(&nobody, "/version", None).await.0, 200);
     let (code, status) = site.get(&nobody, "/api/v1/nodes", None).await;
-    assert_eq!((code, status["reason"].as_str()), (401, Some("Unauthorized")));
-    assert_eq!(site.get(&nobody, "/api/v1/nodes", Some("wrong")).await.0, 401);
+    assert_eq!(
+        (code, status["reason"].as_str()),
+        (401, Some("Unauthorized"))
+    );
+    assert_eq!(
+        site.get(&nobody, "/api/v1/nodes", Some("wrong")).await.0,
+        401
+    );
     let info = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
     assert_eq!(site.get(&nobody, info, None).await.0, 404);
 
     let other = site.client(Some(("jane", "dev")));
-    let (code, status) = site.get(&other, "/api/v1/namespaces/default/secrets", None).await;
+    let (code, status) = site
+        .get(&other, "/api/v1/namespaces/default/secrets", None)
+        .await;
     assert_eq!(code, 403);
     assert_eq!(
         status["message"],
@@ -112,16 +138,40 @@ async fn a_bootstrap_token_joins_and_nothing_else() {
             },
         })
     };
-    assert_eq!(post(&site.server, secrets, &secret("abcdef", "2999-01-01T00:00:00Z")).await.0, 201);
-    post(&site.server, secrets, &secret("expire", "2001-01-01T00:00:00Z")).await;
+    assert_eq!(
+        post(
+            &site.server,
+            secrets,
+            &secret("abcdef", "2999-01-01T00:00:00Z")
+        )
+        .await
+        .0,
+        201
+    );
+    post(
+        &site.server,
+        secrets,
+        &secret("expire", "2001-01-01T00:00:00Z"),
+    )
+    .await;
     let client = site.client(None);
     let token = Some("abcdef.0123456789abcdef");
     let config = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config";
     assert_eq!(site.get(&client, config, token).await.0, 404);
     assert_eq!(site.get(&client, "/api/v1/nodes/n1", token).await.0, 404);
     assert_eq!(site.get(&client, secrets, token).await.0, 403);
-    assert_eq!(site.get(&client, config, Some("expire.0123456789abcdef")).await.0, 401);
-    assert_eq!(site.get(&client, config, Some("abcdef.0123456789abcdee")).await.0, 401);
+    assert_eq!(
+        site.get(&client, config, Some("expire.0123456789abcdef"))
+            .await
+            .0,
+        401
+    );
+    assert_eq!(
+        site.get(&client, config, Some("abcdef.0123456789abcdee"))
+            .await
+            .0,
+        401
+    );
 }
 
 #[tokio::test]
@@ -129,15 +179,23 @@ async fn service_account_tokens_are_known_again_until_the_account_goes() {
     let site = Site::start().await;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     post(&site.server, accounts, &json!({"metadata": {"name": "sa"}})).await;
-    let (code, answer) = post(&site.server, &format!("{accounts}/sa/token"), &json!({
-        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {},
-    })).await;
+    let (code, answer) = post(
+        &site.server,
+        &format!("{accounts}/sa/token"),
+        &json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {},
+        }),
+    )
+    .await;
     assert_eq!(code, 201, "{answer}");
     let token = answer["status"]["token"].as_str().unwrap();
     let review = json!({"spec": {"token": token}});
     let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
     let (_, review) = post(&site.server, reviews, &review).await;
-    assert_eq!(review["status"]["user"]["username"], "system:serviceaccount:default:sa");
+    assert_eq!(
+        review["status"]["user"]["username"],
+        "system:serviceaccount:default:sa"
+    );
     let client = site.client(None);
     assert_eq!(site.get(&client, "/apis", Some(token)).await.0, 200);
     assert_eq!(site.get(&client, accounts, Some(token)).await.0, 403);

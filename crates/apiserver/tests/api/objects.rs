@@ -13,8 +13,19 @@ async fn a_created_object_has_what_the_server_adds() {
     let metadata = &made["metadata"];
     assert_eq!(metadata["namespace"], "default");
     assert!(metadata["uid"].as_str().is_some_and(|uid| uid.len() == 36));
-    assert!(metadata["creationTimestamp"].as_str().is_some_and(|time| time.ends_with('Z')));
-    assert!(metadata["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap() > 1);
+    assert!(
+        metadata["creationTimestamp"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z'))
+    );
+    assert!(
+        metadata["resourceVersion"]
+            .as_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            > 1
+    );
     assert_eq!(get(&server, &format!("{MAPS}/a")).await, (200, made));
 }
 
@@ -35,7 +46,10 @@ async fn a_name_is_taken_only_once() {
     let server = server().await;
     post(&server, MAPS, &config_map("a", "1")).await;
     let (code, status) = post(&server, MAPS, &config_map("a", "2")).await;
-    assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));
+    assert_eq!(
+        (code, status["reason"].as_str()),
+        (409, Some("AlreadyExists"))
+    );
     assert_eq!(status["message"], "configmaps \"a\" already exists");
 }
 
@@ -46,7 +60,10 @@ async fn a_generated_name_starts_with_its_base() {
     map["metadata"] = json!({"generateName": "base-"});
     let (code, made) = post(&server, MAPS, &map).await;
     let name = made["metadata"]["name"].as_str().unwrap();
-    assert!(code == 201 && name.starts_with("base-") && name.len() == 10, "{name}");
+    assert!(
+        code == 201 && name.starts_with("base-") && name.len() == 10,
+        "{name}"
+    );
 }
 
 #[tokio::test]
@@ -58,7 +75,10 @@ async fn an_update_of_an_old_revision_is_a_conflict() {
     let path = format!("{MAPS}/a");
     let (code, updated) = put(&server, &path, &second).await;
     assert_eq!((code, &updated["data"]["k"]), (200, &json!("2")));
-    assert_ne!(updated["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    assert_ne!(
+        updated["metadata"]["resourceVersion"],
+        first["metadata"]["resourceVersion"]
+    );
     second["data"]["k"] = json!("3");
     let (code, status) = put(&server, &path, &second).await;
     assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
@@ -75,7 +95,12 @@ async fn an_update_that_changes_nothing_makes_no_revision() {
 #[tokio::test]
 async fn a_dry_run_stores_nothing() {
     let server = server().await;
-    let (code, made) = post(&server, &format!("{MAPS}?dryRun=All"), &config_map("a", "1")).await;
+    let (code, made) = post(
+        &server,
+        &format!("{MAPS}?dryRun=All"),
+        &config_map("a", "1"),
+    )
+    .await;
     assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some("a")));
     assert_eq!(get(&server, &format!("{MAPS}/a")).await.0, 404);
 }
@@ -99,7 +124,10 @@ async fn pages_of_a_list_show_one_revision() {
         .map(|item| item["metadata"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["c", "d", "e"]);
-    assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    assert_eq!(
+        rest["metadata"]["resourceVersion"],
+        first["metadata"]["resourceVersion"]
+    );
 }
 
 #[tokio::test]
@@ -122,7 +150,8 @@ async fn finalizers_hold_a_deleted_object_until_the_last_is_gone() {
 async fn a_delete_with_another_uid_is_refused() {
     let server = server().await;
     post(&server, MAPS, &config_map("a", "1")).await;
-    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "x"}});
+    let options =
+        json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "x"}});
     let (code, status) = call(&server, Method::DELETE, &format!("{MAPS}/a"), &options).await;
     assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
 }
@@ -134,7 +163,10 @@ async fn secrets_take_text_and_keep_base64() {
     let secret = json!({"metadata": {"name": "s"}, "stringData": {"a": "hello"}});
     let (code, made) = post(&server, path, &secret).await;
     assert_eq!((code, &made["data"]), (201, &json!({"a": "aGVsbG8="})));
-    assert_eq!((made["type"].as_str(), made.get("stringData")), (Some("Opaque"), None));
+    assert_eq!(
+        (made["type"].as_str(), made.get("stringData")),
+        (Some("Opaque"), None)
+    );
     let broken = json!({"metadata": {"name": "t"}, "data": {"a": "***"}});
     assert_eq!(post(&server, path, &broken).await.0, 400);
 }
@@ -142,8 +174,16 @@ async fn secrets_take_text_and_keep_base64() {
 #[tokio::test]
 async fn objects_need_a_namespace_that_exists() {
     let server = server().await;
-    let (code, status) = post(&server, "/api/v1/namespaces/none/configmaps", &config_map("a", "1")).await;
-    assert_eq!((code, status["message"].as_str()), (404, Some("namespaces \"none\" not found")));
+    let (code, status) = post(
+        &server,
+        "/api/v1/namespaces/none/configmaps",
+        &config_map("a", "1"),
+    )
+    .await;
+    assert_eq!(
+        (code, status["message"].as_str()),
+        (404, Some("namespaces \"none\" not found"))
+    );
 }
 
 #[tokio::test]
@@ -157,9 +197,18 @@ async fn label_and_field_selectors_narrow_a_list() {
     for query in ["labelSelector=tier%3Dy", "fieldSelector=metadata.name%3Db"] {
         let (_, list) = get(&server, &format!("{MAPS}?{query}")).await;
         let items = list["items"].as_array().unwrap();
-        assert_eq!((items.len(), items[0]["metadata"]["name"].as_str()), (1, Some("b")), "{query}");
+        assert_eq!(
+            (items.len(), items[0]["metadata"]["name"].as_str()),
+            (1, Some("b")),
+            "{query}"
+        );
     }
-    assert_eq!(get(&server, &format!("{MAPS}?fieldSelector=data.k%3D1")).await.0, 400);
+    assert_eq!(
+        get(&server, &format!("{MAPS}?fieldSelector=data.k%3D1"))
+            .await
+            .0,
+        400
+    );
 }
 
 #[tokio::test]
@@ -173,7 +222,10 @@ async fn events_of_both_groups_are_the_same_objects() {
     let path = "/apis/events.k8s.io/v1/namespaces/default/events";
     assert_eq!(post(&server, path, &event).await.0, 201);
     let (code, core) = get(&server, "/api/v1/namespaces/default/events/e").await;
-    assert_eq!((code, core["involvedObject"]["name"].as_str()), (200, Some("p")));
+    assert_eq!(
+        (code, core["involvedObject"]["name"].as_str()),
+        (200, Some("p"))
+    );
     assert_eq!(core["message"], "happened");
     let (_, list) = get(&server, &format!("{path}?fieldSelector=regarding.name%3Dp")).await;
     assert_eq!(list["items"][0]["note"], "happened");
@@ -188,32 +240,64 @@ async fn bad_bodies_are_refused_and_never_panic() {
         ("{", "application/json"),
         ("[]", "application/json"),
         ("3", "application/json"),
-        ("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":3}", "application/json"),
-        ("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":3}}", "application/json"),
-        ("{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", "application/json"),
+        (
+            "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":3}",
+            "application/json",
+        ),
+        (
+            "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":3}}",
+            "application/json",
+        ),
+        (
+            "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}",
+            "application/json",
+        ),
         ("a: [", "application/yaml"),
         (deep.as_str(), "application/json"),
         (deep.as_str(), "application/yaml"),
     ] {
-        let response =
-            send(&server, Method::POST, MAPS, &[("content-type", kind)], body.to_owned()).await;
+        let response = send(
+            &server,
+            Method::POST,
+            MAPS,
+            &[("content-type", kind)],
+            body.to_owned(),
+        )
+        .await;
         let (code, status) = read(response).await;
         assert!((400..500).contains(&code), "{code} {status}");
         assert_eq!(status["kind"], "Status", "{body:.20}");
     }
     let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
-    assert_eq!(send(&server, Method::POST, MAPS, &protobuf, "k8s").await.status(), 415);
+    assert_eq!(
+        send(&server, Method::POST, MAPS, &protobuf, "k8s")
+            .await
+            .status(),
+        415
+    );
     let only = [("accept", "application/vnd.kubernetes.protobuf")];
-    assert_eq!(send(&server, Method::GET, MAPS, &only, "").await.status(), 406);
+    assert_eq!(
+        send(&server, Method::GET, MAPS, &only, "").await.status(),
+        406
+    );
     let large = vec![b' '; 4 << 20];
-    assert_eq!(send(&server, Method::POST, MAPS, &[], large).await.status(), 413);
+    assert_eq!(
+        send(&server, Method::POST, MAPS, &[], large).await.status(),
+        413
+    );
 }
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_refused() {
     let server = server().await;
-    assert_eq!(get(&server, "/apis/none.example.org/v1/things").await.0, 404);
-    assert_eq!(get(&server, "/apis/apps/v1/things").await.1["reason"], "NotFound");
+    assert_eq!(
+        get(&server, "/apis/none.example.org/v1/things").await.0,
+        404
+    );
+    assert_eq!(
+        get(&server, "/apis/apps/v1/things").await.1["reason"],
+        "NotFound"
+    );
     assert_eq!(put(&server, MAPS, &Value::Null).await.0, 405);
     assert_eq!(get(&server, "/healthz").await, (200, json!("ok")));
     assert_eq!(get(&server, "/version").await.1["gitVersion"], "v1.34.1");

@@ -24,13 +24,28 @@ pub async fn send(
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    server.in_process().oneshot(request.body(Full::new(body.into())).unwrap()).await.unwrap()
+    server
+        .in_process()
+        .oneshot(request.body(Full::new(body.into())).unwrap())
+        .await
+        .unwrap()
 }
 
 /// Sends JSON and returns the code and the JSON of the answer.
 pub async fn call(server: &ApiServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    let response = send(server, method, path, &[("content-type", "application/json")], body).await;
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let response = send(
+        server,
+        method,
+        path,
+        &[("content-type", "application/json")],
+        body,
+    )
+    .await;
     read(response).await
 }
 
@@ -60,8 +75,14 @@ pub async fn delete(server: &ApiServer, path: &str) -> (u16, Value) {
 }
 
 pub async fn patch(server: &ApiServer, path: &str, kind: &str, body: &Value) -> (u16, Value) {
-    let response =
-        send(server, Method::PATCH, path, &[("content-type", kind)], body.to_string()).await;
+    let response = send(
+        server,
+        Method::PATCH,
+        path,
+        &[("content-type", kind)],
+        body.to_string(),
+    )
+    .await;
     read(response).await
 }
 

@@ -17,7 +17,10 @@ impl Watch {
     async fn open(server: &ApiServer, path: &str) -> Self {
         let response = send(server, Method::GET, path, &[], "").await;
         assert_eq!(response.status(), 200);
-        Self { body: response.into_body(), buffer: Vec::new() }
+        Self {
+            body: response.into_body(),
+            buffer: Vec::new(),
+        }
     }
 
     /// The type, the name and the revision of the next event.
@@ -37,14 +40,20 @@ impl Watch {
         for _ in 0..count {
             let event = self.next().await.unwrap();
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            names.push((text(&event["type"]), text(&event["object"]["metadata"]["name"])));
+            names.push((
+                text(&event["type"]),
+                text(&event["object"]["metadata"]["name"]),
+            ));
         }
         names
     }
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+        .collect()
 }
 
 #[tokio::test]
@@ -54,7 +63,13 @@ async fn a_watch_without_revision_begins_with_what_there_is() {
     let mut watch = Watch::open(&server, &format!("{MAPS}?watch=true")).await;
     assert_eq!(watch.names(1).await, pairs(&[("ADDED", "a")]));
     post(&server, MAPS, &config_map("b", "1")).await;
-    patch(&server, &format!("{MAPS}/a"), MERGE, &json!({"data": {"k": "2"}})).await;
+    patch(
+        &server,
+        &format!("{MAPS}/a"),
+        MERGE,
+        &json!({"data": {"k": "2"}}),
+    )
+    .await;
     delete(&server, &format!("{MAPS}/b")).await;
     let expected = pairs(&[("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]);
     assert_eq!(watch.names(3).await, expected);
@@ -67,8 +82,11 @@ async fn a_watch_from_a_list_goes_on_where_the_list_ends() {
     let (_, list) = get(&server, MAPS).await;
     let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
     post(&server, MAPS, &config_map("b", "1")).await;
-    let mut watch =
-        Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion={revision}")).await;
+    let mut watch = Watch::open(
+        &server,
+        &format!("{MAPS}?watch=1&resourceVersion={revision}"),
+    )
+    .await;
     assert_eq!(watch.names(1).await, pairs(&[("ADDED", "b")]));
 }
 
@@ -101,16 +119,27 @@ async fn an_object_that_ceases_to_match_is_deleted_for_the_watcher() {
 
 #[tokio::test]
 async fn a_watch_from_forgotten_history_is_gone() {
-    let server = ApiServer::open(Options { history: 3, ..Options::default() }).await.unwrap();
+    let server = ApiServer::open(Options {
+        history: 3,
+        ..Options::default()
+    })
+    .await
+    .unwrap();
     let (_, first) = post(&server, MAPS, &config_map("a", "1")).await;
     let revision = first["metadata"]["resourceVersion"].as_str().unwrap();
     for name in ["b", "c", "d", "e"] {
         post(&server, MAPS, &config_map(name, "1")).await;
     }
-    let mut watch =
-        Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion={revision}")).await;
+    let mut watch = Watch::open(
+        &server,
+        &format!("{MAPS}?watch=1&resourceVersion={revision}"),
+    )
+    .await;
     let event = watch.next().await.unwrap();
-    assert_eq!((event["type"].as_str(), event["object"]["code"].as_i64()), (Some("ERROR"), Some(410)));
+    assert_eq!(
+        (event["type"].as_str(), event["object"]["code"].as_i64()),
+        (Some("ERROR"), Some(410))
+    );
     assert_eq!(event["object"]["reason"], "Expired");
     assert!(watch.next().await.is_none());
 }
@@ -118,7 +147,11 @@ async fn a_watch_from_forgotten_history_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_ends_after_its_timeout() {
     let server = server().await;
-    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=5")).await;
+    let mut watch = Watch::open(
+        &server,
+        &format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=5"),
+    )
+    .await;
     assert!(watch.next().await.is_none());
 }
 
