@@ -58,7 +58,7 @@ pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables>
         .await
         .with_context(|| format!("cloud `{}`", config.name))?;
     let mut found = credentials(config);
-    let external = session.network().external_networks().await?;
+    let external = session.network().networks(&[("router:external", "true")]).await?;
     if let [network] = external.as_slice() {
         found.insert(
             "OPENSTACK_EXTERNAL_NETWORK_ID".to_owned(),
@@ -66,7 +66,7 @@ pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables>
         );
     }
     let zones = session.compute().availability_zones().await?;
-    if let Some(zone) = zones.iter().find(|zone| zone.available) {
+    if let Some(zone) = zones.iter().find(|zone| zone.state.available) {
         found.insert("OPENSTACK_FAILURE_DOMAIN".to_owned(), zone.name.clone());
     }
     Ok(found)

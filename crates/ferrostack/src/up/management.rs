@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use apiserver::{ApiServer, FieldError, Hooks, Options, Store, Synchronous};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, Patch, PatchParams};
-use kube::{Client, Resource};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, WebhookClientConfig, WebhookConversion,
+};
+use kube::Client;
+use kube::api::{Api, PostParams};
 use secrecy::ExposeSecret;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -94,20 +96,28 @@ fn write_kubeconfig(
 /// Installs our CustomResourceDefinitions, or brings stored ones up to date.
 async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let params = PatchParams::apply("ferrostack").force();
-    for definition in ::api::crds::all() {
+    for mut definition in ::api::crds::all() {
         let name = definition.metadata.name.clone().unwrap_or_default();
-        let mut document = serde_json::to_value(&definition)?;
-        document["apiVersion"] = json!(CustomResourceDefinition::api_version(&()));
-        document["kind"] = json!("CustomResourceDefinition");
         // Conversion happens in this process; the strategy says that there is one.
-        document["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
-            "conversionReviewVersions": ["v1"],
-            "clientConfig": {"url": "https://127.0.0.1/convert"},
-        }});
-        api.patch(&name, &params, &Patch::Apply(&document))
-            .await
-            .with_context(|| format!("installing the kind {name}"))?;
+        definition.spec.conversion = Some(CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(WebhookClientConfig {
+                    url: Some("https://127.0.0.1/convert".to_owned()),
+                    ..WebhookClientConfig::default()
+                }),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        });
+        let stored = api.get_opt(&name).await?;
+        let installed = match stored {
+            None => api.create(&PostParams::default(), &definition).await,
+            Some(stored) => {
+                definition.metadata.resource_version = stored.metadata.resource_version;
+                api.replace(&name, &PostParams::default(), &definition).await
+            }
+        };
+        installed.with_context(|| format!("installing the kind {name}"))?;
     }
     Ok(())
 }
