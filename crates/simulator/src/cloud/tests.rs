@@ -1,1 +1,226 @@
+//! The cloud as its clients see it: requests into the router, in process.
 
+mod balancer;
+mod cluster;
+mod compute;
+mod durability;
+mod faults;
+mod identity;
+mod network;
+mod properties;
+mod volume;
+
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Method, Request};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{Cloud, Options};
+
+pub(super) const BASE: &str = "http://simulated";
+
+/// A client of one user in one project.
+#[derive(Clone)]
+pub(super) struct Client {
+    router: Router,
+    pub(super) token: String,
+    pub(super) project: String,
+    pub(super) user: String,
+}
+
+/// A reply, decoded.
+#[derive(Debug)]
+pub(super) struct Got {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+    pub(super) text: String,
+}
+
+impl Client {
+    pub(super) async fn login(cloud: &Cloud, user: &str) -> Self {
+        let mut client = Self {
+            router: cloud.router(BASE),
+            token: String::new(),
+            project: String::new(),
+            user: String::new(),
+        };
+        let got = client
+            .send(
+                Method::POST,
+                "/identity/v3/auth/tokens",
+                &[],
+                &password(user),
+            )
+            .await;
+        assert_eq!(got.status, 201, "{}", got.text);
+        client.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
+        client.project = got.body["token"]["project"]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        client.user = got.body["token"]["user"]["id"].as_str().unwrap().to_owned();
+        client
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Got {
+        self.send(Method::GET, path, &[], &Value::Null).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Got {
+        self.send(Method::POST, path, &[], &body).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: Value) -> Got {
+        self.send(Method::PUT, path, &[], &body).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Got {
+        self.send(Method::DELETE, path, &[], &Value::Null).await
+    }
+
+    /// POST that must succeed; returns the object under the only key.
+    pub(super) async fn make(&self, path: &str, body: Value) -> Value {
+        let got = self.post(path, body).await;
+        assert!(
+            (200..300).contains(&got.status),
+            "POST {path}: {} {}",
+            got.status,
+            got.text
+        );
+        let map = got.body.as_object().cloned().unwrap_or_default();
+        map.into_iter()
+            .next()
+            .map(|(_, value)| value)
+            .unwrap_or_default()
+    }
+
+    /// GET that must succeed; returns the value under the first key that is not a list of links.
+    pub(super) async fn fetch(&self, path: &str) -> Value {
+        let got = self.get(path).await;
+        assert_eq!(got.status, 200, "GET {path}: {}", got.text);
+        let map = got.body.as_object().cloned().unwrap_or_default();
+        map.into_iter()
+            .find(|(name, _)| {
+                !name.ends_with("links") && !["first", "next", "schema"].contains(&name.as_str())
+            })
+            .map(|(_, value)| value)
+            .unwrap_or_default()
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Got {
+        let bytes = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        self.raw(method, path, headers, bytes).await
+    }
+
+    pub(super) async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Got {
+        let mut request = Request::builder().method(method).uri(path);
+        if !self.token.is_empty() {
+            request = request.header("x-auth-token", &self.token);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from(body)).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body
+            .collect()
+            .await
+            .map(|body| body.to_bytes())
+            .unwrap_or_default();
+        Got {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: serde_json::from_slice(&bytes).unwrap_or_default(),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
+
+pub(super) fn password(user: &str) -> Value {
+    json!({"auth": {
+        "identity": {"methods": ["password"], "password": {"user": {
+            "name": user, "domain": {"name": "Default"}, "password": "secret"}}},
+        "scope": {"project": {"name": user, "domain": {"name": "Default"}}}}})
+}
+
+pub(super) async fn cloud() -> Cloud {
+    Cloud::open(Options::default()).await.unwrap()
+}
+
+/// A cloud and its user demo.
+pub(super) async fn demo() -> (Cloud, Client) {
+    let cloud = cloud().await;
+    let client = Client::login(&cloud, "demo").await;
+    (cloud, client)
+}
+
+pub(super) fn id(value: &Value) -> String {
+    value["id"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no id in {value}"))
+        .to_owned()
+}
+
+/// A network with one subnet, by its router connected to the external network.
+pub(super) struct Net {
+    pub(super) network: String,
+    pub(super) subnet: String,
+    pub(super) router: String,
+    pub(super) external: String,
+}
+
+pub(super) async fn net(client: &Client, cidr: &str) -> Net {
+    let external = client
+        .fetch("/network/v2.0/networks?router:external=true")
+        .await;
+    let external = id(&external[0]);
+    let network = id(&client
+        .make(
+            "/network/v2.0/networks",
+            json!({"network": {"name": "net"}}),
+        )
+        .await);
+    let subnet = client
+        .make(
+            "/network/v2.0/subnets",
+            json!({"subnet": {"network_id": network, "ip_version": 4, "cidr": cidr}}),
+        )
+        .await;
+    let subnet = id(&subnet);
+    let router = client
+        .make(
+            "/network/v2.0/routers",
+            json!({"router": {"name": "r", "external_gateway_info": {"network_id": external}}}),
+        )
+        .await;
+    let router = id(&router);
+    let path = format!("/network/v2.0/routers/{router}/add_router_interface");
+    let got = client.put(&path, json!({"subnet_id": subnet})).await;
+    assert_eq!(got.status, 200, "{}", got.text);
+    Net {
+        network,
+        subnet,
+        router,
+        external,
+    }
+}

@@ -1,0 +1,202 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::cloud::{Latency, Timings};
+
+const LBAAS: &str = "/load-balancer/v2.0/lbaas";
+
+#[tokio::test]
+async fn a_pending_load_balancer_and_its_parts_cannot_be_changed() {
+    let timings = Timings {
+        load_balancer_create: Duration::from_secs(60),
+        load_balancer_update: Duration::from_secs(60),
+        load_balancer_delete: Duration::from_secs(60),
+        ..Timings::default()
+    };
+    let options = Options {
+        latency: Latency::Custom(Box::new(timings)),
+        ..Options::default()
+    };
+    let cloud = Cloud::open(options).await.unwrap();
+    let client = Client::login(&cloud, "demo").await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let made = client
+        .make(
+            &format!("{LBAAS}/loadbalancers"),
+            json!({"loadbalancer": {"vip_subnet_id": net.subnet}}),
+        )
+        .await;
+    let path = format!("{LBAAS}/loadbalancers/{}", id(&made));
+    let listener = json!({"listener": {"loadbalancer_id": made["id"], "protocol": "TCP", "protocol_port": 80}});
+    for got in [
+        client
+            .post(&format!("{LBAAS}/listeners"), listener.clone())
+            .await,
+        client
+            .put(&path, json!({"loadbalancer": {"name": "b"}}))
+            .await,
+        client.delete(&path).await,
+    ] {
+        assert_eq!(got.status, 409, "{}", got.text);
+        assert_eq!(got.body["faultcode"], "Client");
+        assert!(
+            got.body["faultstring"]
+                .as_str()
+                .unwrap()
+                .contains("is immutable and cannot be updated")
+        );
+    }
+    cloud.advance_clock(Duration::from_secs(61));
+    assert_eq!(client.fetch(&path).await["provisioning_status"], "ACTIVE");
+    let made = client.make(&format!("{LBAAS}/listeners"), listener).await;
+    assert_eq!(made["provisioning_status"], "PENDING_CREATE");
+    assert_eq!(
+        client.fetch(&path).await["provisioning_status"],
+        "PENDING_UPDATE"
+    );
+    cloud.advance_clock(Duration::from_secs(61));
+    assert_eq!(client.delete(&path).await.status, 400, "it has children");
+    assert_eq!(
+        client.delete(&format!("{path}?cascade=true")).await.status,
+        204
+    );
+    assert_eq!(
+        client.fetch(&path).await["provisioning_status"],
+        "PENDING_DELETE"
+    );
+    cloud.advance_clock(Duration::from_secs(61));
+    assert_eq!(client.get(&path).await.status, 404);
+}
+
+#[tokio::test]
+async fn refusals_are_octavias() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let zero = "00000000-0000-4000-8000-000000000000";
+    let balancer = client.make(&format!("{LBAAS}/loadbalancers"), json!({"loadbalancer": {"vip_subnet_id": net.subnet,
+        "listeners": [{"protocol": "TCP", "protocol_port": 80, "default_pool": {"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
+            "members": [{"address": "10.6.0.9", "protocol_port": 80}]}}]}})).await;
+    let (lb, pool) = (id(&balancer), id(&balancer["pools"][0]));
+    let members = format!("pools/{pool}/members");
+    for (path, body, status, words) in [
+        (
+            "loadbalancers",
+            json!({"loadbalancer": {}}),
+            400,
+            "VIP must contain one of",
+        ),
+        (
+            "loadbalancers",
+            json!({"loadbalancer": {"vip_subnet_id": zero}}),
+            400,
+            "not found",
+        ),
+        (
+            "loadbalancers",
+            json!({"loadbalancer": {"vip_subnet_id": net.subnet, "provider": "x"}}),
+            400,
+            "is not enabled",
+        ),
+        (
+            "loadbalancers",
+            json!({"loadbalancer": {"nonsense": 1}}),
+            400,
+            "Unknown attribute",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"protocol": "TCP", "protocol_port": 80}}),
+            400,
+            "Mandatory field missing",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": lb, "protocol": "TCP"}}),
+            400,
+            "protocol_port",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": lb, "protocol": "HTTP", "protocol_port": 80}}),
+            409,
+            "is already using",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": lb, "protocol": "ODD", "protocol_port": 81}}),
+            400,
+            "protocol",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": zero, "protocol": "TCP", "protocol_port": 81}}),
+            404,
+            "not found",
+        ),
+        (
+            members.as_str(),
+            json!({"member": {"address": "10.6.0.9", "protocol_port": 80}}),
+            409,
+            "Another member",
+        ),
+        (
+            members.as_str(),
+            json!({"member": {"address": "here", "protocol_port": 80}}),
+            400,
+            "address",
+        ),
+        (
+            "healthmonitors",
+            json!({"healthmonitor": {"pool_id": pool, "type": "TCP", "delay": 1, "timeout": 5, "max_retries": 1}}),
+            400,
+            "timeout",
+        ),
+    ] {
+        let got = client.post(&format!("{LBAAS}/{path}"), body.clone()).await;
+        assert_eq!(got.status, status, "{body}: {}", got.text);
+        assert!(
+            got.body["faultstring"].as_str().unwrap().contains(words),
+            "{body}: {}",
+            got.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_batch_of_members_replaces_or_adds() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let balancer = client
+        .make(
+            &format!("{LBAAS}/loadbalancers"),
+            json!({"loadbalancer": {"vip_network_id": net.network,
+        "pools": [{"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}]}}),
+        )
+        .await;
+    let path = format!("{LBAAS}/pools/{}/members", id(&balancer["pools"][0]));
+    let member = |last: u8| json!({"address": format!("10.6.0.{last}"), "protocol_port": 80});
+    for (query, wanted, left) in [
+        ("", vec![member(5), member(6)], 2),
+        ("?additive_only=true", vec![member(7)], 3),
+        ("", vec![member(6)], 1),
+    ] {
+        let got = client
+            .put(&format!("{path}{query}"), json!({"members": wanted}))
+            .await;
+        assert_eq!(got.status, 202, "{}", got.text);
+        assert_eq!(client.fetch(&path).await.as_array().unwrap().len(), left);
+    }
+    let filtered = client
+        .fetch(&format!("{LBAAS}/loadbalancers?name=&fields=id"))
+        .await;
+    assert_eq!(filtered[0].as_object().unwrap().len(), 1);
+    let port = client
+        .fetch("/network/v2.0/ports?device_owner=Octavia")
+        .await;
+    assert_eq!(
+        (&port[0]["status"], &port[0]["id"]),
+        (&json!("DOWN"), &balancer["vip_port_id"])
+    );
+}

@@ -1,0 +1,233 @@
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn wrong_credentials_get_keystones_401() {
+    let cloud = cloud().await;
+    let client = Client {
+        router: cloud.router(BASE),
+        token: String::new(),
+        project: String::new(),
+        user: String::new(),
+    };
+    for change in [
+        ("/auth/identity/password/user/password", "wrong"),
+        ("/auth/identity/password/user/name", "nobody"),
+        ("/auth/scope/project/name", "admin"),
+    ] {
+        let mut body = password("demo");
+        *body.pointer_mut(change.0).unwrap() = json!(change.1);
+        let got = client.post("/identity/v3/auth/tokens", body).await;
+        assert_eq!(got.status, 401, "{change:?}");
+        assert_eq!(got.body["error"]["code"], 401);
+    }
+    let got = client.get("/compute/v2.1/servers").await;
+    assert_eq!(got.status, 401);
+    assert!(got.headers.contains_key("www-authenticate"));
+}
+
+#[tokio::test]
+async fn the_catalog_has_unversioned_urls_except_for_nova_and_cinder() {
+    let (_cloud, client) = demo().await;
+    let catalog = client.fetch("/identity/v3/auth/catalog").await;
+    let url = |kind: &str| {
+        let entry = catalog
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|entry| entry["type"] == kind)
+            .unwrap();
+        entry["endpoints"][0]["url"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(url("network"), "http://simulated/network");
+    assert_eq!(url("compute"), "http://simulated/compute/v2.1");
+    assert_eq!(
+        url("volumev3"),
+        format!("http://simulated/volume/v3/{}", client.project)
+    );
+}
+
+#[tokio::test]
+async fn an_application_credential_logs_in_until_it_is_deleted() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/identity/v3/users/{}/application_credentials", client.user);
+    let made = client
+        .make(&path, json!({"application_credential": {"name": "ac"}}))
+        .await;
+    let body = json!({"auth": {"identity": {"methods": ["application_credential"],
+        "application_credential": {"id": made["id"], "secret": made["secret"]}}}});
+    let got = client.post("/identity/v3/auth/tokens", body.clone()).await;
+    assert_eq!(got.status, 201, "{}", got.text);
+    assert_eq!(got.body["token"]["project"]["id"], client.project);
+    let derived = Client {
+        token: got.headers["x-subject-token"].to_str().unwrap().to_owned(),
+        ..client.clone()
+    };
+    assert_eq!(derived.get("/compute/v2.1/servers").await.status, 200);
+
+    let again = client
+        .post(&path, json!({"application_credential": {"name": "ac"}}))
+        .await;
+    assert_eq!(again.status, 409);
+    let shown = client.fetch(&format!("{path}/{}", id(&made))).await;
+    assert!(shown.get("secret").is_none() && !shown.to_string().contains("_secret"));
+
+    assert_eq!(
+        client.delete(&format!("{path}/{}", id(&made))).await.status,
+        204
+    );
+    assert_eq!(
+        client.post("/identity/v3/auth/tokens", body).await.status,
+        401
+    );
+    assert_eq!(derived.get("/compute/v2.1/servers").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_token_ends_with_its_lifetime_or_its_revocation() {
+    let (cloud, client) = demo().await;
+    let subject = [("x-subject-token", client.token.clone())];
+    let headers = [("x-subject-token", subject[0].1.as_str())];
+    let got = client
+        .send(
+            Method::GET,
+            "/identity/v3/auth/tokens",
+            &headers,
+            &Value::Null,
+        )
+        .await;
+    assert_eq!(got.status, 200);
+    let other = Client::login(&cloud, "demo").await;
+    let revoke = [("x-subject-token", other.token.as_str())];
+    assert_eq!(
+        other
+            .send(
+                Method::DELETE,
+                "/identity/v3/auth/tokens",
+                &revoke,
+                &Value::Null
+            )
+            .await
+            .status,
+        204
+    );
+    assert_eq!(other.get("/network/v2.0/networks").await.status, 401);
+    cloud.advance_clock(std::time::Duration::from_secs(25 * 3600));
+    assert_eq!(client.get("/network/v2.0/networks").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_reader_reads_and_does_not_write() {
+    let cloud = cloud().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let project = admin
+        .make(
+            "/identity/v3/projects",
+            json!({"project": {"name": "watch"}}),
+        )
+        .await;
+    let user = admin
+        .make(
+            "/identity/v3/users",
+            json!({"user": {"name": "watch", "password": "secret"}}),
+        )
+        .await;
+    let roles = admin.fetch("/identity/v3/roles?name=reader").await;
+    let grant = format!(
+        "/identity/v3/projects/{}/users/{}/roles/{}",
+        id(&project),
+        id(&user),
+        id(&roles[0])
+    );
+    assert_eq!(admin.put(&grant, Value::Null).await.status, 204);
+    let reader = Client::login(&cloud, "watch").await;
+    assert_eq!(reader.get("/network/v2.0/networks").await.status, 200);
+    for (path, body, key) in [
+        (
+            "/network/v2.0/networks",
+            json!({"network": {}}),
+            "NeutronError",
+        ),
+        ("/compute/v2.1/servers", json!({"server": {}}), "forbidden"),
+        (
+            "/load-balancer/v2.0/lbaas/loadbalancers",
+            json!({"loadbalancer": {}}),
+            "faultcode",
+        ),
+    ] {
+        let got = reader.post(path, body).await;
+        assert_eq!(got.status, 403, "{path}");
+        assert!(got.body.get(key).is_some(), "{path}: {}", got.text);
+    }
+}
+
+#[tokio::test]
+async fn projects_do_not_see_each_other() {
+    let (cloud, demo) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let made = admin
+        .make(
+            "/network/v2.0/networks",
+            json!({"network": {"name": "theirs"}}),
+        )
+        .await;
+    assert_eq!(
+        demo.get(&format!("/network/v2.0/networks/{}", id(&made)))
+            .await
+            .status,
+        404
+    );
+    let own = demo
+        .make(
+            "/network/v2.0/networks",
+            json!({"network": {"name": "ours"}}),
+        )
+        .await;
+    assert_eq!(
+        admin
+            .get(&format!("/network/v2.0/networks/{}", id(&own)))
+            .await
+            .status,
+        200
+    );
+    let seen = demo.fetch("/network/v2.0/networks").await;
+    let names: Vec<&str> = seen
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|n| n["name"].as_str())
+        .collect();
+    assert!(names.contains(&"ours") && names.contains(&"public") && !names.contains(&"theirs"));
+}
+
+#[tokio::test]
+async fn version_documents_are_served_without_a_token() {
+    let cloud = cloud().await;
+    let client = Client {
+        router: cloud.router(BASE),
+        token: String::new(),
+        project: String::new(),
+        user: String::new(),
+    };
+    for (path, status, pointer, value) in [
+        ("/identity/", 300, "/versions/values/0/id", "v3.14"),
+        ("/identity/v3", 200, "/version/id", "v3.14"),
+        ("/compute/", 200, "/versions/1/version", "2.93"),
+        ("/compute/v2.1/", 200, "/version/min_version", "2.1"),
+        ("/network/", 200, "/versions/0/id", "v2.0"),
+        ("/image/", 300, "/versions/0/status", "CURRENT"),
+        ("/volume/", 300, "/versions/0/version", "3.70"),
+        ("/load-balancer/", 200, "/versions/26/id", "v2.26"),
+        ("/placement/", 200, "/versions/0/max_version", "1.39"),
+    ] {
+        let got = client.get(path).await;
+        assert_eq!(got.status, status, "{path}");
+        assert_eq!(
+            got.body.pointer(pointer),
+            Some(&json!(value)),
+            "{path}: {}",
+            got.text
+        );
+    }
+}
