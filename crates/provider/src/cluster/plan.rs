@@ -566,3 +566,6 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     }
     plan
 }
+
+#[cfg(test)]
+mod tests;

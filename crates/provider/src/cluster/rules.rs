@@ -278,3 +278,6 @@ fn prefix_of(cidr: &str) -> Option<String> {
         Err(_) => Some(cidr.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;

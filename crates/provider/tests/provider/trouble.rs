@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::infra::v1beta2::OpenStackCluster;
+use api::k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use simulator::cloud::Options as CloudOptions;
 
@@ -31,7 +32,7 @@ async fn a_missing_secret_is_named_and_holds_up_deletion_with_advice() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     world.cluster_ready().await;
-    world.delete::<api::k8s_openapi::api::core::v1::Secret>("demo-cloud-config").await;
+    world.delete::<Secret>("demo-cloud-config").await;
     world.delete::<OpenStackCluster>("demo").await;
     let said = world.cluster_says("Deleting", "Secret default/demo-cloud-config").await;
     assert!(said.message.contains("remove the finalizer"), "{}", said.message);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::api::events::v1::Event;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -37,7 +38,6 @@ type Resources = BTreeMap<String, BTreeMap<String, usize>>;
 pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) cloud: Cloud,
-    pub(crate) server: ApiServer,
     /// What the cloud had before anything was made.
     pub(crate) before: Resources,
     options: Options,
@@ -127,7 +127,7 @@ impl World {
             crds.create(&PostParams::default(), &crd).await.unwrap();
         }
         let before = cloud.resources();
-        let world = Self { client, cloud, server, before, options: Options::default(), running: None };
+        let world = Self { client, cloud, before, options: Options::default(), running: None };
         world.credentials(&world.cloud.clouds_yaml(URL)).await;
         world
     }
@@ -239,11 +239,14 @@ impl World {
 
     /// The Secret with this clouds.yaml, made or replaced.
     pub(crate) async fn credentials(&self, clouds: &str) {
-        let api = self.api::<api::k8s_openapi::api::core::v1::Secret>();
+        let api = self.api::<Secret>();
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "demo-cloud-config"},
             "stringData": {"clouds.yaml": clouds, "cacert": "\n"}});
-        let params = PatchParams::apply("test").force();
-        api.patch("demo-cloud-config", &params, &Patch::Apply(&secret)).await.unwrap();
+        if api.get_opt("demo-cloud-config").await.unwrap().is_some() {
+            self.merge::<Secret>("demo-cloud-config", secret).await;
+        } else {
+            self.create(secret).await;
+        }
     }
 
     /// Cluster `demo` and its OpenStackCluster, with `spec` on top of the default template's.
