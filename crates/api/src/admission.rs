@@ -35,6 +35,7 @@ pub struct Review<'a> {
 
 /// Fills in what the defaulting webhooks of Cluster API fill in. `old` is the stored object on an update.
 pub fn default_object(object: &mut Value, old: Option<&Value>) {
+    crate::core::admission::default_object(object, old);
     crate::bootstrap::admission::default_object(object, old);
     crate::controlplane::admission::default_object(object, old);
 }
@@ -45,6 +46,7 @@ pub fn default_object(object: &mut Value, old: Option<&Value>) {
 /// Every problem found, each with the path of its field.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
     let mut errors = Vec::new();
+    errors.extend(crate::core::admission::validate(review));
     errors.extend(crate::bootstrap::admission::validate(review));
     errors.extend(crate::controlplane::admission::validate(review));
     errors.extend(crate::infra::admission::validate(review));

@@ -45,6 +45,9 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     if from == desired {
         return Ok(object);
     }
+    if let Some(converted) = crate::core::convert::convert(&object, &kind, &from, desired) {
+        return converted;
+    }
     if let Some(converted) = crate::bootstrap::convert::convert(&object, &kind, &from, desired) {
         return converted;
     }

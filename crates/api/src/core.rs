@@ -2,6 +2,8 @@
 //!
 //! v1beta2 is the stored hub; v1beta1 is served beside it (reference: the Cluster API contract documents).
 
+pub(crate) mod admission;
+pub(crate) mod convert;
 pub mod crd;
 pub mod v1beta2;
 

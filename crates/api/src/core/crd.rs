@@ -1,4 +1,7 @@
 //! The CustomResourceDefinitions of `cluster.x-k8s.io`, generated from the types.
+//!
+//! Schemas of v1beta2 come from the types. v1beta1 exists only as JSON (see [`super::convert`]): its
+//! schemas are those of v1beta2 with the differences spelled out in [`older`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -6,8 +9,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 
 use super::v1beta2;
+use crate::bootstrap::crd::{column, with_v1beta1};
 
-/// The CustomResourceDefinitions of this group, v1beta2 stored.
+mod older;
+
+/// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = vec![
         v1beta2::Cluster::crd(),
@@ -16,7 +22,59 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         v1beta2::MachineDeployment::crd(),
     ];
     all.iter_mut().for_each(without_nullable);
-    all
+    let turns = [
+        older::cluster,
+        older::machine,
+        older::machine_set,
+        older::deployment,
+    ];
+    all.into_iter()
+        .zip(turns)
+        .map(|(crd, turn)| {
+            let columns = columns(&crd.spec.names.kind);
+            with_v1beta1(crd, columns, turn)
+        })
+        .collect()
+}
+
+/// What `kubectl get` prints of a kind in v1beta1.
+fn columns(
+    kind: &str,
+) -> Vec<k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition>
+{
+    let cluster = column("Cluster", "string", ".spec.clusterName");
+    let phase = column("Phase", "string", ".status.phase");
+    let age = column("Age", "date", ".metadata.creationTimestamp");
+    let version = column("Version", "string", ".spec.template.spec.version");
+    let replicas = column("Replicas", "integer", ".status.replicas");
+    let ready = column("Ready", "integer", ".status.readyReplicas");
+    match kind {
+        "Cluster" => vec![
+            column("ClusterClass", "string", ".spec.topology.class"),
+            phase,
+            age,
+            column("Version", "string", ".spec.topology.version"),
+        ],
+        "Machine" => vec![
+            cluster,
+            column("NodeName", "string", ".status.nodeRef.name"),
+            column("ProviderID", "string", ".spec.providerID"),
+            phase,
+            age,
+            column("Version", "string", ".spec.version"),
+        ],
+        "MachineSet" => {
+            let available = column("Available", "integer", ".status.availableReplicas");
+            vec![cluster, replicas, ready, available, age, version]
+        }
+        _ => {
+            let updated = column("Updated", "integer", ".status.updatedReplicas");
+            let missing = column("Unavailable", "integer", ".status.unavailableReplicas");
+            vec![
+                cluster, replicas, ready, updated, missing, phase, age, version,
+            ]
+        }
+    }
 }
 
 /// Takes `nullable` out of every schema of `crd`.
@@ -54,3 +112,6 @@ fn strip(schema: &mut JSONSchemaProps) {
         strip(value);
     }
 }
+
+#[cfg(test)]
+mod tests;

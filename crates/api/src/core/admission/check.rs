@@ -1,0 +1,213 @@
+//! What schemas cannot say about the group's kinds.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use crate::admission::{FieldError, Review};
+
+/// Label values and the names made from these names must stay within 63 characters.
+const LONGEST_NAME: usize = 63;
+
+pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    name(review.object, &mut errors);
+    for part in ["services", "pods"] {
+        let path = format!("/spec/clusterNetwork/{part}/cidrBlocks");
+        let blocks = review.object.pointer(&path).and_then(Value::as_array);
+        let blocks = blocks.map(Vec::as_slice).unwrap_or_default();
+        let field = format!("spec.clusterNetwork.{part}.cidrBlocks");
+        let mut families = Vec::new();
+        for (at, block) in blocks.iter().enumerate() {
+            match block.as_str().unwrap_or_default().parse::<IpNet>() {
+                Ok(range) => families.push(matches!(range.addr(), IpAddr::V6(_))),
+                Err(_) => errors.push(FieldError::new(
+                    format!("{field}[{at}]"),
+                    format!("{block} is not a range such as 10.244.0.0/16"),
+                )),
+            }
+        }
+        let twice = families.iter().filter(|six| **six).count() > 1
+            || families.iter().filter(|six| !**six).count() > 1;
+        if twice {
+            let message = "at most one range of each address family (IPv4, IPv6)";
+            errors.push(FieldError::new(field, message));
+        }
+    }
+    version(
+        review.object,
+        "/spec/topology/version",
+        "spec.topology.version",
+        &mut errors,
+    );
+    errors
+}
+
+pub(super) fn machine(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    unchanged(review, &mut errors);
+    bootstrap(review.object, "/spec", "spec", &mut errors);
+    version(review.object, "/spec/version", "spec.version", &mut errors);
+    errors
+}
+
+pub(super) fn set(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    unchanged(review, &mut errors);
+    group(review, &mut errors);
+    errors
+}
+
+pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    name(review.object, &mut errors);
+    unchanged(review, &mut errors);
+    group(review, &mut errors);
+    let rolling = review
+        .object
+        .pointer("/spec/rollout/strategy/rollingUpdate");
+    for field in ["maxSurge", "maxUnavailable"] {
+        if let Some(value) = rolling.and_then(|rolling| rolling.get(field))
+            && !is_count_or_share(value)
+        {
+            errors.push(FieldError::new(
+                format!("spec.rollout.strategy.rollingUpdate.{field}"),
+                format!("{value} is neither a number of machines nor a percentage such as 25%"),
+            ));
+        }
+    }
+    if let Some(value) = review.object.pointer("/spec/remediation/maxInFlight")
+        && !is_count_or_share(value)
+    {
+        let message = format!("{value} is neither a number of machines nor a percentage");
+        errors.push(FieldError::new("spec.remediation.maxInFlight", message));
+    }
+    errors
+}
+
+fn group(review: Review<'_>, errors: &mut Vec<FieldError>) {
+    let object = review.object;
+    if object
+        .pointer("/spec/replicas")
+        .and_then(Value::as_i64)
+        .is_some_and(|count| count < 0)
+    {
+        errors.push(FieldError::new("spec.replicas", "cannot be negative"));
+    }
+    let labels = object.pointer("/spec/template/metadata/labels");
+    let wanted = object
+        .pointer("/spec/selector/matchLabels")
+        .and_then(Value::as_object);
+    for (key, value) in wanted.into_iter().flatten() {
+        if labels.and_then(|labels| labels.get(key)) != Some(value) {
+            errors.push(FieldError::new(
+                "spec.template.metadata.labels",
+                format!(
+                    "must match spec.selector, which asks for {key}={}",
+                    plain(value)
+                ),
+            ));
+        }
+    }
+    let (own, inner) = (
+        text(object, "/spec/clusterName"),
+        text(object, "/spec/template/spec/clusterName"),
+    );
+    if let (Some(own), Some(inner)) = (own, inner)
+        && own != inner
+    {
+        errors.push(FieldError::new(
+            "spec.template.spec.clusterName",
+            format!("must be {own}, as spec.clusterName is"),
+        ));
+    }
+    if let Some(template) = text(object, "/spec/machineNaming/template")
+        && !template.contains(".random")
+    {
+        errors.push(FieldError::new(
+            "spec.machineNaming.template",
+            "must contain {{ .random }}: all machines would have the same name",
+        ));
+    }
+    bootstrap(object, "/spec/template/spec", "spec.template.spec", errors);
+    let path = "spec.template.spec.version";
+    version(object, "/spec/template/spec/version", path, errors);
+}
+
+fn name(object: &Value, errors: &mut Vec<FieldError>) {
+    let name = text(object, "/metadata/name").unwrap_or_default();
+    if name.len() > LONGEST_NAME {
+        errors.push(FieldError::new(
+            "metadata.name",
+            format!(
+                "has {} characters; names and labels made from it allow {LONGEST_NAME}",
+                name.len()
+            ),
+        ));
+    }
+}
+
+fn unchanged(review: Review<'_>, errors: &mut Vec<FieldError>) {
+    let Some(old) = review.old else { return };
+    let (was, is) = (
+        text(old, "/spec/clusterName"),
+        text(review.object, "/spec/clusterName"),
+    );
+    if was != is {
+        let was = was.unwrap_or_default();
+        errors.push(FieldError::new(
+            "spec.clusterName",
+            format!("cannot be changed; it is {was}"),
+        ));
+    }
+}
+
+fn bootstrap(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(bootstrap) = object.pointer(&format!("{at}/bootstrap")) else {
+        return;
+    };
+    let has = |name: &str| bootstrap.get(name).is_some_and(|value| !value.is_null());
+    if !has("configRef") && !has("dataSecretName") {
+        errors.push(FieldError::new(
+            format!("{path}.bootstrap"),
+            "needs configRef (such as a KubeadmConfigTemplate) or dataSecretName",
+        ));
+    }
+}
+
+/// A semantic version with a leading `v`; defaulting adds the `v`.
+fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(version) = text(object, at) else {
+        return;
+    };
+    let core = version.strip_prefix('v').unwrap_or(version);
+    let core = core.split(['-', '+']).next().unwrap_or(core);
+    let parts: Vec<_> = core.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !version.starts_with('v') || parts.len() != 3 || !parts.iter().all(is_number) {
+        let message = format!("{version} is not a version such as v1.34.1");
+        errors.push(FieldError::new(path, message));
+    }
+}
+
+fn is_count_or_share(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_i64().is_some_and(|number| number >= 0),
+        Value::String(text) => {
+            let digits = text.strip_suffix('%').unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        _ => false,
+    }
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer)?.as_str()
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

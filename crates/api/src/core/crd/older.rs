@@ -1,0 +1,314 @@
+//! From the schemas of v1beta2 to those of v1beta1.
+
+use serde_json::{Value, json};
+
+use crate::bootstrap::crd::older::{
+    conditions, duration, old_conditions, property, relax, remove, set, text,
+};
+
+/// Cluster.
+pub(super) fn cluster(root: &mut Value) {
+    let status = property(root, "status").clone();
+    let spec = spec_of(root);
+    set(
+        spec,
+        "infrastructureRef",
+        reference("The infrastructure that is no machine."),
+    );
+    set(spec, "controlPlaneRef", reference("The control plane."));
+    let endpoint = property(spec, "controlPlaneEndpoint");
+    set(
+        endpoint,
+        "host",
+        json!({ "type": "string", "maxLength": 512 }),
+    );
+    set(
+        endpoint,
+        "port",
+        json!({ "type": "integer", "format": "int32" }),
+    );
+    topology(property(spec, "topology"));
+    let status = &mut status.clone();
+    let mut new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
+        "properties": { "conditions": conditions() } });
+    for name in ["controlPlane", "workers"] {
+        if let Some(counts) = remove(status, name) {
+            set(&mut new, name, counts);
+        }
+    }
+    steps(status, &["infrastructureReady", "controlPlaneReady"]);
+    let domains = remove(status, "failureDomains").unwrap_or_default();
+    let mut domain = domains["items"].clone();
+    remove(&mut domain, "name");
+    set(
+        status,
+        "failureDomains",
+        json!({ "type": "object", "additionalProperties": domain,
+        "description": "Where machines can be placed, by name." }),
+    );
+    former(status, new);
+    set(root, "status", status.clone());
+}
+
+/// Machine.
+pub(super) fn machine(root: &mut Value) {
+    machine_spec(spec_of(root));
+    let status = property(root, "status");
+    steps(status, &["infrastructureReady", "bootstrapReady"]);
+    set(status, "nodeRef", reference("The machine's Node."));
+    let new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
+        "properties": { "conditions": conditions() } });
+    former(status, new);
+}
+
+/// MachineSet.
+pub(super) fn machine_set(root: &mut Value) {
+    template_spec(root);
+    let spec = property(root, "spec");
+    let order =
+        remove(spec, "deletion").map(|mut deletion| property(&mut deletion, "order").take());
+    set(spec, "deletePolicy", order.unwrap_or_default());
+    let required = spec.get_mut("required").and_then(Value::as_array_mut);
+    required.map(|required| required.retain(|name| name != "template"));
+    counted(property(root, "status"), &["fullyLabeledReplicas"]);
+}
+
+/// MachineDeployment.
+pub(super) fn deployment(root: &mut Value) {
+    template_spec(root);
+    let spec = property(root, "spec");
+    strategy(spec);
+    let effect = "No longer of any effect.";
+    for name in ["progressDeadlineSeconds", "revisionHistoryLimit"] {
+        set(
+            spec,
+            name,
+            json!({ "type": "integer", "format": "int32", "description": effect }),
+        );
+    }
+    set(
+        spec,
+        "rolloutAfter",
+        time("Machines from before this moment are replaced."),
+    );
+    counted(
+        property(root, "status"),
+        &["updatedReplicas", "unavailableReplicas"],
+    );
+}
+
+/// The relaxed schema of the spec; v1beta1 lets objects leave it out.
+fn spec_of(root: &mut Value) -> &mut Value {
+    if let Some(fields) = root.as_object_mut() {
+        fields.remove("required");
+    }
+    relax(property(root, "spec"));
+    property(root, "spec")
+}
+
+fn template_spec(root: &mut Value) {
+    let spec = spec_of(root);
+    machine_spec(property(property(spec, "template"), "spec"));
+    let naming = remove(spec, "machineNaming").unwrap_or_default();
+    set(spec, "machineNamingStrategy", naming);
+    set(
+        spec,
+        "minReadySeconds",
+        json!({ "type": "integer", "format": "int32",
+        "description": "Seconds for which a machine must be ready before it counts as available." }),
+    );
+}
+
+fn machine_spec(spec: &mut Value) {
+    set(
+        spec,
+        "infrastructureRef",
+        reference("The infrastructure of the machine."),
+    );
+    set(
+        property(spec, "bootstrap"),
+        "configRef",
+        reference("Whose controller makes the data."),
+    );
+    remove(spec, "minReadySeconds");
+    timeouts(spec);
+}
+
+fn timeouts(spec: &mut Value) {
+    remove(spec, "deletion");
+    set(
+        spec,
+        "nodeDrainTimeout",
+        duration("How long draining may take."),
+    );
+    set(
+        spec,
+        "nodeVolumeDetachTimeout",
+        duration("How long detaching volumes may take."),
+    );
+    set(
+        spec,
+        "nodeDeletionTimeout",
+        duration("For how long deleting the Node is tried."),
+    );
+}
+
+/// `rollout.strategy`, `deletion` and `remediation` were all in `strategy`.
+fn strategy(spec: &mut Value) {
+    let order =
+        remove(spec, "deletion").map(|mut deletion| property(&mut deletion, "order").take());
+    let remediation = remove(spec, "remediation").unwrap_or_else(|| {
+        json!({ "type": "object", "description": "How unhealthy machines are replaced.",
+            "properties": { "maxInFlight": { "x-kubernetes-int-or-string": true } } })
+    });
+    let mut rollout = remove(spec, "rollout").unwrap_or_default();
+    let mut strategy = property(&mut rollout, "strategy").take();
+    if let Some(fields) = strategy.as_object_mut() {
+        fields.remove("required");
+    }
+    set(
+        property(&mut strategy, "rollingUpdate"),
+        "deletePolicy",
+        order.unwrap_or_default(),
+    );
+    set(&mut strategy, "remediation", remediation);
+    set(spec, "strategy", strategy);
+}
+
+fn topology(topology: &mut Value) {
+    remove(topology, "classRef");
+    set(topology, "class", text(1, 253, "The ClusterClass."));
+    set(
+        topology,
+        "classNamespace",
+        text(1, 63, "Namespace of the class."),
+    );
+    set(topology, "rolloutAfter", time("No longer of any effect."));
+    topology["required"] = json!(["class", "version"]);
+    defined(&mut property(topology, "variables")["items"]);
+    let control_plane = property(topology, "controlPlane");
+    timeouts(control_plane);
+    health(control_plane);
+    overrides(control_plane);
+    let workers = property(topology, "workers");
+    let deployment = &mut property(workers, "machineDeployments")["items"];
+    health(deployment);
+    overrides(deployment);
+    let after = deployment["properties"]["rollout"]["properties"]["after"].clone();
+    strategy(deployment);
+    timeouts(deployment);
+    set(
+        deployment,
+        "rollout",
+        json!({ "type": "object", "properties": { "after": after },
+        "description": "When machines are replaced although nothing changed." }),
+    );
+    let pool = &mut property(workers, "machinePools")["items"];
+    timeouts(pool);
+    overrides(pool);
+}
+
+fn health(part: &mut Value) {
+    remove(part, "healthCheck");
+    let condition = json!({ "type": "object", "required": ["status", "timeout", "type"],
+        "properties": {
+            "type": text(1, 316, "Type of the condition."),
+            "status": text(1, 64, "Status of the condition."),
+            "timeout": duration("How long it must have lasted."),
+        } });
+    let share = json!({ "x-kubernetes-int-or-string": true,
+        "description": "Above this number nothing is replaced." });
+    let list = |what: &str| {
+        json!({ "type": "array", "maxItems": 100, "items": condition,
+        "description": format!("Conditions of the {what} that make it unhealthy.") })
+    };
+    set(
+        part,
+        "machineHealthCheck",
+        json!({ "type": "object",
+        "description": "Health checks of the machines.",
+        "properties": {
+            "enable": { "type": "boolean", "description": "Whether there is a check." },
+            "maxUnhealthy": share,
+            "nodeStartupTimeout": duration("How long a Node may take to appear."),
+            "remediationTemplate": reference("Whose copies replace machines."),
+            "unhealthyConditions": list("Node"),
+            "unhealthyMachineConditions": list("Machine"),
+            "unhealthyRange": text(1, 32, "Only with so many unhealthy machines is one replaced."),
+        } }),
+    );
+}
+
+fn overrides(part: &mut Value) {
+    defined(&mut property(property(part, "variables"), "overrides")["items"]);
+}
+
+fn defined(variable: &mut Value) {
+    set(
+        variable,
+        "definitionFrom",
+        json!({ "type": "string", "maxLength": 256,
+        "description": "No longer of any effect." }),
+    );
+}
+
+fn steps(status: &mut Value, names: &[&str]) {
+    remove(status, "initialization");
+    for name in names {
+        set(
+            status,
+            name,
+            json!({ "type": "boolean", "description": "Whether this step is done." }),
+        );
+    }
+}
+
+fn counted(status: &mut Value, older: &[&str]) {
+    let mut new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
+        "properties": { "conditions": conditions() } });
+    for name in ["readyReplicas", "availableReplicas", "upToDateReplicas"] {
+        let count = property(status, name).clone();
+        set(&mut new, name, count);
+    }
+    remove(status, "upToDateReplicas");
+    for name in older {
+        set(
+            status,
+            name,
+            json!({ "type": "integer", "format": "int32",
+            "description": "Counted by the rules of v1beta1." }),
+        );
+    }
+    former(status, new);
+}
+
+/// Conditions with severities, and `new` beneath `v1beta2`.
+fn former(status: &mut Value, new: Value) {
+    relax(status);
+    remove(status, "deprecated");
+    set(status, "conditions", old_conditions());
+    set(
+        status,
+        "failureReason",
+        json!({ "type": "string", "description": "A terminal failure." }),
+    );
+    set(
+        status,
+        "failureMessage",
+        text(1, 10240, "A sentence for a terminal failure."),
+    );
+    set(status, "v1beta2", new);
+}
+
+fn reference(description: &str) -> Value {
+    let field = || json!({ "type": "string" });
+    json!({ "type": "object", "description": description, "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "apiVersion": field(), "fieldPath": field(), "kind": field(), "name": field(),
+            "namespace": field(), "resourceVersion": field(), "uid": field(),
+        } })
+}
+
+fn time(description: &str) -> Value {
+    json!({ "type": "string", "format": "date-time", "description": description })
+}
