@@ -1,5 +1,7 @@
 //! The OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
 
+pub(crate) mod builtin;
+
 use serde_json::{Value, json};
 
 /// One served resource in one version.

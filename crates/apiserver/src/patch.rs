@@ -2,8 +2,12 @@
 
 mod apply;
 mod error;
+mod fields;
 mod json;
 pub mod managed;
+mod typed;
+mod types;
+mod updater;
 
 pub use apply::{Applier, Types, Versions, apply};
 pub use error::{Conflict, PatchError};

@@ -20,8 +20,8 @@ mod structural;
 mod validate;
 
 pub use error::{FieldError, Reason};
-pub(crate) use go::go_quote;
-pub(crate) use node::Node;
+pub(crate) use go::{go_json, go_quote};
+pub(crate) use node::{Additional, Kind, ListType, MapType, Node};
 
 use std::sync::Arc;
 

@@ -26,6 +26,12 @@ pub enum PatchError {
     /// Fields are owned by other managers: 409 Conflict with one cause per field.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
+    /// The object or patch does not fit the kind's schema: 500, as kube-apiserver answers.
+    #[error("{message}")]
+    Untyped {
+        /// What does not fit, `.spec.foo: field not declared in schema`.
+        message: String,
+    },
     /// The object could not be converted to a version that `managedFields` names: 500 InternalError.
     #[error("cannot convert the object to {api_version}: {message}")]
     Conversion {
@@ -44,7 +50,7 @@ impl PatchError {
             Self::Unprocessable { .. } => 422,
             Self::TooLarge { .. } => 413,
             Self::Conflicts(_) => 409,
-            Self::Conversion { .. } => 500,
+            Self::Untyped { .. } | Self::Conversion { .. } => 500,
         }
     }
 
@@ -55,6 +61,7 @@ impl PatchError {
             Self::Unprocessable { .. } => "Invalid",
             Self::TooLarge { .. } => "RequestEntityTooLarge",
             Self::Conflicts(_) => "Conflict",
+            Self::Untyped { .. } => "",
             Self::Conversion { .. } => "InternalError",
         }
     }
@@ -87,6 +94,29 @@ impl Conflict {
     }
 }
 
-fn conflict_message(_conflicts: &[Conflict]) -> String {
-    String::from("Apply failed with conflicts")
+/// One line for one conflict; more are listed by manager.
+fn conflict_message(conflicts: &[Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!(
+            "Apply failed with 1 conflict: {}: {}",
+            only.message(),
+            only.field
+        );
+    }
+    let mut managers: Vec<&str> = conflicts.iter().map(|c| c.manager.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    let mut lines = Vec::new();
+    for manager in managers {
+        lines.push(format!("conflicts with {manager}:"));
+        let fields = conflicts
+            .iter()
+            .filter(|conflict| conflict.manager == manager);
+        lines.extend(fields.map(|conflict| format!("- {}", conflict.field)));
+    }
+    format!(
+        "Apply failed with {} conflicts: {}",
+        conflicts.len(),
+        lines.join("\n")
+    )
 }

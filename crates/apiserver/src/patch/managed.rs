@@ -1,8 +1,16 @@
-//! `metadata.managedFields` for writers that do not apply: create, update and the other patches.
+//! `metadata.managedFields` for writers that do not apply: create, update and the other patches
+//! (`apimachinery/pkg/util/managedfields`).
+
+pub(crate) mod entries;
 
 use serde_json::Value;
 
-use super::{PatchError, Versions};
+use super::{PatchError, Versions, fields::Set, updater::Updater};
+use crate::schema::too_deep;
+use entries::{Entry, Manager, Managers};
+
+/// Entries of updates that are kept; older ones are put together.
+const MAX_UPDATERS: usize = 10;
 
 /// Who writes, and how.
 #[derive(Clone, Copy, Debug)]
@@ -17,17 +25,177 @@ pub struct Writer<'a> {
     pub time: &'a str,
 }
 
-/// Brings `new`'s `managedFields` up to date for a write by `writer`; `live` is the object before (`None` for a create).
+/// Brings `new`'s `managedFields` up to date for a write by `writer`; `live` is the object before (`None` for a
+/// create). Both are in the request's version. A record that cannot be kept (an object that does not fit its
+/// schema, a conversion that fails) never fails the write: the entries of `live` are then kept, as in
+/// kube-apiserver.
 pub fn update(
-    _live: Option<&Value>,
-    _new: &mut Value,
-    _writer: Writer<'_>,
-    _versions: &dyn Versions,
+    live: Option<&Value>,
+    new: &mut Value,
+    writer: Writer<'_>,
+    versions: &dyn Versions,
 ) -> Result<(), PatchError> {
+    let recorded = live.and_then(entries::of);
+    let given = entries::take(new);
+    let from_live = || {
+        recorded
+            .map(entries::decode)
+            .and_then(Result::ok)
+            .unwrap_or_default()
+    };
+    let mut managers = match given {
+        // Through a subresource nobody sets the record itself.
+        _ if !writer.subresource.is_empty() => from_live(),
+        Some(given) if entries::is_reset(&given) => Managers::new(),
+        Some(given) => match entries::decode(&given) {
+            Ok(managers) if !managers.is_empty() => managers,
+            _ => from_live(),
+        },
+        None => from_live(),
+    };
+    let tracked = live.is_none_or(|live| live.pointer("/metadata/uid").is_none());
+    if managers.is_empty() && !tracked {
+        return Ok(());
+    }
+    if too_deep(new) || live.is_some_and(too_deep) {
+        return Ok(entries::put_raw(new, recorded));
+    }
+    match record(live, new, writer, versions, &mut managers) {
+        Ok(()) => entries::put(new, &managers),
+        Err(_) => entries::put_raw(new, recorded),
+    }
     Ok(())
 }
 
-/// The field manager of a request without `fieldManager`: the User-Agent up to its first `/`, at most 128 characters.
+/// The field manager of a request without `fieldManager`: the User-Agent up to its first `/`, at most 128 bytes.
 pub fn default_manager(user_agent: &str) -> &str {
-    user_agent.split('/').next().unwrap_or_default()
+    let name = user_agent.split('/').next().unwrap_or_default();
+    let end = (0..=name.len().min(128))
+        .rev()
+        .find(|end| name.is_char_boundary(*end));
+    &name[..end.unwrap_or(0)]
 }
+
+/// Enters what `writer` changes between `live` and `new`.
+pub(super) fn record(
+    live: Option<&Value>,
+    new: &Value,
+    writer: Writer<'_>,
+    versions: &dyn Versions,
+    managers: &mut Managers,
+) -> Result<(), PatchError> {
+    let updater = Updater {
+        versions,
+        api_version: writer.api_version,
+        resets: resets(versions, writer.api_version, writer.subresource),
+    };
+    let live = match live {
+        Some(live) => entries::without(live),
+        None => Value::Object(
+            ["apiVersion", "kind"]
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), new.get(name)?.clone())))
+                .collect(),
+        ),
+    };
+    let set = updater.update(&live, new, managers)?;
+    let set = set.difference(&never_owned());
+    if !set.is_empty() {
+        let manager = Manager::updater(writer.manager, writer.api_version, writer.subresource);
+        let set = match managers.get(&manager) {
+            Some(previous) => set.union(&previous.set),
+            None => set,
+        };
+        let api_version = writer.api_version.to_owned();
+        let time = Some(writer.time.to_owned());
+        managers.insert(
+            manager,
+            Entry {
+                set,
+                api_version,
+                applied: false,
+                time,
+            },
+        );
+    }
+    cap(managers);
+    Ok(())
+}
+
+/// Fields that the storage of a (sub)resource puts back.
+pub(super) fn resets(versions: &dyn Versions, api_version: &str, subresource: &str) -> Set {
+    let mut set = Set::default();
+    for field in versions.resets(api_version, subresource) {
+        let path: Vec<_> = field
+            .split('.')
+            .map(|name| super::fields::Element::Field(name.to_owned()))
+            .collect();
+        set.insert(&path);
+    }
+    set
+}
+
+/// Fields that belong to nobody.
+pub(super) fn never_owned() -> Set {
+    let mut set = Set::default();
+    let field = |name: &str| super::fields::Element::Field(name.to_owned());
+    for name in ["apiVersion", "kind", "metadata"] {
+        set.insert(&[field(name)]);
+    }
+    for name in [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ] {
+        set.insert(&[field("metadata"), field(name)]);
+    }
+    set
+}
+
+/// Puts the oldest updaters of each version together until few enough are left.
+fn cap(managers: &mut Managers) {
+    let mut updaters: Vec<(i64, Manager)> = managers
+        .iter()
+        .filter(|(_, entry)| !entry.applied)
+        .map(|(manager, entry)| (entry.seconds(), manager.clone()))
+        .collect();
+    let mut left = updaters.len();
+    if left <= MAX_UPDATERS {
+        return;
+    }
+    updaters.sort();
+    let mut first_of: std::collections::BTreeMap<String, Manager> = Default::default();
+    for (_, manager) in updaters {
+        if left <= MAX_UPDATERS {
+            return;
+        }
+        let Some(entry) = managers.get(&manager).cloned() else {
+            continue;
+        };
+        let bucket = Manager::updater("ancient-changes", &entry.api_version, "");
+        let Some(first) = first_of.get(&entry.api_version) else {
+            first_of.insert(entry.api_version.clone(), manager);
+            continue;
+        };
+        if !managers.contains_key(&bucket)
+            && let Some(oldest) = managers.remove(first)
+        {
+            managers.insert(bucket.clone(), oldest);
+        }
+        if let Some(old) = managers.get_mut(&bucket) {
+            old.set = old.set.union(&entry.set);
+            old.time = entry.time;
+        }
+        managers.remove(&manager);
+        left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

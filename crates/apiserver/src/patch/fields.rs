@@ -1,0 +1,226 @@
+//! Sets of fields, as `managedFields` records them in the form `FieldsV1`
+//! (`structured-merge-diff/v6/fieldpath`).
+
+mod element;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+pub(crate) use element::{Element, Item};
+
+/// A set of fields. A field and the fields in it are members independently of each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Set {
+    members: BTreeSet<Element>,
+    children: BTreeMap<Element, Set>,
+}
+
+impl Set {
+    /// Reads `fieldsV1`. Elements of unknown kinds are left out, as in the reference.
+    pub(crate) fn read(fields: &Value) -> Result<Self, String> {
+        let Value::Object(fields) = fields else {
+            return Err(format!("expected an object, got {fields}"));
+        };
+        let (set, _) = Self::read_node(fields)?;
+        Ok(set)
+    }
+
+    /// A node, and whether it is a member of the set itself.
+    fn read_node(fields: &Map<String, Value>) -> Result<(Self, bool), String> {
+        let mut set = Self::default();
+        let mut member = false;
+        for (key, value) in fields {
+            if key == "." {
+                member = true;
+                continue;
+            }
+            let Some(element) = Element::read(key)? else {
+                continue;
+            };
+            let Value::Object(value) = value else {
+                return Err(format!("expected an object below {key:?}, got {value}"));
+            };
+            let (children, is_member) = Self::read_node(value)?;
+            if is_member {
+                set.members.insert(element.clone());
+            }
+            if !children.is_bare() {
+                set.children.insert(element, children);
+            }
+        }
+        if set.is_bare() {
+            member = true;
+        }
+        Ok((set, member))
+    }
+
+    /// Writes `fieldsV1`.
+    pub(crate) fn write(&self) -> Value {
+        let mut fields = Map::new();
+        for element in &self.members {
+            fields.insert(element.to_string(), Value::Object(Map::new()));
+        }
+        for (element, children) in &self.children {
+            let mut value = children.write();
+            if self.members.contains(element)
+                && !children.is_bare()
+                && let Value::Object(fields) = &mut value
+            {
+                fields.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            fields.insert(element.to_string(), value);
+        }
+        Value::Object(fields)
+    }
+
+    /// A set of one field, the path of which must not be empty.
+    pub(crate) fn of_path(path: &[Element]) -> Self {
+        let mut set = Self::default();
+        set.insert(path);
+        set
+    }
+
+    /// Adds a field; the empty path, which stands for the whole object, is not tracked.
+    pub(crate) fn insert(&mut self, path: &[Element]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Adds an element at the top.
+    pub(crate) fn insert_member(&mut self, element: Element) {
+        self.members.insert(element);
+    }
+
+    /// Adds what is found below an element, if anything.
+    pub(crate) fn insert_children(&mut self, element: Element, children: Set) {
+        if !children.is_empty() {
+            let merged = match self.children.remove(&element) {
+                Some(own) => own.union(&children),
+                None => children,
+            };
+            self.children.insert(element, merged);
+        }
+    }
+
+    pub(crate) fn has_member(&self, element: &Element) -> bool {
+        self.members.contains(element)
+    }
+
+    /// Whether a field is in the set.
+    pub(crate) fn has(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|set| set.has(rest)),
+        }
+    }
+
+    /// The fields below an element.
+    pub(crate) fn below(&self, element: &Element) -> Option<&Set> {
+        self.children.get(element)
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Element> {
+        self.members.iter()
+    }
+
+    pub(crate) fn children(&self) -> impl Iterator<Item = (&Element, &Set)> {
+        self.children.iter()
+    }
+
+    /// Whether there are no members at any depth.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(Self::is_empty)
+    }
+
+    fn is_bare(&self) -> bool {
+        self.members.is_empty() && self.children.is_empty()
+    }
+
+    pub(crate) fn union(&self, other: &Set) -> Set {
+        let mut result = self.clone();
+        result.members.extend(other.members.iter().cloned());
+        for (element, children) in &other.children {
+            let merged = match result.children.remove(element) {
+                Some(own) => own.union(children),
+                None => children.clone(),
+            };
+            result.children.insert(element.clone(), merged);
+        }
+        result
+    }
+
+    pub(crate) fn intersection(&self, other: &Set) -> Set {
+        let members = self.members.intersection(&other.members).cloned().collect();
+        let both = self.children.iter().filter_map(|(element, own)| {
+            let common = own.intersection(other.children.get(element)?);
+            (!common.is_empty()).then(|| (element.clone(), common))
+        });
+        Set {
+            members,
+            children: both.collect(),
+        }
+    }
+
+    /// Without the fields of `other`; fields below those stay.
+    pub(crate) fn difference(&self, other: &Set) -> Set {
+        self.subtract(other, false)
+    }
+
+    /// Without the fields of `other` and everything below them.
+    pub(crate) fn recursive_difference(&self, other: &Set) -> Set {
+        self.subtract(other, true)
+    }
+
+    fn subtract(&self, other: &Set, recursive: bool) -> Set {
+        let members = self.members.difference(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(element, own)| {
+            if recursive && other.members.contains(element) {
+                return None;
+            }
+            let rest = match other.children.get(element) {
+                Some(other) => own.subtract(other, recursive),
+                None => own.clone(),
+            };
+            (!rest.is_empty()).then(|| (element.clone(), rest))
+        });
+        Set {
+            members,
+            children: children.collect(),
+        }
+    }
+
+    /// The paths of all members, each level's members before what is below them.
+    pub(crate) fn paths(&self) -> Vec<Vec<Element>> {
+        let mut paths = Vec::new();
+        self.collect(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(&self, prefix: &mut Vec<Element>, paths: &mut Vec<Vec<Element>>) {
+        for member in &self.members {
+            let mut path = prefix.clone();
+            path.push(member.clone());
+            paths.push(path);
+        }
+        for (element, children) in &self.children {
+            prefix.push(element.clone());
+            children.collect(prefix, paths);
+            prefix.pop();
+        }
+    }
+}
+
+/// A path as conflicts name it: `.spec.containers[name="a"].image`.
+pub(crate) fn path_text(path: &[Element]) -> String {
+    path.iter().map(Element::in_path).collect()
+}
+
+#[cfg(test)]
+mod tests;
