@@ -57,7 +57,7 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    versions.sort_by(|a, b| priority(&b.name).cmp(&priority(&a.name)));
+    versions.sort_by_key(|version| std::cmp::Reverse(priority(&version.name)));
     let or = |field: &str, default: String| text(names, field).map_or(default, str::to_owned);
     Ok(Resource {
         singular: or("singular", kind.to_lowercase()),
@@ -119,6 +119,26 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
     }
     crd["status"] =
         json!({"acceptedNames": names, "conditions": conditions, "storedVersions": stored});
+}
+
+/// What of a definition may not change while it is served, and versions that objects are still stored in.
+pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for path in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+        let now = new.pointer(path).unwrap_or(&Value::Null);
+        if old.pointer(path).is_some_and(|before| before != now) {
+            let field = path[1..].replace('/', ".");
+            errors.push(FieldError::invalid(field, now, "field is immutable"));
+        }
+    }
+    let versions = items(&new["spec"]["versions"]);
+    for (index, stored) in items(&old["status"]["storedVersions"]).iter().enumerate() {
+        if !versions.iter().any(|version| version["name"] == *stored) {
+            let path = format!("status.storedVersions[{index}]");
+            errors.push(FieldError::invalid(path, stored, "must appear in spec.versions"));
+        }
+    }
+    errors
 }
 
 /// Where a version stands in the order of discovery: `v2` before `v1` before `v1beta1`, anything else last.

@@ -144,44 +144,36 @@ fn verbs(resource: &Resource) -> &'static [&'static str] {
     }
 }
 
-/// The subresources of a version: name, kind with its group and version, verbs.
-fn subresources<'a>(
-    resource: &'a Resource,
-    version: &'a Version,
-) -> Vec<(
-    &'static str,
-    (&'a str, &'a str, &'a str),
-    &'static [&'static str],
-)> {
-    let own = (
-        resource.group.as_str(),
-        version.name.as_str(),
-        resource.kind.as_str(),
-    );
-    let mut all: Vec<_> = version
+/// A subresource: its name, its kind with group and version, its verbs.
+struct Subresource<'a> {
+    name: &'static str,
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+    verbs: &'static [&'static str],
+}
+
+fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subresource<'a>> {
+    const WRITE: &[&str] = &["get", "patch", "update"];
+    const CREATE: &[&str] = &["create"];
+    let own = (resource.group.as_str(), version.name.as_str(), resource.kind.as_str());
+    let make = |name, (group, version, kind), verbs| Subresource { name, group, version, kind, verbs };
+    let mut all: Vec<Subresource<'a>> = version
         .subresources
         .iter()
         .map(|name| match *name {
-            "eviction" => ("eviction", ("policy", "v1", "Eviction"), &["create"][..]),
-            "binding" => ("binding", ("", "v1", "Binding"), &["create"][..]),
-            "token" => (
-                "token",
-                ("authentication.k8s.io", "v1", "TokenRequest"),
-                &["create"][..],
-            ),
-            "finalize" => ("finalize", own, &["update"][..]),
-            name => (name, own, &["get", "patch", "update"][..]),
+            "eviction" => make("eviction", ("policy", "v1", "Eviction"), CREATE),
+            "binding" => make("binding", ("", "v1", "Binding"), CREATE),
+            "token" => make("token", ("authentication.k8s.io", "v1", "TokenRequest"), CREATE),
+            "finalize" => make("finalize", own, &["update"]),
+            name => make(name, own, WRITE),
         })
         .collect();
     if version.scale.is_some() {
-        all.push((
-            "scale",
-            ("autoscaling", "v1", "Scale"),
-            &["get", "patch", "update"][..],
-        ));
+        all.push(make("scale", ("autoscaling", "v1", "Scale"), WRITE));
     }
     if version.status {
-        all.push(("status", own, &["get", "patch", "update"][..]));
+        all.push(make("status", own, WRITE));
     }
     all
 }
@@ -201,14 +193,14 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
             entry["categories"] = json!(resource.categories);
         }
         list.push(entry);
-        for (name, kind, verbs) in subresources(resource, served) {
+        for sub in subresources(resource, served) {
             let mut entry = json!({
-                "name": format!("{}/{name}", resource.plural), "singularName": "",
-                "namespaced": resource.namespaced, "kind": kind.2, "verbs": verbs,
+                "name": format!("{}/{}", resource.plural, sub.name), "singularName": "",
+                "namespaced": resource.namespaced, "kind": sub.kind, "verbs": sub.verbs,
             });
-            if (kind.0, kind.1) != (group, version) {
-                entry["group"] = Value::from(kind.0);
-                entry["version"] = Value::from(kind.1);
+            if (sub.group, sub.version) != (group, version) {
+                entry["group"] = Value::from(sub.group);
+                entry["version"] = Value::from(sub.version);
             }
             list.push(entry);
         }
@@ -269,8 +261,9 @@ fn aggregate_version(registry: &Registry, group: &str, version: &str) -> Value {
             }
             let subresources: Vec<Value> = subresources(resource, served)
                 .into_iter()
-                .map(|(name, kind, verbs)| {
-                    json!({"subresource": name, "responseKind": gvk(kind.0, kind.1, kind.2), "verbs": verbs})
+                .map(|sub| {
+                    let kind = gvk(sub.group, sub.version, sub.kind);
+                    json!({"subresource": sub.name, "responseKind": kind, "verbs": sub.verbs})
                 })
                 .collect();
             if !subresources.is_empty() {
@@ -296,7 +289,7 @@ fn open_api(registry: &Registry, wanted: OpenApi<'_>) -> Response<Body> {
             names.push(
                 subresources(resource, version)
                     .into_iter()
-                    .map(|(name, ..)| name)
+                    .map(|sub| sub.name)
                     .collect(),
             );
             all.push((resource, version));

@@ -199,13 +199,6 @@ impl Registry {
             .cloned()
     }
 
-    /// The resource of a kind in a group.
-    pub(crate) fn find_kind(&self, group: &str, kind: &str) -> Option<Arc<Resource>> {
-        self.all()
-            .find(|resource| resource.group == group && resource.kind == kind)
-            .cloned()
-    }
-
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         BUILT_IN.iter().chain(self.custom.values())
     }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Authenticator;
 use crate::body::Body;
 use crate::collector;
-use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::namespaces;
 use crate::options::Options;
 use crate::serve;
@@ -98,6 +98,8 @@ pub(crate) struct Core {
     pub(crate) authenticator: Authenticator,
     /// Ends watches.
     pub(crate) shutdown: CancellationToken,
+    /// Watches being served.
+    pub(crate) watches: AtomicUsize,
 }
 
 impl Core {
@@ -108,28 +110,8 @@ impl Core {
             objects: state.objects,
             object_bytes: state.object_bytes,
             revision: state.revision,
-            watches: state.watches(),
+            watches: self.watches.load(Ordering::Relaxed),
             database_bytes,
-        }
-    }
-
-    /// Returns when a custom resource is no longer served.
-    pub(crate) async fn unserved(&self, resource: &Resource) {
-        let name: Arc<str> = CRD_COLLECTION.into();
-        let mut definitions = self.store.subscribe().subscribe(&name);
-        loop {
-            definitions.borrow_and_update();
-            if self
-                .store
-                .registry()
-                .find(&resource.group, &resource.plural)
-                .is_none()
-            {
-                return;
-            }
-            if definitions.changed().await.is_err() {
-                return;
-            }
         }
     }
 }
@@ -144,12 +126,7 @@ impl ApiServer {
         let authenticator = Authenticator::new(&options)?;
         let store = Store::open(&options.store, options.history).await?;
         let shutdown = CancellationToken::new();
-        let core = Arc::new(Core {
-            options,
-            store,
-            authenticator,
-            shutdown,
-        });
+        let core = Arc::new(Core { options, store, authenticator, shutdown, watches: AtomicUsize::new(0) });
         namespaces::bootstrap(&core).await?;
         collector::start(&core);
         Ok(Self { core })

@@ -128,7 +128,7 @@ fn apply<'a>(step: &Step<'_>, value: &'a Value) -> Vec<&'a Value> {
             let matches = |item: &&Value| {
                 let is = find(item, path).first().is_some_and(|found| match found {
                     Value::String(found) => found == text,
-                    other => other.to_string() == *text,
+                    other => &other.to_string() == text,
                 });
                 is == *equal
             };

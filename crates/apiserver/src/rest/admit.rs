@@ -320,8 +320,8 @@ fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
         let fields = object.as_object().into_iter().flatten();
         fields
             .filter(|(name, _)| {
-                !matches!(name.as_str(), "metadata" | "apiVersion")
-                    && !(status_apart && *name == "status")
+                !(matches!(name.as_str(), "metadata" | "apiVersion")
+                    || status_apart && *name == "status")
             })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()

@@ -5,6 +5,7 @@
 //! and one that falls behind the history is told 410 Gone, as by etcd.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use crate::body;
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::query::Query;
-use crate::kinds::Resource;
+use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::server::Core;
 use crate::store::{Change, Event, Object, frame};
 use crate::table;
@@ -42,6 +43,7 @@ pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
     let timeout = timeout.unwrap_or_else(|| TIMEOUT + rand::rng().random_range(0..TIMEOUT));
     let watcher = Watcher {
         core: Arc::clone(&call.core),
+        _counted: Counted::new(&call.core),
         resource: Arc::clone(&call.resource),
         api_version: call.version().api_version.clone(),
         version: call.version.clone(),
@@ -110,8 +112,32 @@ fn start(query: &Query) -> Result<Start, ApiError> {
     }
 }
 
+/// Waits for the next change; without anything to wait for, for ever.
+async fn next_change(changes: &mut Option<tokio::sync::watch::Receiver<u64>>) {
+    let Some(changes) = changes else { return std::future::pending().await };
+    // The sender lives as long as the server, which the watcher holds; so this does not fail.
+    let _ = changes.changed().await;
+}
+
+/// Counts a watch for as long as it is there.
+struct Counted(Arc<Core>);
+
+impl Counted {
+    fn new(core: &Arc<Core>) -> Self {
+        core.watches.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(core))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 struct Watcher {
     core: Arc<Core>,
+    _counted: Counted,
     resource: Arc<Resource>,
     api_version: String,
     version: String,
@@ -133,6 +159,7 @@ impl Watcher {
     ) -> impl futures::Stream<Item = Bytes> {
         async_stream::stream! {
             let deadline = Instant::now() + timeout;
+            let mut definitions = self.definitions();
             for object in &initial {
                 yield self.object_line(Change::Added, object);
             }
@@ -163,6 +190,9 @@ impl Watcher {
                     continue;
                 }
                 seen = seen.max(revision);
+                if definitions.is_some() && !self.is_served() {
+                    return;
+                }
                 tokio::select! {
                     result = changed.changed() => if result.is_err() { return },
                     () = tokio::time::sleep_until(next_bookmark.min(deadline)) => {
@@ -176,7 +206,7 @@ impl Watcher {
                         }
                     }
                     () = self.core.shutdown.cancelled() => return,
-                    () = self.unserved() => return,
+                    () = next_change(&mut definitions) => {}
                 }
             }
         }
@@ -198,12 +228,16 @@ impl Watcher {
         (state.revision, objects)
     }
 
-    /// Ends when the definition of a custom resource is gone.
-    async fn unserved(&self) {
-        if !self.resource.is_custom() {
-            return std::future::pending().await;
-        }
-        self.core.unserved(&self.resource).await;
+    /// Tells of changes that may end the watch of a custom resource: those of definitions.
+    fn definitions(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        let definitions: Arc<str> = CRD_COLLECTION.into();
+        self.resource.is_custom().then(|| self.core.store.subscribe().subscribe(&definitions))
+    }
+
+    fn is_served(&self) -> bool {
+        let registry = self.core.store.registry();
+        let found = registry.find(&self.resource.group, &self.resource.plural);
+        found.is_some_and(|found| found.version(&self.version).is_some_and(|version| version.served))
     }
 
     /// What an event is for this watcher: an object that begins or ceases to be selected is added or deleted.
@@ -226,7 +260,26 @@ impl Watcher {
         if change == event.change && stored && self.form == Form::Whole {
             return Some(event.frame());
         }
-        Some(self.object_line(change, &event.object))
+        match &event.previous {
+            Some(previous) if change == Change::Deleted && event.change != Change::Deleted => {
+                Some(self.last_line(previous, event.object.revision))
+            }
+            _ => Some(self.object_line(change, &event.object)),
+        }
+    }
+
+    /// The deletion of an object that ceases to be selected: as it was, with the revision of the change.
+    fn last_line(&mut self, previous: &Object, revision: u64) -> Bytes {
+        let mut value = previous.value();
+        value["metadata"]["resourceVersion"] = Value::from(revision.to_string());
+        let kind = Kind { core: &self.core, resource: &self.resource };
+        match kind.convert(value, &self.api_version) {
+            Ok(value) => {
+                let value = self.formed(value);
+                frame(Change::Deleted.as_str(), value.to_string().as_bytes())
+            }
+            Err(error) => frame("ERROR", error.status().to_string().as_bytes()),
+        }
     }
 
     fn object_line(&mut self, change: Change, object: &Object) -> Bytes {

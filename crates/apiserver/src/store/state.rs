@@ -176,14 +176,6 @@ impl State {
         self.collection(collection).changed.subscribe()
     }
 
-    /// How many watches there are.
-    pub(crate) fn watches(&self) -> usize {
-        self.collections
-            .values()
-            .map(|found| found.changed.receiver_count())
-            .sum()
-    }
-
     pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
         self.uids.get(uid)
     }

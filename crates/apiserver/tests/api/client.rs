@@ -1,9 +1,13 @@
 //! kube's client and controller runtime on a server in the same process.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::controller::Action;
+use kube::runtime::{Controller, WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 
 use crate::support::*;
@@ -61,6 +65,37 @@ async fn the_watcher_sees_changes_after_its_first_list() {
             if object.metadata.name.as_deref() == Some(&name) {
                 break;
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_controller_reconciles_what_it_watches() {
+    let server = server().await;
+    let client = Client::new(server.in_process(), "default");
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let reconcile = |map: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>| async move {
+        let seen = serde_json::json!({"data": {"seen": "yes"}});
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        maps.patch(name, &PatchParams::default(), &Patch::Merge(seen)).await?;
+        Ok::<_, kube::Error>(Action::await_change())
+    };
+    let on_error = |_: Arc<ConfigMap>, _: &kube::Error, _: Arc<Api<ConfigMap>>| {
+        Action::requeue(Duration::from_secs(1))
+    };
+    let controller = Controller::new(maps.clone(), watcher::Config::default())
+        .run(reconcile, on_error, Arc::new(maps.clone()));
+    let mut controller = Box::pin(controller);
+    for name in ["a", "b"] {
+        let map: ConfigMap = serde_json::from_value(config_map(name, "1")).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    }
+    loop {
+        controller.next().await.unwrap().unwrap();
+        let all = maps.list(&ListParams::default()).await.unwrap();
+        let seen = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.contains_key("seen"));
+        if all.items.len() == 2 && all.items.iter().all(seen) {
+            return;
         }
     }
 }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 /// A server in memory.
-pub async fn server() -> ApiServer {
+pub(crate) async fn server() -> ApiServer {
     ApiServer::open(Options::default()).await.unwrap()
 }
 
 /// Sends a request with headers, and returns the response as it comes.
-pub async fn send(
+pub(crate) async fn send(
     server: &ApiServer,
     method: Method,
     path: &str,
@@ -32,7 +32,7 @@ pub async fn send(
 }
 
 /// Sends JSON and returns the code and the JSON of the answer.
-pub async fn call(server: &ApiServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn call(server: &ApiServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
     let body = if body.is_null() {
         String::new()
     } else {
@@ -50,7 +50,7 @@ pub async fn call(server: &ApiServer, method: Method, path: &str, body: &Value) 
 }
 
 /// The code and the JSON of a response.
-pub async fn read(response: Response<Body>) -> (u16, Value) {
+pub(crate) async fn read(response: Response<Body>) -> (u16, Value) {
     let code = response.status().as_u16();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let value = serde_json::from_slice(&bytes)
@@ -58,23 +58,23 @@ pub async fn read(response: Response<Body>) -> (u16, Value) {
     (code, value)
 }
 
-pub async fn get(server: &ApiServer, path: &str) -> (u16, Value) {
+pub(crate) async fn get(server: &ApiServer, path: &str) -> (u16, Value) {
     call(server, Method::GET, path, &Value::Null).await
 }
 
-pub async fn post(server: &ApiServer, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn post(server: &ApiServer, path: &str, body: &Value) -> (u16, Value) {
     call(server, Method::POST, path, body).await
 }
 
-pub async fn put(server: &ApiServer, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn put(server: &ApiServer, path: &str, body: &Value) -> (u16, Value) {
     call(server, Method::PUT, path, body).await
 }
 
-pub async fn delete(server: &ApiServer, path: &str) -> (u16, Value) {
+pub(crate) async fn delete(server: &ApiServer, path: &str) -> (u16, Value) {
     call(server, Method::DELETE, path, &Value::Null).await
 }
 
-pub async fn patch(server: &ApiServer, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn patch(server: &ApiServer, path: &str, kind: &str, body: &Value) -> (u16, Value) {
     let response = send(
         server,
         Method::PATCH,
@@ -86,15 +86,15 @@ pub async fn patch(server: &ApiServer, path: &str, kind: &str, body: &Value) -> 
     read(response).await
 }
 
-pub const MERGE: &str = "application/merge-patch+json";
-pub const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-pub fn config_map(name: &str, data: &str) -> Value {
+pub(crate) fn config_map(name: &str, data: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": data}})
 }
 
 /// A definition with two versions, of which v1 is stored; status and scale.
-pub fn widgets() -> Value {
+pub(crate) fn widgets() -> Value {
     let schema = json!({"openAPIV3Schema": {
         "type": "object",
         "properties": {
@@ -131,9 +131,9 @@ pub fn widgets() -> Value {
     })
 }
 
-pub const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-pub const WIDGETS: &str = "/apis/example.org/v1/namespaces/default/widgets";
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const WIDGETS: &str = "/apis/example.org/v1/namespaces/default/widgets";
 
-pub fn widget(name: &str) -> Value {
+pub(crate) fn widget(name: &str) -> Value {
     json!({"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"color": "red"}})
 }
