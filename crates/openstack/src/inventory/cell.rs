@@ -70,7 +70,8 @@ impl<T: Resource> Cell<T> {
         let state = &mut *state;
         let mut before = std::mem::take(&mut state.rows);
         let mut changes = Vec::new();
-        for item in items {
+        for mut item in items {
+            item.sort();
             let id = item.id().to_owned();
             // Objects may move from one page to the next while we read.
             if state.rows.contains_key(&id) {
@@ -115,7 +116,8 @@ impl<T: Resource> Cell<T> {
     }
 
     /// Takes over a written object.
-    pub(super) fn fold(&self, item: T) -> Arc<T> {
+    pub(super) fn fold(&self, mut item: T) -> Arc<T> {
+        item.sort();
         let mut state = self.state.lock();
         let written = state.next();
         let item = Arc::new(item);
@@ -148,7 +150,9 @@ impl<T: Resource> Cell<T> {
         let Some(row) = state.rows.get_mut(id) else {
             return false;
         };
-        change(Arc::make_mut(&mut row.item));
+        let item = Arc::make_mut(&mut row.item);
+        change(item);
+        item.sort();
         row.written = written;
         state.snapshot = None;
         row.item.is_pending()

@@ -5,8 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::Kind;
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
 use crate::image::Image;
-use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
-use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::loadbalancer::{
+    LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider, Reference,
+};
+use crate::network::{
+    Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet, Trunk,
+};
 use crate::volume::{Volume, VolumeType};
 
 /// An object that can be found by id, name, tag, description and what it belongs to.
@@ -34,6 +38,8 @@ pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     fn is_pending(&self) -> bool {
         false
     }
+    /// Sorts what clouds list in any order, so that only real differences are differences.
+    fn sort(&mut self) {}
 }
 
 /// What a project may have of one resource.
@@ -56,7 +62,12 @@ impl Quota {
 }
 
 macro_rules! resource {
-    ($type:ty, $kind:ident $(, $method:ident = |$item:ident| -> $result:ty $body:block)* $(,)?) => {
+    (
+        $type:ty, $kind:ident
+        $(, $method:ident = |$item:ident| -> $result:ty $body:block)*
+        $(; $list:ident by $key:ident)*
+        $(,)?
+    ) => {
         impl Resource for $type {
             const KIND: Kind = Kind::$kind;
             fn id(&self) -> &str {
@@ -69,8 +80,23 @@ macro_rules! resource {
                 let $item = self;
                 $body
             })*
+            fn sort(&mut self) {
+                $(self.$list.sort_by(|a, b| $key(a).cmp($key(b)));)*
+            }
         }
     };
+}
+
+fn by_id(reference: &Reference) -> &str {
+    &reference.id
+}
+
+fn by_rule(rule: &SecurityGroupRule) -> &str {
+    &rule.id
+}
+
+fn by_text(text: &str) -> &str {
+    text
 }
 
 fn filled(id: &str) -> Option<&str> {
@@ -100,14 +126,14 @@ resource!(
     tags = |item| -> &[String] { &item.tags },
     description = |item| -> &str { &item.description },
     parent = |item| -> Option<&str> { filled(&item.device_id) },
-    is_pending = |item| -> bool { item.status == "BUILD" },
+    is_pending = |item| -> bool { item.status == "BUILD" }; security_groups by by_text
 );
 resource!(
     Network,
     Networks,
     tags = |item| -> &[String] { &item.tags },
     description = |item| -> &str { &item.description },
-    is_pending = |item| -> bool { item.status == "BUILD" },
+    is_pending = |item| -> bool { item.status == "BUILD" }; subnets by by_text
 );
 resource!(
     Subnet,
@@ -127,7 +153,7 @@ resource!(
     SecurityGroup,
     SecurityGroups,
     tags = |item| -> &[String] { &item.tags },
-    description = |item| -> &str { &item.description },
+    description = |item| -> &str { &item.description }; rules by by_rule
 );
 resource!(
     Trunk,
@@ -142,7 +168,7 @@ resource!(
     LoadBalancers,
     tags = |item| -> &[String] { &item.tags },
     description = |item| -> &str { &item.description },
-    is_pending = |item| -> bool { item.is_pending() },
+    is_pending = |item| -> bool { item.is_pending() }; listeners by by_id; pools by by_id
 );
 resource!(
     Listener,
@@ -158,7 +184,7 @@ resource!(
     tags = |item| -> &[String] { &item.tags },
     description = |item| -> &str { &item.description },
     parent = |item| -> Option<&str> { item.loadbalancers.first().and_then(|lb| filled(&lb.id)) },
-    is_pending = |item| -> bool { is_pending(&item.provisioning_status) },
+    is_pending = |item| -> bool { is_pending(&item.provisioning_status) }; members by by_id; listeners by by_id
 );
 resource!(
     Member,

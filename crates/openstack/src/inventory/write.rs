@@ -116,7 +116,13 @@ impl Inventory {
     /// # Errors
     /// Those of the request.
     pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Arc<Subnet>> {
-        Ok(self.fold(self.session().network().create_subnet(subnet).await?))
+        let subnet = self.session().network().create_subnet(subnet).await?;
+        let id = subnet.id.clone();
+        self.fold_with::<Network>(&subnet.network_id, |network| {
+            network.subnets.retain(|other| *other != id);
+            network.subnets.push(id);
+        });
+        Ok(self.fold(subnet))
     }
 
     /// Changes a subnet.
@@ -132,7 +138,14 @@ impl Inventory {
     /// # Errors
     /// Those of the request.
     pub async fn delete_subnet(&self, id: &str) -> Result<()> {
-        self.deleted::<Subnet>(id, self.session().network().delete_subnet(id).await)
+        let known = self.known().subnets.get(id).cloned();
+        self.deleted::<Subnet>(id, self.session().network().delete_subnet(id).await)?;
+        if let Some(subnet) = known {
+            self.fold_with::<Network>(&subnet.network_id, |network| {
+                network.subnets.retain(|other| other != id);
+            });
+        }
+        Ok(())
     }
 
     /// Creates ports in one request: all of them or none.
@@ -272,7 +285,10 @@ impl Inventory {
     pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<()> {
         for rule in self.session().network().create_rules(rules).await? {
             let group = rule.security_group_id.clone();
-            self.fold_with::<SecurityGroup>(&group, |group| group.rules.push(rule));
+            self.fold_with::<SecurityGroup>(&group, |group| {
+                group.rules.retain(|other| other.id != rule.id);
+                group.rules.push(rule);
+            });
         }
         Ok(())
     }

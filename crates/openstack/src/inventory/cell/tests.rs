@@ -96,6 +96,25 @@ fn the_first_list_makes_no_changes_and_later_ones_do() {
     );
 }
 
+#[test]
+fn another_order_is_no_change() {
+    let cell = Cell::default();
+    let with = |groups: [&str; 2]| Port {
+        id: "a".into(),
+        security_groups: groups.map(str::to_owned).into(),
+        ..Port::default()
+    };
+    cell.fold(with(["y", "x"]));
+    assert!(
+        cell.apply(cell.begin(), vec![with(["x", "y"])], true)
+            .is_empty()
+    );
+    assert!(
+        cell.apply(cell.begin(), vec![with(["y", "x"])], true)
+            .is_empty()
+    );
+}
+
 /// What happens to a cloud that has three possible ports.
 #[derive(Clone, Debug)]
 enum Step {
