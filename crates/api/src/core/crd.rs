@@ -4,11 +4,13 @@
 //! schemas are those of v1beta2 with the differences spelled out in [`older`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps,
+    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 
 use super::v1beta2;
+use crate::bootstrap::crd::older::conditions;
 use crate::bootstrap::crd::{column, with_v1beta1};
 
 mod older;
@@ -21,7 +23,10 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         v1beta2::MachineSet::crd(),
         v1beta2::MachineDeployment::crd(),
     ];
-    all.iter_mut().for_each(without_nullable);
+    for crd in &mut all {
+        without_nullable(crd);
+        exact(crd);
+    }
     let turns = [
         older::cluster,
         older::machine,
@@ -38,10 +43,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 }
 
 /// What `kubectl get` prints of a kind in v1beta1.
-fn columns(
-    kind: &str,
-) -> Vec<k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition>
-{
+fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
     let cluster = column("Cluster", "string", ".spec.clusterName");
     let phase = column("Phase", "string", ".status.phase");
     let age = column("Age", "date", ".metadata.creationTimestamp");
@@ -90,6 +92,28 @@ pub fn without_nullable(crd: &mut CustomResourceDefinition) {
             .and_then(|schema| schema.open_api_v3_schema.as_mut())
         {
             strip(schema);
+        }
+    }
+}
+
+/// Gives the conditions of the status the limits that the Go type has and the derived schema has not.
+fn exact(crd: &mut CustomResourceDefinition) {
+    let schemas = crd
+        .spec
+        .versions
+        .iter_mut()
+        .filter_map(|version| version.schema.as_mut());
+    for root in schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()) {
+        root.title = None;
+        let status = root
+            .properties
+            .as_mut()
+            .and_then(|all| all.get_mut("status"));
+        let fields = status.and_then(|status| status.properties.as_mut());
+        if let Some(fields) = fields
+            && let Ok(conditions) = serde_json::from_value(conditions())
+        {
+            fields.insert("conditions".to_owned(), conditions);
         }
     }
 }

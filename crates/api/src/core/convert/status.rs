@@ -81,6 +81,8 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     if let Some(reference) = fields.get_mut("nodeRef") {
         *reference = json!({ "apiVersion": "v1", "kind": "Node", "name": reference["name"] });
     }
+    // In v1beta1 it stands in the spec alone.
+    fields.remove("failureDomain");
     // v1beta1 does not know the word.
     if fields.get("phase") == Some(&json!("Updating")) {
         fields.insert("phase".to_owned(), json!("Running"));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bootstrap::crd::older::{
-    conditions, duration, old_conditions, property, relax, remove, set, text,
+    conditions, duration, old_conditions, property, remove, set, text,
 };
 
 /// Cluster.
@@ -56,6 +56,12 @@ pub(super) fn machine(root: &mut Value) {
     let status = property(root, "status");
     steps(status, &["infrastructureReady", "bootstrapReady"]);
     set(status, "nodeRef", reference("The machine's Node."));
+    // It was in the spec.
+    remove(status, "failureDomain");
+    let phases = property(status, "phase")
+        .get_mut("enum")
+        .and_then(Value::as_array_mut);
+    phases.map(|phases| phases.retain(|phase| phase != "Updating"));
     let new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
         "properties": { "conditions": conditions() } });
     former(status, new);
@@ -108,7 +114,11 @@ fn spec_of(root: &mut Value) -> &mut Value {
 
 fn template_spec(root: &mut Value) {
     let spec = spec_of(root);
-    machine_spec(property(property(spec, "template"), "spec"));
+    let template = property(spec, "template");
+    template
+        .as_object_mut()
+        .map(|fields| fields.remove("required"));
+    machine_spec(property(template, "spec"));
     let naming = remove(spec, "machineNaming").unwrap_or_default();
     set(spec, "machineNamingStrategy", naming);
     set(
@@ -209,19 +219,24 @@ fn topology(topology: &mut Value) {
 }
 
 fn health(part: &mut Value) {
-    remove(part, "healthCheck");
-    let condition = json!({ "type": "object", "required": ["status", "timeout", "type"],
-        "properties": {
-            "type": text(1, 316, "Type of the condition."),
-            "status": text(1, 64, "Status of the condition."),
-            "timeout": duration("How long it must have lasted."),
-        } });
+    let mut new = remove(part, "healthCheck").unwrap_or_default();
+    let checks = property(&mut new, "checks");
     let share = json!({ "x-kubernetes-int-or-string": true,
         "description": "Above this number nothing is replaced." });
-    let list = |what: &str| {
-        json!({ "type": "array", "maxItems": 100, "items": condition,
-        "description": format!("Conditions of the {what} that make it unhealthy.") })
+    let mut list = |name: &str| {
+        let mut list = property(checks, name).take();
+        let condition = &mut list["items"];
+        remove(condition, "timeoutSeconds");
+        set(
+            condition,
+            "timeout",
+            duration("How long it must have lasted."),
+        );
+        condition["required"] = json!(["status", "timeout", "type"]);
+        list
     };
+    let of_node = list("unhealthyNodeConditions");
+    let of_machine = list("unhealthyMachineConditions");
     set(
         part,
         "machineHealthCheck",
@@ -232,8 +247,8 @@ fn health(part: &mut Value) {
             "maxUnhealthy": share,
             "nodeStartupTimeout": duration("How long a Node may take to appear."),
             "remediationTemplate": reference("Whose copies replace machines."),
-            "unhealthyConditions": list("Node"),
-            "unhealthyMachineConditions": list("Machine"),
+            "unhealthyConditions": of_node,
+            "unhealthyMachineConditions": of_machine,
             "unhealthyRange": text(1, 32, "Only with so many unhealthy machines is one replaced."),
         } }),
     );
@@ -298,6 +313,19 @@ fn former(status: &mut Value, new: Value) {
         text(1, 10240, "A sentence for a terminal failure."),
     );
     set(status, "v1beta2", new);
+}
+
+/// Takes out that lists and objects must not be empty.
+fn relax(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    fields.remove("minItems");
+    fields.remove("minProperties");
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        properties.values_mut().for_each(relax);
+    }
+    fields.get_mut("items").map(relax);
 }
 
 fn reference(description: &str) -> Value {

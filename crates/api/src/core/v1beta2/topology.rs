@@ -58,7 +58,7 @@ pub struct ControlPlaneTopology {
     pub rollout: Option<RolloutAfter>,
     /// Health checks of the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub health_check: Option<HealthCheckTopology>,
+    pub health_check: Option<ControlPlaneHealthCheckTopology>,
     /// How machines are taken down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
@@ -200,7 +200,34 @@ pub struct MachinePoolTopology {
     pub variables: Option<VariableOverrides>,
 }
 
-/// Health checks of machines in a topology.
+/// Health checks of control plane machines in a topology.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneHealthCheckTopology {
+    /// Whether there is a check; decided by the class when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// What makes a machine unhealthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<HealthChecks>,
+    /// What is done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<ControlPlaneHealthRemediation>,
+}
+
+/// What is done about unhealthy control plane machines: always one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneHealthRemediation {
+    /// Under which circumstances machines are replaced at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_if: Option<RemediationTrigger>,
+    /// A template of an object that replaces the machine instead of its owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_ref: Option<VersionedReference>,
+}
+
+/// Health checks of worker machines in a topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheckTopology {
@@ -232,10 +259,40 @@ pub struct HealthChecks {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub unhealthy_machine_conditions: Option<Vec<UnhealthyCondition>>,
+    pub unhealthy_machine_conditions: Option<Vec<UnhealthyMachineCondition>>,
 }
 
-/// A condition that makes a machine unhealthy when it lasts.
+/// A condition of a Machine that makes it unhealthy when it lasts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnhealthyMachineCondition {
+    /// Type of the condition; none of those that health checks themselves decide.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 316))]
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",
+        "message": "type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated",
+    }]))]
+    pub type_: String,
+    /// Status of the condition.
+    pub status: UnhealthyStatus,
+    /// Seconds that it must have lasted.
+    #[schemars(range(min = 0))]
+    pub timeout_seconds: i32,
+}
+
+/// The status of a condition that makes a machine unhealthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum UnhealthyStatus {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A condition of a Node that makes its machine unhealthy when it lasts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnhealthyCondition {
