@@ -86,10 +86,7 @@ impl Cloud {
                 put(|body: Json<Value>| async { body }),
             )
             .route("/network/v2.0/security-groups", post(create_group))
-            .route(
-                "/network/v2.0/security-group-rules",
-                post(|b: Json<Value>| async { b }),
-            )
+            .route("/network/v2.0/security-group-rules", post(create_rules))
             .route("/load-balancer/v2.0/lbaas/pools", get(list_pools))
             .route(
                 "/load-balancer/v2.0/lbaas/pools/{id}/members",
@@ -178,6 +175,18 @@ async fn delete_port(State(cloud): State<Cloud>, Path(id): Path<String>) -> Stat
     } else {
         StatusCode::NOT_FOUND
     }
+}
+
+async fn create_rules(Json(mut body): Json<Value>) -> Json<Value> {
+    for (n, rule) in body["security_group_rules"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .enumerate()
+    {
+        rule["id"] = json!(format!("new{n}"));
+    }
+    Json(body)
 }
 
 async fn create_group(Json(mut body): Json<Value>) -> Json<Value> {
