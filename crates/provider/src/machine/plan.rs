@@ -297,3 +297,6 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
     }
     result
 }
+
+#[cfg(test)]
+mod tests;

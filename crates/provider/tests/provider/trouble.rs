@@ -83,7 +83,6 @@ async fn a_server_in_error_shows_novas_fault() {
     let machine = world.machine_ready("md-0").await;
     let id = machine.status.unwrap().instance_id.unwrap();
     world.cloud.fail_server(&id, "No valid host was found.").unwrap();
-    world.poke::<api::infra::v1beta2::OpenStackMachine>("md-0").await;
     let said = world.machine_says("md-0", "InstanceReady", "No valid host was found").await;
     assert_eq!(said.reason, "InstanceStateError");
 }

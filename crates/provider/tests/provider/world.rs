@@ -175,7 +175,9 @@ impl World {
         let inner: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
         let line: SharedTransport = Arc::new(Line { inner, cut: Arc::clone(&cut) });
         let session = SessionOptions { transport: Some(line), ..SessionOptions::default() };
-        let clouds = PoolOptions { session, ..PoolOptions::default() };
+        let mut clouds = PoolOptions { session, ..PoolOptions::default() };
+        // What happens behind our back shows soon.
+        clouds.intervals.idle = Duration::from_millis(200);
         let options = Options { clouds, ..self.options.clone() };
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(provider::run(self.client.clone(), options, shutdown.clone()));

@@ -25,7 +25,7 @@ use crate::names::Names;
 
 /// A cloud that does at once what it is told, but for load balancers, which are pending until the
 /// next [`Model::tick`].
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Model {
     next: u32,
     networks: Vec<net::Network>,
@@ -355,6 +355,7 @@ impl Model {
 }
 
 /// A cluster and the cloud around it.
+#[derive(Debug)]
 struct Scene {
     model: Model,
     spec: OpenStackClusterSpec,
