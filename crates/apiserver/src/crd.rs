@@ -124,7 +124,12 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
 /// What of a definition may not change while it is served, and versions that objects are still stored in.
 pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for path in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+    for path in [
+        "/spec/group",
+        "/spec/scope",
+        "/spec/names/kind",
+        "/spec/names/plural",
+    ] {
         let now = new.pointer(path).unwrap_or(&Value::Null);
         if old.pointer(path).is_some_and(|before| before != now) {
             let field = path[1..].replace('/', ".");
@@ -135,7 +140,11 @@ pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     for (index, stored) in items(&old["status"]["storedVersions"]).iter().enumerate() {
         if !versions.iter().any(|version| version["name"] == *stored) {
             let path = format!("status.storedVersions[{index}]");
-            errors.push(FieldError::invalid(path, stored, "must appear in spec.versions"));
+            errors.push(FieldError::invalid(
+                path,
+                stored,
+                "must appear in spec.versions",
+            ));
         }
     }
     errors

@@ -156,15 +156,29 @@ struct Subresource<'a> {
 fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subresource<'a>> {
     const WRITE: &[&str] = &["get", "patch", "update"];
     const CREATE: &[&str] = &["create"];
-    let own = (resource.group.as_str(), version.name.as_str(), resource.kind.as_str());
-    let make = |name, (group, version, kind), verbs| Subresource { name, group, version, kind, verbs };
+    let own = (
+        resource.group.as_str(),
+        version.name.as_str(),
+        resource.kind.as_str(),
+    );
+    let make = |name, (group, version, kind), verbs| Subresource {
+        name,
+        group,
+        version,
+        kind,
+        verbs,
+    };
     let mut all: Vec<Subresource<'a>> = version
         .subresources
         .iter()
         .map(|name| match *name {
             "eviction" => make("eviction", ("policy", "v1", "Eviction"), CREATE),
             "binding" => make("binding", ("", "v1", "Binding"), CREATE),
-            "token" => make("token", ("authentication.k8s.io", "v1", "TokenRequest"), CREATE),
+            "token" => make(
+                "token",
+                ("authentication.k8s.io", "v1", "TokenRequest"),
+                CREATE,
+            ),
             "finalize" => make("finalize", own, &["update"]),
             name => make(name, own, WRITE),
         })
@@ -248,7 +262,11 @@ fn aggregate_version(registry: &Registry, group: &str, version: &str) -> Value {
     let gvk = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let resources: Vec<Value> = served(registry, group, version)
         .map(|(resource, served)| {
-            let scope = if resource.namespaced { "Namespaced" } else { "Cluster" };
+            let scope = if resource.namespaced {
+                "Namespaced"
+            } else {
+                "Cluster"
+            };
             let mut entry = json!({
                 "resource": resource.plural, "responseKind": gvk(group, version, &resource.kind),
                 "scope": scope, "singularResource": resource.singular, "verbs": verbs(resource),

@@ -126,7 +126,13 @@ impl ApiServer {
         let authenticator = Authenticator::new(&options)?;
         let store = Store::open(&options.store, options.history).await?;
         let shutdown = CancellationToken::new();
-        let core = Arc::new(Core { options, store, authenticator, shutdown, watches: AtomicUsize::new(0) });
+        let core = Arc::new(Core {
+            options,
+            store,
+            authenticator,
+            shutdown,
+            watches: AtomicUsize::new(0),
+        });
         namespaces::bootstrap(&core).await?;
         collector::start(&core);
         Ok(Self { core })

@@ -485,7 +485,12 @@ fn definition(
     let errors = live.map_or_else(Vec::new, |live| crd::unchangeable(new, live));
     if !errors.is_empty() {
         let name = new["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(call.group(), &call.resource.kind, name, &errors));
+        return Err(ApiError::invalid(
+            call.group(),
+            &call.resource.kind,
+            name,
+            &errors,
+        ));
     }
     let stored = new["status"]["storedVersions"].take();
     crd::prepare(new, live, now);

@@ -114,7 +114,9 @@ fn start(query: &Query) -> Result<Start, ApiError> {
 
 /// Waits for the next change; without anything to wait for, for ever.
 async fn next_change(changes: &mut Option<tokio::sync::watch::Receiver<u64>>) {
-    let Some(changes) = changes else { return std::future::pending().await };
+    let Some(changes) = changes else {
+        return std::future::pending().await;
+    };
     // The sender lives as long as the server, which the watcher holds; so this does not fail.
     let _ = changes.changed().await;
 }
@@ -231,13 +233,19 @@ impl Watcher {
     /// Tells of changes that may end the watch of a custom resource: those of definitions.
     fn definitions(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         let definitions: Arc<str> = CRD_COLLECTION.into();
-        self.resource.is_custom().then(|| self.core.store.subscribe().subscribe(&definitions))
+        self.resource
+            .is_custom()
+            .then(|| self.core.store.subscribe().subscribe(&definitions))
     }
 
     fn is_served(&self) -> bool {
         let registry = self.core.store.registry();
         let found = registry.find(&self.resource.group, &self.resource.plural);
-        found.is_some_and(|found| found.version(&self.version).is_some_and(|version| version.served))
+        found.is_some_and(|found| {
+            found
+                .version(&self.version)
+                .is_some_and(|version| version.served)
+        })
     }
 
     /// What an event is for this watcher: an object that begins or ceases to be selected is added or deleted.
@@ -272,7 +280,10 @@ impl Watcher {
     fn last_line(&mut self, previous: &Object, revision: u64) -> Bytes {
         let mut value = previous.value();
         value["metadata"]["resourceVersion"] = Value::from(revision.to_string());
-        let kind = Kind { core: &self.core, resource: &self.resource };
+        let kind = Kind {
+            core: &self.core,
+            resource: &self.resource,
+        };
         match kind.convert(value, &self.api_version) {
             Ok(value) => {
                 let value = self.formed(value);

@@ -77,14 +77,18 @@ async fn a_controller_reconciles_what_it_watches() {
     let reconcile = |map: Arc<ConfigMap>, maps: Arc<Api<ConfigMap>>| async move {
         let seen = serde_json::json!({"data": {"seen": "yes"}});
         let name = map.metadata.name.as_deref().unwrap_or_default();
-        maps.patch(name, &PatchParams::default(), &Patch::Merge(seen)).await?;
+        maps.patch(name, &PatchParams::default(), &Patch::Merge(seen))
+            .await?;
         Ok::<_, kube::Error>(Action::await_change())
     };
     let on_error = |_: Arc<ConfigMap>, _: &kube::Error, _: Arc<Api<ConfigMap>>| {
         Action::requeue(Duration::from_secs(1))
     };
-    let controller = Controller::new(maps.clone(), watcher::Config::default())
-        .run(reconcile, on_error, Arc::new(maps.clone()));
+    let controller = Controller::new(maps.clone(), watcher::Config::default()).run(
+        reconcile,
+        on_error,
+        Arc::new(maps.clone()),
+    );
     let mut controller = Box::pin(controller);
     for name in ["a", "b"] {
         let map: ConfigMap = serde_json::from_value(config_map(name, "1")).unwrap();
@@ -93,7 +97,11 @@ async fn a_controller_reconciles_what_it_watches() {
     loop {
         controller.next().await.unwrap().unwrap();
         let all = maps.list(&ListParams::default()).await.unwrap();
-        let seen = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.contains_key("seen"));
+        let seen = |map: &ConfigMap| {
+            map.data
+                .as_ref()
+                .is_some_and(|data| data.contains_key("seen"))
+        };
         if all.items.len() == 2 && all.items.iter().all(seen) {
             return;
         }

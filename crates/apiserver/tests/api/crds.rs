@@ -159,17 +159,27 @@ async fn a_definition_changes_while_objects_exist() {
     let size = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/weight";
     let add = json!([{"op": "add", "path": size, "value": {"type": "integer", "default": 7}}]);
     let (code, crd) = patch(&server, &path, "application/json-patch+json", &add).await;
-    assert_eq!((code, crd["metadata"]["generation"].as_i64()), (200, Some(2)), "{crd}");
+    assert_eq!(
+        (code, crd["metadata"]["generation"].as_i64()),
+        (200, Some(2)),
+        "{crd}"
+    );
     let (_, made) = post(&server, WIDGETS, &widget("b")).await;
     assert_eq!(made["spec"]["weight"], 7);
 
     let scope = json!({"spec": {"scope": "Cluster"}});
     let (code, status) = patch(&server, &path, MERGE, &scope).await;
-    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("spec.scope")));
+    assert_eq!(
+        (code, &status["details"]["causes"][0]["field"]),
+        (422, &json!("spec.scope"))
+    );
     let last = json!([{"op": "remove", "path": "/spec/versions/1"}, {"op": "replace", "path": "/spec/versions/0/storage", "value": true}]);
     let (code, status) = patch(&server, &path, "application/json-patch+json", &last).await;
     assert_eq!(code, 422, "{status}");
-    assert_eq!(status["details"]["causes"][0]["field"], "status.storedVersions[0]");
+    assert_eq!(
+        status["details"]["causes"][0]["field"],
+        "status.storedVersions[0]"
+    );
 }
 
 #[tokio::test]
@@ -187,11 +197,27 @@ async fn unknown_fields_are_dropped_with_a_warning_or_refused() {
     );
     let json = [("content-type", "application/json")];
     let response = send(&server, Method::POST, WIDGETS, &json, odd.to_string()).await;
-    assert_eq!(response.headers()["warning"], "299 - \"unknown field \\\"spec.taste\\\"\"");
+    assert_eq!(
+        response.headers()["warning"],
+        "299 - \"unknown field \\\"spec.taste\\\"\""
+    );
     let (code, made) = read(response).await;
-    assert_eq!((code, &made["spec"]), (201, &json!({"color": "red", "size": 3})));
-    let twice = odd.to_string().replacen("\"color\":\"red\"", "\"color\":\"red\",\"color\":\"green\"", 1);
+    assert_eq!(
+        (code, &made["spec"]),
+        (201, &json!({"color": "red", "size": 3}))
+    );
+    let twice = odd.to_string().replacen(
+        "\"color\":\"red\"",
+        "\"color\":\"red\",\"color\":\"green\"",
+        1,
+    );
     let response = send(&server, Method::POST, &strict, &json, twice).await;
     let (_, status) = read(response).await;
-    assert!(status["message"].as_str().unwrap().contains("duplicate field \"spec.color\""), "{status}");
+    assert!(
+        status["message"]
+            .as_str()
+            .unwrap()
+            .contains("duplicate field \"spec.color\""),
+        "{status}"
+    );
 }

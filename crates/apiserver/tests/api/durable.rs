@@ -103,13 +103,18 @@ const CHILD: &str = "APISERVER_TEST_DATABASE";
 /// Not a test of its own: the process that the next test kills. Says what was acknowledged.
 #[tokio::test]
 async fn the_child_writes_until_it_is_killed() {
-    let Some(path) = std::env::var_os(CHILD) else { return };
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
     let server = open(path.as_ref()).await.unwrap();
     for n in 0.. {
         let name = format!("m-{}-{n}", std::process::id());
         let (code, made) = post(&server, MAPS, &config_map(&name, "1")).await;
         assert_eq!(code, 201);
-        println!("acknowledged {name} {}", made["metadata"]["resourceVersion"].as_str().unwrap());
+        println!(
+            "acknowledged {name} {}",
+            made["metadata"]["resourceVersion"].as_str().unwrap()
+        );
     }
 }
 
@@ -121,23 +126,35 @@ async fn what_was_acknowledged_survives_a_kill() {
     let mut newest = 0;
     for writes in [1, 40, 7] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "durable::the_child_writes_until_it_is_killed", "--nocapture"])
+            .args([
+                "--exact",
+                "durable::the_child_writes_until_it_is_killed",
+                "--nocapture",
+            ])
             .env(CHILD, &path)
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
-        let lines = lines.map_while(Result::ok).filter(|line| line.contains("acknowledged"));
+        let lines = lines
+            .map_while(Result::ok)
+            .filter(|line| line.contains("acknowledged"));
         let acknowledged: Vec<String> = lines.take(writes).collect();
         child.kill().unwrap();
         child.wait().unwrap();
 
         let server = open(&path).await.unwrap();
         for line in acknowledged {
-            let mut words = line.split(' ').skip_while(|word| !word.ends_with("acknowledged")).skip(1);
+            let mut words = line
+                .split(' ')
+                .skip_while(|word| !word.ends_with("acknowledged"))
+                .skip(1);
             let (name, revision) = (words.next().unwrap(), words.next().unwrap());
             let (code, map) = get(&server, &format!("{MAPS}/{name}")).await;
-            assert_eq!((code, map["metadata"]["resourceVersion"].as_str()), (200, Some(revision)));
+            assert_eq!(
+                (code, map["metadata"]["resourceVersion"].as_str()),
+                (200, Some(revision))
+            );
             let revision: u64 = revision.parse().unwrap();
             assert!(revision > newest);
             newest = revision;

@@ -32,7 +32,12 @@ pub(crate) async fn send(
 }
 
 /// Sends JSON and returns the code and the JSON of the answer.
-pub(crate) async fn call(server: &ApiServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn call(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
     let body = if body.is_null() {
         String::new()
     } else {
@@ -74,7 +79,12 @@ pub(crate) async fn delete(server: &ApiServer, path: &str) -> (u16, Value) {
     call(server, Method::DELETE, path, &Value::Null).await
 }
 
-pub(crate) async fn patch(server: &ApiServer, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn patch(
+    server: &ApiServer,
+    path: &str,
+    kind: &str,
+    body: &Value,
+) -> (u16, Value) {
     let response = send(
         server,
         Method::PATCH,
