@@ -258,6 +258,3 @@ fn plane_of_machine(
         .first()
         .map(|plane| ObjectRef::from_obj(plane.as_ref()))
 }
-
-#[cfg(test)]
-mod tests;

@@ -291,6 +291,3 @@ fn pending(
 fn rfc3339(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
-
-#[cfg(test)]
-mod tests;

@@ -26,14 +26,24 @@ pub fn scalar(text: &str) -> String {
 
 /// `text` in double quotes.
 pub fn quoted(text: &str) -> String {
-    // A JSON string is a YAML string, but YAML also breaks lines at these three.
-    Value::from(text)
-        .to_string()
-        .replace('\u{85}', "\\u0085")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
-        .replace('\u{feff}', "\\ufeff")
-        .replace('\u{7f}', "\\u007f")
+    // A JSON string is a YAML string, but for characters that YAML reads as line breaks or does not allow.
+    let mut out = String::new();
+    for c in Value::from(text).to_string().chars() {
+        if is_unsafe(c) {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether `c` must be escaped in YAML although JSON does not ask for it (YAML 1.2, production 1).
+fn is_unsafe(c: char) -> bool {
+    matches!(
+        c,
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 /// `text` as the value of a key at `indent` columns: a literal block where that keeps every
@@ -56,11 +66,7 @@ pub fn literal(text: &str, indent: usize) -> String {
 /// Whether a literal block gives back `text`: no character that YAML changes, no leading blank that
 /// would count as indentation, no trailing empty lines.
 fn fits_literal(text: &str) -> bool {
-    let printable = |c: char| {
-        c == '\n'
-            || c == '\t'
-            || (!c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}'))
-    };
+    let printable = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_unsafe(c));
     let body = text.strip_suffix('\n').unwrap_or(text);
     !body.is_empty()
         && !body.starts_with([' ', '\t', '\n'])

@@ -2,6 +2,7 @@
 
 use api::conditions;
 use api::core::v1beta2::Machine;
+use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
@@ -80,7 +81,7 @@ fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }
 
-fn deleted_at(machine: &Machine) -> Option<api::k8s_openapi::jiff::Timestamp> {
+fn deleted_at(machine: &Machine) -> Option<Timestamp> {
     machine
         .metadata
         .deletion_timestamp

@@ -7,11 +7,13 @@ use api::core::v1beta2::{
     Bootstrap, ConditionGate, ContractReference, Machine, MachineDeletion, MachineSpec,
 };
 use api::kube::ResourceExt;
-use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
+use api::kube::api::{
+    Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
 
 use super::observe::{Observation, has_external_etcd};
-use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated};
+use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated, remediation};
 use crate::external::CloneRequest;
 use crate::{naming, owners};
 
@@ -42,13 +44,26 @@ pub(super) async fn create(
         annotations: annotations(subject),
     };
     let infrastructure = scope.context.external.clone_template(&request).await?;
-    let machine = machine(subject, &name, infrastructure, failure_domain);
+    let mut machine = machine(subject, &name, infrastructure, failure_domain);
+    let replaces = subject
+        .plane
+        .annotations()
+        .get(remediation::IN_PROGRESS)
+        .cloned();
+    if let Some(record) = &replaces {
+        machine
+            .annotations_mut()
+            .insert(remediation::FOR.to_owned(), record.clone());
+    }
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
     let action = format!("creating Machine {name}");
     match machines.create(&PostParams::default(), &machine).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 409 => {}
         Err(source) => return Err(error::doing(action)(source)),
+    }
+    if replaces.is_some() {
+        remediation::annotate(scope, subject, None).await?;
     }
     let note = format!("created Machine {name}");
     scope
@@ -114,10 +129,8 @@ pub(super) async fn synchronize(
             continue;
         };
         let name = before.name_any();
-        let params = api::kube::api::PatchParams::default();
-        let patched = api
-            .patch(&name, &params, &api::kube::api::Patch::Merge(&change))
-            .await;
+        let params = PatchParams::default();
+        let patched = api.patch(&name, &params, &Patch::Merge(&change)).await;
         patched.map_err(error::doing(format!("changing Machine {name}")))?;
     }
     Ok(())

@@ -1,13 +1,313 @@
 //! Replacing a machine that its health check gave up.
+//!
+//! A MachineHealthCheck marks a machine (`HealthCheckSucceeded` and `OwnerRemediated` false); here it is
+//! deleted if the control plane survives that, and the next look makes another. How often that was
+//! tried in a row is kept in annotations, as upstream keeps it: on the control plane between deletion
+//! and creation, then on the new machine.
 
-use super::observe::Observation;
-use super::{ControlPlaneError, Scope, Subject};
+use std::time::Duration;
 
-/// Deletes a machine that has to be remediated; true when it did.
-pub(super) async fn act(
-    _scope: &Scope,
-    _subject: &Subject,
-    _seen: &Observation,
-) -> Result<bool, ControlPlaneError> {
-    Ok(false)
+use api::conditions::{self, Verdict};
+use api::controlplane::v1beta2::{KubeadmControlPlane, LastRemediation, Remediation};
+use api::core::v1beta2::{Machine, MachineStatus};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::observe::{Observation, Seen};
+use super::plan::{Facts, MachineFacts};
+use super::{ControlPlaneError, Scope, Subject, error, machines};
+
+/// On the control plane, from the deletion of a machine until its replacement exists.
+pub(super) const IN_PROGRESS: &str = "controlplane.cluster.x-k8s.io/remediation-in-progress";
+/// On the machine that replaced another.
+pub(super) const FOR: &str = "controlplane.cluster.x-k8s.io/remediation-for";
+/// Asks for a machine to be replaced.
+const REMEDIATE: &str = "cluster.x-k8s.io/remediate-machine";
+/// After so long without a failure the count starts again.
+const MIN_HEALTHY: Duration = Duration::from_secs(3600);
+
+/// What an annotation says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    pub(super) machine: String,
+    pub(super) timestamp: Timestamp,
+    pub(super) retry_count: i32,
 }
+
+/// What to do about ill machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Decision {
+    /// None is ill.
+    Nothing,
+    /// This one is ill, but cannot be replaced now.
+    Blocked { machine: String, why: String },
+    /// This one goes.
+    Replace { machine: String, retry_count: i32 },
+}
+
+/// Deletes a machine that has to be replaced; true when there is one, whether or not that is possible
+/// now: nothing else may be done to the control plane meanwhile.
+pub(super) async fn act(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<bool, ControlPlaneError> {
+    let settings = subject.plane.spec.remediation.clone().unwrap_or_default();
+    let last = last(&subject.plane, &seen.machines);
+    match decide(
+        &candidates(seen),
+        &seen.facts,
+        &settings,
+        last.as_ref(),
+        seen.now,
+    ) {
+        Decision::Nothing => Ok(false),
+        Decision::Blocked { machine, why } => {
+            let verdict =
+                Verdict::new("OwnerRemediated", false, "RemediationDeferred").because(why);
+            tell(scope, subject, seen, &machine, verdict).await?;
+            Ok(true)
+        }
+        Decision::Replace {
+            machine,
+            retry_count,
+        } => {
+            let record = Record {
+                machine: machine.clone(),
+                timestamp: seen.now,
+                retry_count,
+            };
+            remember(scope, subject, &record).await?;
+            machines::delete(scope, subject, seen, &machine).await?;
+            let note = format!("replacing Machine {machine}, which its health check gave up");
+            let plane = subject.plane.as_ref();
+            scope
+                .events
+                .normal(plane, "MachineRemediated", "Remediate", note)
+                .await;
+            Ok(true)
+        }
+    }
+}
+
+/// The last remediation that is known: of the control plane, or of the newest machine that has one.
+pub(super) fn last(plane: &KubeadmControlPlane, machines: &[Seen]) -> Option<Record> {
+    let read = |text: &String| serde_json::from_str::<Record>(text).ok();
+    let own = plane.annotations().get(IN_PROGRESS).and_then(read);
+    let of_machines = machines
+        .iter()
+        .filter_map(|seen| seen.machine.annotations().get(FOR));
+    own.or_else(|| {
+        of_machines
+            .filter_map(read)
+            .max_by_key(|record| record.timestamp)
+    })
+}
+
+/// What status says about it.
+pub(super) fn status(record: Record) -> LastRemediation {
+    LastRemediation {
+        machine: record.machine,
+        time: Time(record.timestamp),
+        retry_count: record.retry_count,
+    }
+}
+
+/// A machine that is ill.
+#[derive(Clone, Debug, Default)]
+struct Candidate {
+    name: String,
+    /// Somebody asked for it by hand.
+    asked: bool,
+    created: Timestamp,
+}
+
+fn candidates(seen: &Observation) -> Vec<Candidate> {
+    let is_false = |machine: &Machine, type_: &str| {
+        conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
+    };
+    let ill = seen
+        .machines
+        .iter()
+        .map(|seen| &seen.machine)
+        .filter(|machine| {
+            !machine.is_deleting()
+                && is_false(machine, "HealthCheckSucceeded")
+                && is_false(machine, "OwnerRemediated")
+        });
+    ill.map(|machine| Candidate {
+        name: machine.name_any(),
+        asked: machine.annotations().contains_key(REMEDIATE),
+        created: machine
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(Timestamp::MAX, |t| t.0),
+    })
+    .collect()
+}
+
+fn decide(
+    candidates: &[Candidate],
+    facts: &Facts,
+    settings: &Remediation,
+    last: Option<&Record>,
+    now: Timestamp,
+) -> Decision {
+    let facts_of = |name: &str| facts.machines.iter().find(|machine| machine.name == name);
+    // Asked for, no Node, etcd ill, a component ill; of those the oldest.
+    let urgency = |candidate: &&Candidate| {
+        let machine = facts_of(&candidate.name);
+        let no_node = machine.is_none_or(|machine| machine.node.is_none());
+        let ill = |word: &str| {
+            machine.is_some_and(|machine| machine.problems.iter().any(|p| p.contains(word)))
+        };
+        (
+            !candidate.asked,
+            !no_node,
+            !ill("Etcd"),
+            !ill("Pod"),
+            candidate.created,
+        )
+    };
+    let Some(chosen) = candidates.iter().min_by_key(urgency) else {
+        return Decision::Nothing;
+    };
+    let machine = chosen.name.clone();
+    match obstacle(facts, &machine).map_or_else(|| retries(settings, last, now), Err) {
+        Ok(retry_count) => Decision::Replace {
+            machine,
+            retry_count,
+        },
+        Err(why) => Decision::Blocked { machine, why },
+    }
+}
+
+/// Why the control plane would not survive the deletion of `name`.
+fn obstacle(facts: &Facts, name: &str) -> Option<String> {
+    let others: Vec<&MachineFacts> = facts
+        .machines
+        .iter()
+        .filter(|machine| machine.name != name)
+        .collect();
+    if !facts.initialized {
+        // Nothing is lost: the control plane begins again.
+        return (!others.is_empty()).then(|| "other machines are being initialized".to_owned());
+    }
+    if others.is_empty() {
+        return Some("it is the only control plane machine: nothing would be left".to_owned());
+    }
+    if let Some(going) = others.iter().find(|machine| machine.deleting) {
+        return Some(format!("Machine {} is being deleted", going.name));
+    }
+    if let Some(coming) = others.iter().find(|machine| machine.node.is_none()) {
+        return Some(format!("Machine {} is being provisioned", coming.name));
+    }
+    if !facts.reachable {
+        return Some("the workload cluster cannot be reached, so etcd is unknown".to_owned());
+    }
+    let ill = facts.machines.iter().find(|machine| machine.name == name);
+    let healthy = ill.is_some_and(|machine| !machine.problems.iter().any(|p| p.contains("Etcd")));
+    let member = ill.is_some_and(|machine| machine.node.is_some());
+    let safe = facts.etcd.is_none_or(|members| {
+        if member {
+            members.can_remove(healthy)
+        } else {
+            members.has_quorum()
+        }
+    });
+    (!safe).then(|| "etcd would lose its quorum".to_owned())
+}
+
+/// How many tries came before this one, or why there may not be another now.
+fn retries(settings: &Remediation, last: Option<&Record>, now: Timestamp) -> Result<i32, String> {
+    let Some(last) = last else { return Ok(0) };
+    let seconds = |value: Option<i32>, default: Duration| {
+        value.map_or(default.as_secs(), |value| u64::try_from(value).unwrap_or(0))
+    };
+    let passed =
+        u64::try_from(now.as_second().saturating_sub(last.timestamp.as_second())).unwrap_or(0);
+    if passed >= seconds(settings.min_healthy_period_seconds, MIN_HEALTHY) {
+        return Ok(0);
+    }
+    let pause = seconds(settings.retry_period_seconds, Duration::ZERO);
+    if passed < pause {
+        return Err(format!(
+            "the last try was {passed} s ago, the next may be after {pause} s"
+        ));
+    }
+    let count = last.retry_count.saturating_add(1);
+    match settings.max_retry {
+        Some(most) if count > most => Err(format!("it was tried {most} times already (maxRetry)")),
+        _ => Ok(count),
+    }
+}
+
+async fn remember(
+    scope: &Scope,
+    subject: &Subject,
+    record: &Record,
+) -> Result<(), ControlPlaneError> {
+    let text = serde_json::to_string(record).unwrap_or_default();
+    annotate(scope, subject, Some(&text)).await
+}
+
+/// Sets or takes away the annotation of a remediation in progress.
+pub(super) async fn annotate(
+    scope: &Scope,
+    subject: &Subject,
+    text: Option<&str>,
+) -> Result<(), ControlPlaneError> {
+    let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
+    let patch = json!({"metadata": {"annotations": {IN_PROGRESS: text}}});
+    let params = PatchParams::default();
+    let patched = planes
+        .patch(&subject.plane.name_any(), &params, &Patch::Merge(&patch))
+        .await;
+    patched
+        .map(drop)
+        .map_err(error::doing("recording a remediation"))
+}
+
+async fn tell(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+    name: &str,
+    verdict: Verdict,
+) -> Result<(), ControlPlaneError> {
+    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let known = seen
+        .machines
+        .iter()
+        .find(|seen| seen.machine.name_any() == name);
+    let told = known.and_then(|seen| conditions::find(seen.machine.conditions(), verdict.type_));
+    if told.is_some_and(|told| told.message == verdict.message) {
+        return Ok(());
+    }
+    // Read again: other conditions were written a moment ago.
+    let action = || error::doing(format!("writing the status of Machine {name}"));
+    let Some(before) = machines.get_opt(name).await.map_err(action())? else {
+        return Ok(());
+    };
+    let mut after = before.clone();
+    let status = after.status.get_or_insert_with(MachineStatus::default);
+    conditions::set(
+        &mut status.conditions,
+        verdict,
+        before.metadata.generation,
+        seen.now,
+    );
+    operator::patch::status(&machines, &before, &after)
+        .await
+        .map(drop)
+        .map_err(action())
+}
+
+#[cfg(test)]
+mod tests;

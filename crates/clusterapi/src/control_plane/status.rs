@@ -15,7 +15,7 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use super::health::{self, Component};
 use super::observe::Observation;
 use super::plan::{Facts, Step};
-use super::{ControlPlaneError, error, pause, quorum};
+use super::{ControlPlaneError, error, pause, quorum, remediation};
 use crate::kubeadm::version::Version;
 use crate::summary::{self, Reasons};
 
@@ -116,6 +116,10 @@ pub(super) fn after(
             control_plane_initialized: Some(true),
         });
     }
+    let last = remediation::last(plane, &seen.machines);
+    status.last_remediation = last
+        .map(remediation::status)
+        .or(status.last_remediation.take());
     status.observed_generation = generation;
     for verdict in verdicts(seen, step, problem) {
         conditions::set(&mut status.conditions, verdict, generation, now);
@@ -188,7 +192,7 @@ fn verdicts(seen: &Observation, step: &Step, problem: Option<&ControlPlaneError>
         rolling_out(facts),
         scaling_up(facts, step),
         scaling_down(facts, step),
-        Verdict::new("Remediating", false, "NotRemediating"),
+        remediating(seen),
         Verdict::new("Deleting", false, "NotDeleting"),
     ]
 }
@@ -344,6 +348,21 @@ fn machines(
         "Machines",
         Reasons { good, bad, unknown },
     )
+}
+
+fn remediating(seen: &Observation) -> Verdict {
+    let ill = seen.machines.iter().filter(|machine| {
+        let found = conditions::find(machine.machine.conditions(), "OwnerRemediated");
+        found.is_some_and(|found| found.status == "False")
+    });
+    let names: Vec<_> = ill
+        .filter_map(|seen| seen.machine.metadata.name.as_deref())
+        .collect();
+    if names.is_empty() {
+        return Verdict::new("Remediating", false, "NotRemediating");
+    }
+    let message = format!("Machines {}", summary::some_of(&names));
+    Verdict::new("Remediating", true, "Remediating").because(message)
 }
 
 fn rolling_out(facts: &Facts) -> Verdict {

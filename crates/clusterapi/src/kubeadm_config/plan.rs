@@ -116,3 +116,6 @@ pub(super) fn decide(facts: &Facts) -> Plan {
         (false, false) => Plan::Wait(Wait::ControlPlane),
     }
 }
+
+#[cfg(test)]
+mod tests;

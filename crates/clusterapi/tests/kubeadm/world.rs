@@ -588,6 +588,7 @@ async fn pods(workload: &Client, node: &str, version: &str) -> api::kube::Result
             "metadata": {
                 "name": format!("{component}-{node}"), "namespace": "kube-system",
                 "labels": {"component": component, "tier": "control-plane"},
+                "annotations": {"kubernetes.io/config.mirror": "hash"},
             },
             "spec": {"nodeName": node, "containers": [{"name": component, "image": format!("x:{version}")}]},
         });

@@ -1,1 +1,140 @@
+use api::bootstrap::v1beta2::KubeadmConfig;
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Machine;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::api::DynamicObject;
+use serde_json::{Value, json};
 
+use super::{Parts, config_spec, reasons};
+
+fn plane(spec: Value) -> KubeadmControlPlane {
+    let mut all = json!({
+        "version": "v1.34.1",
+        "machineTemplate": {"spec": {"infrastructureRef": {"apiGroup": "i", "kind": "OpenStackMachineTemplate", "name": "t"}}},
+    });
+    all.as_object_mut()
+        .unwrap()
+        .extend(spec.as_object().unwrap().clone());
+    serde_json::from_value(json!({"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane", "metadata": {"name": "p"}, "spec": all})).unwrap()
+}
+
+fn machine(version: &str) -> Machine {
+    serde_json::from_value(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": {"name": "m", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "clusterName": "c", "version": version, "bootstrap": {},
+            "infrastructureRef": {"apiGroup": "i", "kind": "OpenStackMachine", "name": "m"},
+        },
+        "status": {"certificatesExpiryDate": "2026-06-01T00:00:00Z"},
+    }))
+    .unwrap()
+}
+
+fn infrastructure(name: &str) -> DynamicObject {
+    serde_json::from_value(json!({
+        "apiVersion": "i/v1", "kind": "OpenStackMachine",
+        "metadata": {"name": "m", "annotations": {
+            "cluster.x-k8s.io/cloned-from-name": name,
+            "cluster.x-k8s.io/cloned-from-groupkind": "OpenStackMachineTemplate.i",
+        }},
+    }))
+    .unwrap()
+}
+
+fn config(spec: Value) -> KubeadmConfig {
+    serde_json::from_value(json!({"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig", "metadata": {"name": "m"}, "spec": spec})).unwrap()
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn told(
+    plane: &KubeadmControlPlane,
+    machine: &Machine,
+    config: Option<&KubeadmConfig>,
+    infrastructure: Option<&DynamicObject>,
+) -> Vec<String> {
+    reasons(
+        plane,
+        Parts {
+            machine,
+            config,
+            infrastructure,
+        },
+        at("2026-02-01T00:00:00Z"),
+    )
+}
+
+#[test]
+fn a_machine_made_from_this_spec_is_current() {
+    for spec in [
+        json!({}),
+        json!({"kubeadmConfigSpec": {"verbosity": 3, "initConfiguration": {"skipPhases": ["x"]}}}),
+        json!({"kubeadmConfigSpec": {"joinConfiguration": {"nodeRegistration": {"name": "n"}}}}),
+    ] {
+        let plane = plane(spec);
+        for init in [true, false] {
+            let spec = serde_json::to_value(config_spec(&plane, init)).unwrap();
+            let mut config = config(spec);
+            if let Some(join) = &mut config.spec.join_configuration {
+                join.discovery = Some(Default::default());
+            }
+            let found = infrastructure("t");
+            let told = told(&plane, &machine("v1.34.1"), Some(&config), Some(&found));
+            assert_eq!(told, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn what_differs_is_named() {
+    let current = machine("v1.34.1");
+    assert_eq!(
+        told(&plane(json!({})), &machine("1.34.1"), None, None),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        told(&plane(json!({})), &machine("v1.33.0"), None, None),
+        ["Version v1.33.0, v1.34.1 required"]
+    );
+    let other = infrastructure("other");
+    assert_eq!(
+        told(&plane(json!({})), &current, None, Some(&other)),
+        ["OpenStackMachine is not up-to-date"]
+    );
+    let changed = plane(json!({"kubeadmConfigSpec": {"verbosity": 4}}));
+    assert_eq!(
+        told(&changed, &current, Some(&config(json!({}))), None),
+        ["KubeadmConfig is not up-to-date"]
+    );
+}
+
+#[test]
+fn a_change_of_the_join_part_leaves_the_first_machine_alone() {
+    let changed = plane(json!({"kubeadmConfigSpec": {"joinConfiguration": {"skipPhases": ["x"]}}}));
+    let first = config(json!({}));
+    let second = config(json!({"joinConfiguration": {"controlPlane": {}}}));
+    assert!(told(&changed, &machine("v1.34.1"), Some(&first), None).is_empty());
+    assert!(!told(&changed, &machine("v1.34.1"), Some(&second), None).is_empty());
+}
+
+#[test]
+fn time_makes_machines_outdated() {
+    let current = machine("v1.34.1");
+    for (rollout, expected) in [
+        (json!({"after": "2026-01-15T00:00:00Z"}), 1),
+        (json!({"after": "2026-03-01T00:00:00Z"}), 0),
+        (json!({"after": "2025-12-01T00:00:00Z"}), 0),
+        (json!({"before": {"certificatesExpiryDays": 30}}), 0),
+        (json!({"before": {"certificatesExpiryDays": 150}}), 1),
+    ] {
+        let plane = plane(json!({"rollout": rollout}));
+        assert_eq!(
+            told(&plane, &current, None, None).len(),
+            expected,
+            "{rollout}"
+        );
+    }
+}

@@ -1,1 +1,255 @@
+use api::k8s_openapi::jiff::Timestamp;
+use proptest::prelude::*;
 
+use super::{Facts, MachineFacts, Step, decide};
+use crate::control_plane::quorum::Members;
+
+fn machine(name: &str, age: i64) -> MachineFacts {
+    MachineFacts {
+        name: name.to_owned(),
+        created: Timestamp::from_second(1_000_000 - age).unwrap(),
+        node: Some(name.to_owned()),
+        ..MachineFacts::default()
+    }
+}
+
+fn outdated(name: &str, age: i64) -> MachineFacts {
+    MachineFacts {
+        outdated: vec!["version".to_owned()],
+        ..machine(name, age)
+    }
+}
+
+fn facts(replicas: usize, machines: Vec<MachineFacts>) -> Facts {
+    let count = machines.len();
+    let unhealthy = machines.iter().filter(|m| !m.problems.is_empty()).count();
+    Facts {
+        replicas,
+        surge: 1,
+        infrastructure: true,
+        certificates: true,
+        initialized: count > 0,
+        reachable: count > 0,
+        etcd: (count > 0).then_some(Members {
+            voters: count,
+            unhealthy,
+            learners: 0,
+        }),
+        machines,
+        ..Facts::default()
+    }
+}
+
+fn create(init: bool) -> Step {
+    Step::Create {
+        failure_domain: None,
+        init,
+    }
+}
+
+fn delete(name: &str) -> Step {
+    Step::Delete {
+        machine: name.to_owned(),
+    }
+}
+
+fn blocked(step: &Step, why: &str) -> bool {
+    matches!(step, Step::Wait(problems) if problems.iter().any(|problem| problem.contains(why)))
+}
+
+#[test]
+fn the_first_machine_waits_for_infrastructure_and_certificates_only() {
+    let mut first = facts(3, Vec::new());
+    assert_eq!(decide(&first), create(true));
+    first.certificates = false;
+    assert!(blocked(&decide(&first), "certificates"));
+    first.infrastructure = false;
+    assert!(blocked(&decide(&first), "infrastructure"));
+}
+
+#[test]
+fn machines_come_one_at_a_time() {
+    let one = facts(3, vec![machine("a", 9)]);
+    assert_eq!(decide(&one), create(false));
+    let mut starting = one.clone();
+    starting.machines[0].node = None;
+    assert!(blocked(&decide(&starting), "has no Node yet"));
+    let mut ill = one.clone();
+    ill.machines[0].problems = vec!["EtcdPodHealthy".to_owned()];
+    assert!(blocked(&decide(&ill), "EtcdPodHealthy"));
+    let mut young = one.clone();
+    young.initialized = false;
+    assert!(blocked(&decide(&young), "initialize"));
+    let mut cut_off = one;
+    cut_off.reachable = false;
+    assert!(blocked(&decide(&cut_off), "cannot be reached"));
+    let all = facts(3, vec![machine("a", 9), machine("b", 8), machine("c", 7)]);
+    assert_eq!(decide(&all), Step::Nothing);
+}
+
+#[test]
+fn a_rollout_with_surge_adds_before_it_removes() {
+    let old = vec![outdated("a", 9), outdated("b", 8), outdated("c", 7)];
+    assert_eq!(decide(&facts(3, old.clone())), create(false));
+    let mut more = old;
+    more.push(machine("d", 1));
+    assert_eq!(decide(&facts(3, more)), delete("a"));
+    let last = vec![
+        outdated("c", 7),
+        machine("d", 3),
+        machine("e", 2),
+        machine("f", 1),
+    ];
+    assert_eq!(decide(&facts(3, last)), delete("c"));
+}
+
+#[test]
+fn a_rollout_without_surge_removes_before_it_adds() {
+    let mut three = facts(3, vec![outdated("a", 9), outdated("b", 8), machine("c", 7)]);
+    three.surge = 0;
+    assert_eq!(decide(&three), delete("a"));
+    three.machines.remove(0);
+    three.etcd = Some(Members {
+        voters: 2,
+        unhealthy: 0,
+        learners: 0,
+    });
+    assert_eq!(decide(&three), create(false));
+}
+
+#[test]
+fn who_goes_first_follows_marks_health_and_age() {
+    let marked = |m: MachineFacts| MachineFacts { marked: true, ..m };
+    let ill = |m: MachineFacts| MachineFacts {
+        problems: vec!["X".to_owned()],
+        ..m
+    };
+    let at = |m: MachineFacts, place: &str| MachineFacts {
+        failure_domain: Some(place.to_owned()),
+        ..m
+    };
+    for (machines, expected) in [
+        (vec![machine("a", 9), machine("b", 8)], "a"),
+        (vec![machine("a", 9), marked(machine("b", 8))], "b"),
+        (
+            vec![
+                outdated("a", 9),
+                marked(machine("b", 8)),
+                marked(outdated("c", 1)),
+            ],
+            "c",
+        ),
+        (
+            vec![outdated("a", 9), ill(outdated("b", 8)), machine("c", 7)],
+            "b",
+        ),
+        (
+            vec![
+                at(machine("a", 9), "x"),
+                at(machine("b", 8), "y"),
+                at(machine("c", 7), "y"),
+            ],
+            "b",
+        ),
+    ] {
+        let given = facts(1, machines.clone());
+        let seen = super::victim(&given).map(|machine| machine.name.as_str());
+        assert_eq!(seen, Some(expected), "{machines:?}");
+    }
+}
+
+#[test]
+fn an_ill_machine_may_go_but_not_two_healthy_too_many() {
+    let ill = MachineFacts {
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        ..outdated("a", 9)
+    };
+    let four = facts(
+        3,
+        vec![
+            ill.clone(),
+            machine("b", 8),
+            machine("c", 7),
+            machine("d", 6),
+        ],
+    );
+    assert_eq!(decide(&four), delete("a"));
+    let other = MachineFacts {
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        ..machine("b", 8)
+    };
+    let two = facts(1, vec![outdated("a", 9), other]);
+    assert!(blocked(&decide(&two), "Machine b is not healthy"));
+}
+
+#[test]
+fn the_last_machine_is_never_deleted() {
+    let mut one = facts(1, vec![outdated("a", 9)]);
+    one.surge = 0;
+    assert!(blocked(&decide(&one), "never deleted"));
+}
+
+#[test]
+fn new_machines_go_where_the_fewest_are() {
+    let at = |name: &str, place: &str| MachineFacts {
+        failure_domain: Some(place.to_owned()),
+        ..machine(name, 1)
+    };
+    let domains = ["y", "x", "z"].map(str::to_owned).to_vec();
+    let mut given = facts(5, vec![at("a", "x"), at("b", "z")]);
+    given.failure_domains = domains.clone();
+    let place = |step| match step {
+        Step::Create { failure_domain, .. } => failure_domain,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(place(decide(&given)).as_deref(), Some("y"));
+    let mut none = facts(5, Vec::new());
+    none.failure_domains = domains;
+    assert_eq!(place(decide(&none)).as_deref(), Some("x"));
+}
+
+/// Plays the plan against perfect machines until nothing is left to do.
+fn play(mut state: Facts) -> Result<(usize, usize), String> {
+    let (mut most, mut least) = (state.machines.len(), usize::MAX);
+    for turn in 0..200 {
+        let count = state.machines.len();
+        state.etcd = (count > 0).then_some(Members {
+            voters: count,
+            unhealthy: 0,
+            learners: 0,
+        });
+        state.initialized = count > 0;
+        state.reachable = count > 0;
+        match decide(&state) {
+            Step::Nothing => return Ok((most, least)),
+            Step::Wait(why) => return Err(format!("stuck: {why:?}")),
+            Step::Create { .. } => state.machines.push(machine(&format!("new{turn}"), -turn)),
+            Step::Delete { machine } => state.machines.retain(|known| known.name != machine),
+        }
+        most = most.max(state.machines.len());
+        least = least.min(state.machines.len());
+    }
+    Err("never done".to_owned())
+}
+
+proptest! {
+    #[test]
+    fn every_plan_ends_where_it_should(
+        replicas in prop_oneof![Just(1usize), Just(3), Just(5)],
+        old in 0..6usize,
+        new in 0..6usize,
+        surge in 0..2usize,
+    ) {
+        prop_assume!(surge == 1 || replicas >= 3);
+        prop_assume!(old + new > 0);
+        let machines: Vec<_> = (0..old).map(|n| outdated(&format!("old{n}"), 50 + n as i64))
+            .chain((0..new).map(|n| machine(&format!("cur{n}"), n as i64))).collect();
+        let start = machines.len();
+        let state = Facts { surge, ..facts(replicas, machines) };
+        let (most, least) = play(state).map_err(TestCaseError::fail)?;
+        prop_assert!(most <= start.max(replicas + surge), "{most}");
+        if start >= replicas && least != usize::MAX {
+            prop_assert!(least + 1 >= replicas.min(start), "{least}");
+        }
+    }
+}

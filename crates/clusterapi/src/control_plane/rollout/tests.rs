@@ -1,1 +1,40 @@
+use serde_json::json;
 
+use super::{merged, with_tag};
+
+#[test]
+fn images_get_the_tag_of_the_version() {
+    for (image, version, expected) in [
+        (
+            "registry.k8s.io/kube-proxy:v1.33.0",
+            "v1.34.1",
+            Some("registry.k8s.io/kube-proxy:v1.34.1"),
+        ),
+        ("registry.k8s.io/kube-proxy:v1.34.1", "v1.34.1", None),
+        (
+            "registry:5000/kube-proxy",
+            "1.34.1",
+            Some("registry:5000/kube-proxy:v1.34.1"),
+        ),
+        (
+            "registry:5000/kube-proxy:v1",
+            "v1.34.1+k3s1",
+            Some("registry:5000/kube-proxy:v1.34.1_k3s1"),
+        ),
+        ("registry.k8s.io/kube-proxy@sha256:00", "v1.34.1", None),
+    ] {
+        assert_eq!(with_tag(image, version).as_deref(), expected, "{image}");
+    }
+}
+
+#[test]
+fn the_cluster_configuration_keeps_what_a_rollout_does_not_change() {
+    let known = json!({"apiVersion": "v1", "kubernetesVersion": "v1.33.0", "clusterName": "demo", "networking": {"podSubnet": "x"}});
+    let wanted = json!({"apiVersion": "v1", "kubernetesVersion": "v1.34.1", "clusterName": "other", "featureGates": {"X": true}});
+    assert_eq!(
+        merged(known.clone(), &wanted),
+        json!({"apiVersion": "v1", "kubernetesVersion": "v1.34.1", "clusterName": "demo", "networking": {"podSubnet": "x"}, "featureGates": {"X": true}})
+    );
+    let newer = json!({"apiVersion": "v2", "kubernetesVersion": "v1.34.1"});
+    assert_eq!(merged(known, &newer), newer);
+}

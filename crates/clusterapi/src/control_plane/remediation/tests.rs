@@ -1,0 +1,150 @@
+use api::controlplane::v1beta2::Remediation;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::{Candidate, Decision, Record, decide, retries};
+use crate::control_plane::plan::{Facts, MachineFacts};
+use crate::control_plane::quorum::Members;
+
+fn now() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+fn machine(name: &str) -> MachineFacts {
+    MachineFacts {
+        name: name.to_owned(),
+        node: Some(name.to_owned()),
+        ..MachineFacts::default()
+    }
+}
+
+fn facts(machines: Vec<MachineFacts>) -> Facts {
+    let ill = |m: &&MachineFacts| m.problems.iter().any(|p| p.contains("Etcd"));
+    let etcd = Members {
+        voters: machines.iter().filter(|m| m.node.is_some()).count(),
+        unhealthy: machines.iter().filter(ill).count(),
+        learners: 0,
+    };
+    Facts {
+        initialized: true,
+        reachable: true,
+        etcd: Some(etcd),
+        machines,
+        ..Facts::default()
+    }
+}
+
+fn ill(name: &str) -> Candidate {
+    Candidate {
+        name: name.to_owned(),
+        created: now(),
+        asked: false,
+    }
+}
+
+fn decided(candidates: &[Candidate], facts: &Facts) -> Decision {
+    decide(candidates, facts, &Remediation::default(), None, now())
+}
+
+fn replaced(decision: &Decision) -> Option<&str> {
+    match decision {
+        Decision::Replace { machine, .. } => Some(machine),
+        _ => None,
+    }
+}
+
+fn blocked(decision: &Decision, by: &str) -> bool {
+    matches!(decision, Decision::Blocked { why, .. } if why.contains(by))
+}
+
+#[test]
+fn a_machine_goes_when_the_others_can_do_without_it() {
+    let three = facts(vec![machine("a"), machine("b"), machine("c")]);
+    assert_eq!(decided(&[], &three), Decision::Nothing);
+    assert_eq!(replaced(&decided(&[ill("a")], &three)), Some("a"));
+    let one = facts(vec![machine("a")]);
+    assert!(blocked(
+        &decided(&[ill("a")], &one),
+        "only control plane machine"
+    ));
+    let mut going = three.clone();
+    going.machines[1].deleting = true;
+    assert!(blocked(&decided(&[ill("a")], &going), "being deleted"));
+    let mut coming = three.clone();
+    coming.machines[1].node = None;
+    assert!(blocked(&decided(&[ill("a")], &coming), "being provisioned"));
+    let mut cut_off = three.clone();
+    cut_off.reachable = false;
+    assert!(blocked(
+        &decided(&[ill("a")], &cut_off),
+        "cannot be reached"
+    ));
+    let mut weak = three;
+    weak.etcd = Some(Members {
+        voters: 3,
+        unhealthy: 1,
+        learners: 0,
+    });
+    assert!(blocked(&decided(&[ill("a")], &weak), "quorum"));
+}
+
+#[test]
+fn before_initialization_the_first_machine_may_be_made_anew() {
+    let mut first = facts(vec![machine("a")]);
+    first.initialized = false;
+    assert_eq!(replaced(&decided(&[ill("a")], &first)), Some("a"));
+}
+
+#[test]
+fn the_worst_goes_first() {
+    let with = |name: &str, problem: &str| MachineFacts {
+        problems: vec![problem.to_owned()],
+        ..machine(name)
+    };
+    let all = facts(vec![
+        with("pod", "APIServerPodHealthy"),
+        with("etcd", "EtcdMemberHealthy"),
+        machine("c"),
+    ]);
+    assert_eq!(
+        replaced(&decided(&[ill("pod"), ill("etcd")], &all)),
+        Some("etcd")
+    );
+    let asked = Candidate {
+        asked: true,
+        ..ill("c")
+    };
+    let five = facts(vec![
+        machine("a"),
+        machine("b"),
+        machine("c"),
+        machine("d"),
+        machine("e"),
+    ]);
+    assert_eq!(replaced(&decided(&[ill("a"), asked], &five)), Some("c"));
+}
+
+#[test]
+fn tries_are_counted_and_limited() {
+    let record = |ago: i64, retry_count: i32| Record {
+        machine: "a".to_owned(),
+        timestamp: now().checked_sub(SignedDuration::from_secs(ago)).unwrap(),
+        retry_count,
+    };
+    let settings = |max: Option<i32>, pause: i32| Remediation {
+        max_retry: max,
+        retry_period_seconds: Some(pause),
+        min_healthy_period_seconds: Some(600),
+    };
+    for (settings, last, expected) in [
+        (settings(None, 0), None, Ok(0)),
+        (settings(None, 0), Some(record(10, 4)), Ok(5)),
+        (settings(Some(3), 0), Some(record(10, 2)), Ok(3)),
+        (settings(Some(3), 0), Some(record(10, 3)), Err(())),
+        (settings(Some(3), 0), Some(record(601, 3)), Ok(0)),
+        (settings(None, 60), Some(record(10, 0)), Err(())),
+        (settings(None, 60), Some(record(60, 0)), Ok(1)),
+    ] {
+        let seen = retries(&settings, last.as_ref(), now()).map_err(drop);
+        assert_eq!(seen, expected, "{settings:?} {last:?}");
+    }
+}
