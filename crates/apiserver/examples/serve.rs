@@ -18,32 +18,45 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&directory)?;
     let store = match arguments.next().as_deref() {
         Some("memory") => Store::Memory,
-        _ => Store::Sqlite { path: directory.join("objects.db"), synchronous: Synchronous::Full },
+        _ => Store::Sqlite {
+            path: directory.join("objects.db"),
+            synchronous: Synchronous::Full,
+        },
     };
 
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "example-ca");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "example-ca");
     let ca_key = KeyPair::generate()?;
     let ca = params.self_signed(&ca_key)?.pem();
     let issuer = Issuer::new(params, ca_key);
     let key = KeyPair::generate()?;
-    let certificate =
-        CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])?.signed_by(&key, &issuer)?;
+    let certificate = CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])?
+        .signed_by(&key, &issuer)?;
     let admin_key = KeyPair::generate()?;
     let mut admin = CertificateParams::default();
     admin.distinguished_name.push(DnType::CommonName, "admin");
-    admin.distinguished_name.push(DnType::OrganizationName, "system:masters");
+    admin
+        .distinguished_name
+        .push(DnType::OrganizationName, "system:masters");
     let admin = admin.signed_by(&admin_key, &issuer)?;
 
-    let options = Options { store, client_ca: Some(ca.clone()), ..Options::default() };
+    let options = Options {
+        store,
+        client_ca: Some(ca.clone()),
+        ..Options::default()
+    };
     let server = ApiServer::open(options).await?;
     let tls = server_config(&certificate.pem(), &key.serialize_pem(), Some(&ca))?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    for (name, text) in
-        [("ca.pem", ca), ("admin.pem", admin.pem()), ("admin.key", admin_key.serialize_pem())]
-    {
+    for (name, text) in [
+        ("ca.pem", ca),
+        ("admin.pem", admin.pem()),
+        ("admin.key", admin_key.serialize_pem()),
+    ] {
         std::fs::write(directory.join(name), text)?;
     }
     let kubeconfig = format!(
