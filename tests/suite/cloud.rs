@@ -76,7 +76,7 @@ impl TestCloud {
             .unwrap();
         session
             .network()
-            .external_networks()
+            .networks(&[("router:external", "true")])
             .await
             .unwrap()
             .remove(0)

@@ -58,18 +58,9 @@ async fn a_cluster_comes_up_is_scaled_mended_and_deleted_without_a_trace() {
     wait_for_nodes(&nodes, 6).await;
 
     // Deletion leaves the cloud as an empty one.
-    let deleted = run(
-        home.path(),
-        &[
-            "delete",
-            "cluster",
-            "demo",
-            "--wait",
-            "--data-dir",
-            &data(home.path()),
-        ],
-    );
-    let (out, err) = texts(&deleted.await);
+    let data = data(home.path());
+    let delete = ["delete", "cluster", "demo", "--wait", "--data-dir", &data];
+    let (out, err) = texts(&run(home.path(), &delete).await);
     assert!(
         out.contains("cluster demo is gone"),
         "{out}{err}\n{}",

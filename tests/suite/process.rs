@@ -147,7 +147,11 @@ impl Up {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let notable: Vec<&str> = log
             .lines()
-            .filter(|line| line.contains("WARN") || line.contains("ERROR"))
+            .filter(|line| {
+                ["WARN", "ERROR", "error: "]
+                    .iter()
+                    .any(|word| line.contains(word))
+            })
             .collect();
         let tail =
             |lines: &[&str], count: usize| lines[lines.len().saturating_sub(count)..].join("\n");

@@ -95,12 +95,10 @@ async fn one(
         force: true,
         dry_run,
     };
-    let mut result = api.patch(name, &params, &Patch::Apply(&document.value)).await;
-    if matches!(&result, Err(kube::Error::Api(s)) if s.message.contains("not built yet")) {
-        let object: DynamicObject = serde_json::from_value(document.value.clone()).unwrap_or_else(|_| DynamicObject::new(name, &resource));
-        result = api.create(&kube::api::PostParams { dry_run, ..Default::default() }, &object).await;
-    }
-    match result {
+    match api
+        .patch(name, &params, &Patch::Apply(&document.value))
+        .await
+    {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => Err(explain(document, &status)),
         Err(other) => {

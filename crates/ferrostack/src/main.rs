@@ -92,6 +92,8 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&cli.log)
         .map_err(|source| anyhow::anyhow!("--log `{}`: {source}", cli.log))?;
+    // It calls every refused connection an error, and workload clusters refuse until they are up.
+    let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr);

@@ -217,10 +217,12 @@ async fn follow(
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return Ok(Outcome::Interrupted),
-                changed = snapshots.changed() => {
-                    changed.context("the watch of the clusters ended")?;
-                    break;
-                }
+                changed = snapshots.changed() => match changed {
+                    Ok(()) => break,
+                    // The watch ends with everything else.
+                    Err(_) if shutdown.is_cancelled() => return Ok(Outcome::Interrupted),
+                    Err(source) => return Err(source).context("the watch of the clusters ended"),
+                },
                 _ = tick.tick() => {
                     if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                         return Ok(Outcome::TimedOut(pending));

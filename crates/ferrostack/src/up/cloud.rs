@@ -58,7 +58,10 @@ pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables>
         .await
         .with_context(|| format!("cloud `{}`", config.name))?;
     let mut found = credentials(config);
-    let external = session.network().networks(&[("router:external", "true")]).await?;
+    let external = session
+        .network()
+        .networks(&[("router:external", "true")])
+        .await?;
     if let [network] = external.as_slice() {
         found.insert(
             "OPENSTACK_EXTERNAL_NETWORK_ID".to_owned(),

@@ -64,11 +64,6 @@ impl Management {
         })
     }
 
-    /// Bytes of the database file and its log.
-    pub(super) fn database_bytes(&self) -> u64 {
-        self.server.stats().database_bytes
-    }
-
     /// Ends once the shutdown given to [`start`](Self::start) has come and everything is on disk.
     pub(super) async fn stopped(self) {
         let _ = self.serving.await;
@@ -114,7 +109,8 @@ async fn install_definitions(client: &Client) -> anyhow::Result<()> {
             None => api.create(&PostParams::default(), &definition).await,
             Some(stored) => {
                 definition.metadata.resource_version = stored.metadata.resource_version;
-                api.replace(&name, &PostParams::default(), &definition).await
+                api.replace(&name, &PostParams::default(), &definition)
+                    .await
             }
         };
         installed.with_context(|| format!("installing the kind {name}"))?;
