@@ -20,7 +20,7 @@ mod structural;
 mod validate;
 
 pub use error::{FieldError, Reason};
-pub(crate) use go::{go_json, go_quote};
+pub(crate) use go::{go_json, go_plain, go_quote, go_syntax};
 pub(crate) use node::{Additional, Kind, ListType, MapType, Node};
 
 use std::sync::Arc;

@@ -161,7 +161,9 @@ fn claim_existing(
         api_version: applier.api_version,
         time: applier.time,
     };
-    managed::record(None, live, writer, versions, managers)
+    managed::record(None, live, writer, versions, managers).map_err(|error| PatchError::Untyped {
+        message: format!("failed to create manager for existing fields: {error}"),
+    })
 }
 
 /// Takes what belongs to nobody out of the manager's set, and keeps its time unless something changed.

@@ -104,7 +104,6 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
         );
     }
     let mut managers: Vec<&str> = conflicts.iter().map(|c| c.manager.as_str()).collect();
-    managers.sort_unstable();
     managers.dedup();
     let mut lines = Vec::new();
     for manager in managers {

@@ -18,6 +18,8 @@ pub(crate) use merge::merge;
 pub(crate) use reconcile::{reconcile, with_named_fields};
 pub(crate) use remove::remove;
 
+use crate::schema::{go_plain, go_syntax};
+
 use super::{
     fields::{Element, Item, Set},
     types::{Form, List, Scalar, Type},
@@ -177,7 +179,7 @@ fn scalar_misfit(value: &Value, scalar: Scalar) -> Option<String> {
         Scalar::Number => format!("expected numeric (int or float), got {kind}"),
         Scalar::Text => format!(
             "expected string, got &value.valueUnstructured{{Value:{}}}",
-            printed(value)
+            go_syntax(value)
         ),
         Scalar::Boolean => format!("expected boolean, got {}", printed(value)),
         Scalar::Any => format!("expected any scalar, got {}", printed(value)),
@@ -185,7 +187,7 @@ fn scalar_misfit(value: &Value, scalar: Scalar) -> Option<String> {
 }
 
 fn printed(value: &Value) -> String {
-    format!("&{{{}}}", crate::schema::go_json(value).trim_matches('"'))
+    format!("&{{{}}}", go_plain(value))
 }
 
 fn collect(value: &Value, of: Type<'_>, set: &mut Set) {

@@ -68,7 +68,12 @@ impl<'a> Updater<'a> {
     ) -> Result<Set, PatchError> {
         let of = self.own_type()?;
         for object in [live, new] {
-            validate(object, of, true).map_err(|message| PatchError::Untyped { message })?;
+            validate(object, of, true).map_err(|message| PatchError::Untyped {
+                message: format!(
+                    "failed to convert new object ({}) to smd typed: {message}",
+                    object_name(object)
+                ),
+            })?;
         }
         self.reconcile(live, managers)?;
         let comparison = match self.take(live, new, managers, None, true) {
@@ -282,7 +287,6 @@ impl<'a> Updater<'a> {
         let after = with_named_fields(&field_set(&pruned, of), of);
         let gone = before.difference(&after).intersection(&last_set);
         let result = remove(&merged_then, &gone, of);
-        let result = without_emptied(&result, &merged_then);
         Ok(self.convert(&result, self.api_version)?.unwrap_or(result))
     }
 
@@ -307,7 +311,8 @@ impl<'a> Updater<'a> {
 }
 
 /// The conflicts, by manager and path.
-pub(super) fn conflicts(found: Vec<(Manager, Set)>) -> PatchError {
+pub(super) fn conflicts(mut found: Vec<(Manager, Set)>) -> PatchError {
+    found.sort_by(|(a, _), (b, _)| a.compare_printed(b));
     let mut all = Vec::new();
     for (manager, set) in found {
         let name = manager.printed();
@@ -346,11 +351,12 @@ fn object_name(object: &Value) -> String {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
+    let api_version = text("/apiVersion");
+    let slash = if api_version.contains('/') { "" } else { "/" };
     format!(
-        "{}/{}; {}, Kind={}",
+        "{}/{}; {slash}{api_version}, Kind={}",
         text("/metadata/namespace"),
         text("/metadata/name"),
-        text("/apiVersion"),
         text("/kind")
     )
 }

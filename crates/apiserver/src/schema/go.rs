@@ -47,6 +47,43 @@ pub(crate) fn go_value(value: &Value) -> String {
     }
 }
 
+/// A value by `%v`: `map[a:1 b:[x y]]`.
+pub(crate) fn go_plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{name}:{}", go_plain(value));
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        scalar => go_value(scalar),
+    }
+}
+
+/// A value by `%#v`: `map[string]interface {}{"a":1}`.
+pub(crate) fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                format!("{}:{}", go_quote(name), go_syntax(value))
+            };
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+        scalar => go_value(scalar),
+    }
+}
+
 /// A number by `%v`.
 pub(crate) fn go_number(number: f64) -> String {
     go_float(number, 21, -4)

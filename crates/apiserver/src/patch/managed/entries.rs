@@ -1,6 +1,6 @@
 //! The entries of `managedFields`, read and written.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,16 @@ impl Manager {
             api_version: api_version.to_owned(),
             subresource: subresource.to_owned(),
         }
+    }
+
+    /// The order in which conflicts are listed: that of the identifiers as JSON, where a subresource comes
+    /// before none.
+    pub(crate) fn compare_printed(&self, other: &Self) -> Ordering {
+        let key = |m: &Self| (m.name.clone(), m.operation, m.api_version.clone());
+        let part = |m: &Self| (m.subresource.is_empty(), m.subresource.clone());
+        key(self)
+            .cmp(&key(other))
+            .then_with(|| part(self).cmp(&part(other)))
     }
 
     /// As conflicts name it: `"kubectl" with subresource "status" using apps/v1`.
