@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
 
 use crate::cloud::TestCloud;
+use crate::main_job;
 use crate::process::{Up, eventually, ferrostack, run, texts};
 
 const CLOUD: [&str; 2] = ["--cloud", "simulated"];
@@ -193,11 +192,7 @@ async fn condition_says(
         kubeconfig.exists().then_some(())
     })
     .await;
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "infrastructure.cluster.x-k8s.io",
-        "v1beta2",
-        kind,
-    ));
+    let resource = main_job::kind("infrastructure.cluster.x-k8s.io", kind);
     let api: Api<DynamicObject> = Api::namespaced_with(up.client().await, "default", &resource);
     let events: Api<k8s_openapi::api::events::v1::Event> =
         Api::namespaced(up.client().await, "default");
@@ -256,7 +251,12 @@ async fn what_the_cloud_does_not_have_is_named_in_a_condition_and_an_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exhausted_quota_is_told_in_the_clouds_own_words() {
     let home = tempfile::tempdir().unwrap();
-    let cloud = TestCloud::with(home.path(), BTreeMap::from([("instances".to_owned(), 0)])).await;
+    let cloud = TestCloud::with(
+        home.path(),
+        BTreeMap::from([("instances".to_owned(), 0)]),
+        simulator::guest::Options::default(),
+    )
+    .await;
     condition_says(
         home.path(),
         &cloud,

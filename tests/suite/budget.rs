@@ -1,11 +1,10 @@
 //! OpenStack requests per cluster and per worker, held to a budget. Reads are shared lists and counted apart.
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
 use serde_json::json;
 
 use crate::cloud::TestCloud;
+use crate::main_job::kind;
 use crate::process::{Up, eventually};
 
 /// The most writes for a cluster with one control plane machine and no worker: network, subnet, router, three
@@ -35,11 +34,7 @@ async fn writes_stay_within_their_budget() {
         routes(&cloud)
     );
 
-    let deployment = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "cluster.x-k8s.io",
-        "v1beta2",
-        "MachineDeployment",
-    ));
+    let deployment = kind("cluster.x-k8s.io", "MachineDeployment");
     let api: Api<DynamicObject> = Api::namespaced_with(up.client().await, "default", &deployment);
     cloud.cloud.reset_requests();
     let patch = Patch::Merge(json!({"spec": {"replicas": 6}}));

@@ -28,11 +28,15 @@ pub(crate) struct TestCloud {
 impl TestCloud {
     /// Starts a cloud and writes its clouds.yaml below `home`.
     pub(crate) async fn start(home: &Path) -> Self {
-        Self::with(home, BTreeMap::new()).await
+        Self::with(home, BTreeMap::new(), guest::Options::default()).await
     }
 
-    /// The same with quotas that differ from the defaults.
-    pub(crate) async fn with(home: &Path, quotas: BTreeMap<String, i64>) -> Self {
+    /// The same with quotas that differ from the defaults, and guests of another patience.
+    pub(crate) async fn with(
+        home: &Path,
+        quotas: BTreeMap<String, i64>,
+        guests: guest::Options,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         // The process id keeps test processes apart, the counter the clouds of this one.
         let range = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +50,7 @@ impl TestCloud {
         };
         let cloud = Cloud::open(options).await.unwrap();
         let shutdown = CancellationToken::new();
-        let guests = Guests::start(cloud.world(), guest::Options::default(), shutdown.clone());
+        let guests = Guests::start(cloud.world(), guests, shutdown.clone());
         cloud.set_console(move |server| guests.console(server));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 
 use crate::cloud::TestCloud;
+use crate::main_job::kind;
 use crate::process::{Up, eventually};
 
 /// A cluster with each kind of machine.
@@ -140,11 +140,7 @@ async fn scenario(create: u64, delete: u64) -> Outcome {
 }
 
 fn cluster() -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "cluster.x-k8s.io",
-        "v1beta2",
-        "Cluster",
-    ))
+    kind("cluster.x-k8s.io", "Cluster")
 }
 
 fn resources(cloud: &TestCloud) -> String {

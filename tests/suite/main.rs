@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   main_job    up, kubectl, scale, replace, delete; the cloud is as before
+//!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
 //!   budget      OpenStack requests per cluster and per worker
@@ -10,6 +11,7 @@
 //! ```
 
 mod bad_input;
+mod bootstrap;
 mod budget;
 mod cloud;
 mod kill;

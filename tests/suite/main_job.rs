@@ -254,7 +254,7 @@ async fn kubectl_works_on_both_kubeconfigs() {
 }
 
 /// The workload cluster of `demo`, as `get kubeconfig` gives access to it.
-async fn workload_client(home: &Path) -> Client {
+pub(crate) async fn workload_client(home: &Path) -> Client {
     let output = run(
         home,
         &["get", "kubeconfig", "demo", "--data-dir", &data(home)],
@@ -294,13 +294,12 @@ fn provider_ids_of_nodes(nodes: &[Node]) -> BTreeSet<String> {
         .collect()
 }
 
-fn machines(client: &Client) -> Api<DynamicObject> {
-    let machine = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "cluster.x-k8s.io",
-        "v1beta2",
-        "Machine",
-    ));
-    Api::namespaced_with(client.clone(), "default", &machine)
+pub(crate) fn machines(client: &Client) -> Api<DynamicObject> {
+    Api::namespaced_with(
+        client.clone(),
+        "default",
+        &kind("cluster.x-k8s.io", "Machine"),
+    )
 }
 
 async fn provider_ids_of_machines(client: &Client) -> BTreeSet<String> {
@@ -322,11 +321,7 @@ async fn worker_machines(client: &Client) -> Vec<String> {
 }
 
 async fn scale(client: &Client, name: &str, replicas: u32) {
-    let deployment = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "cluster.x-k8s.io",
-        "v1beta2",
-        "MachineDeployment",
-    ));
+    let deployment = kind("cluster.x-k8s.io", "MachineDeployment");
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &deployment);
     let patch = json!({"spec": {"replicas": replicas}});
     api.patch_scale(name, &PatchParams::default(), &Patch::Merge(&patch))
@@ -353,4 +348,9 @@ async fn resources_or_none(simulator: &str) -> Option<serde_json::Value> {
         .json()
         .await
         .ok()
+}
+
+/// A kind of ours in the stored version.
+pub(crate) fn kind(group: &str, kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1beta2", kind))
 }

@@ -74,6 +74,9 @@ pub(crate) struct Up {
     /// How fast the simulated cloud answers and changes.
     #[arg(long, value_enum, default_value_t = LatencyArg::None)]
     pub(crate) latency: LatencyArg,
+    /// How long a server may run without becoming a node before its console is read for the reason.
+    #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) bootstrap_timeout: std::time::Duration,
     /// Name of the cluster that is created when there is none and no file is given.
     #[arg(long, default_value = "demo", value_name = "NAME")]
     pub(crate) cluster_name: String,

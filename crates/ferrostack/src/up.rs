@@ -65,7 +65,7 @@ pub(crate) async fn run(
             config.name, config.auth_url
         ))?,
     }
-    let controllers = start_controllers(&management.client, &stop);
+    let controllers = start_controllers(args, &management.client, &stop);
     let snapshots = observer::observe(&management.client, stop.clone());
 
     let work = async {
@@ -146,18 +146,18 @@ async fn start_cloud(
     Ok((Some(simulated), config))
 }
 
-fn start_controllers(client: &Client, stop: &CancellationToken) -> JoinSet<()> {
+fn start_controllers(args: &Up, client: &Client, stop: &CancellationToken) -> JoinSet<()> {
     let mut controllers = JoinSet::new();
     controllers.spawn(clusterapi::run(
         client.clone(),
         clusterapi::Options::default(),
         stop.clone(),
     ));
-    controllers.spawn(provider::run(
-        client.clone(),
-        provider::Options::default(),
-        stop.clone(),
-    ));
+    let options = provider::Options {
+        bootstrap_timeout: args.bootstrap_timeout,
+        ..provider::Options::default()
+    };
+    controllers.spawn(provider::run(client.clone(), options, stop.clone()));
     controllers
 }
 

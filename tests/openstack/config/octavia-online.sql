@@ -1,16 +1,18 @@
 -- No amphora has an agent that reports its health, so operating_status would stay OFFLINE for ever. This plays the part
--- of the heartbeats; provisioning_status stays Octavia's own. Only ids are locked, and only for a moment, and a lock that
--- is held means "next time": the event must never make Octavia's own transactions fail.
+-- of the heartbeats; provisioning_status stays Octavia's own. Each update first reads the ids without locks and then locks
+-- just those rows, and a lock that somebody holds means "next time": Octavia's own transactions must not fail for this.
 DELIMITER //
 CREATE OR REPLACE EVENT heartbeats ON SCHEDULE EVERY 2 SECOND DO
 BEGIN
   DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
   SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
   SET SESSION innodb_lock_wait_timeout = 1;
-  UPDATE listener SET operating_status = 'ONLINE'
-    WHERE provisioning_status = 'ACTIVE' AND enabled = 1 AND operating_status = 'OFFLINE';
-  UPDATE pool SET operating_status = 'ONLINE'
-    WHERE provisioning_status = 'ACTIVE' AND enabled = 1 AND operating_status = 'OFFLINE';
+  UPDATE listener SET operating_status = 'ONLINE' WHERE id IN (SELECT id FROM (
+    SELECT id FROM listener
+      WHERE provisioning_status = 'ACTIVE' AND enabled = 1 AND operating_status = 'OFFLINE') found);
+  UPDATE pool SET operating_status = 'ONLINE' WHERE id IN (SELECT id FROM (
+    SELECT id FROM pool
+      WHERE provisioning_status = 'ACTIVE' AND enabled = 1 AND operating_status = 'OFFLINE') found);
   -- Members are watched only by a health monitor; without one they are NO_MONITOR, as in a real cloud.
   UPDATE member SET operating_status = 'ONLINE' WHERE id IN (SELECT id FROM (
     SELECT m.id FROM member m JOIN health_monitor h ON h.pool_id = m.pool_id

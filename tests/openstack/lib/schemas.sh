@@ -6,7 +6,7 @@ schemas() {
     local dump
     dump=$PKG/schemas-$(package_versions).sql
     if [[ -s $dump ]]; then
-        sql <"$dump" || die "loading $dump failed; remove it and start again"
+        sed "s/@PASSWORD@/$PW/g" "$dump" | sql || die "loading $dump failed; remove it and start again"
         say "schemas loaded"
     else
         migrate
@@ -40,5 +40,5 @@ manage() { nice -n "$NICE" "${CLEAN[@]}" "$@"; }
 dump_schemas() {
     local entry
     # shellcheck disable=SC2046
-    "${CLEAN[@]}" /usr/bin/python3 "$HERE/python/dump.py" "$RUN/mysql.sock" $(for entry in $DATABASES; do echo "${entry#*:}"; done)
+    "${CLEAN[@]}" /usr/bin/python3 "$HERE/python/dump.py" "$RUN/mysql.sock" "$STATE/password" $(for entry in $DATABASES; do echo "${entry#*:}"; done)
 }
