@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ipnet::Ipv4Net;
 use parking_lot::{Mutex, RwLock};
@@ -319,8 +319,12 @@ impl Drop for Inner {
 async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
     loop {
         let Some(inner) = cloud.upgrade() else { return };
+        let started = Instant::now();
         let pause = inner.tick();
         drop(inner);
+        // A large world takes a while to describe; describing it again for each of many changes in a row would keep
+        // requests from getting through.
+        tokio::time::sleep(started.elapsed().saturating_sub(QUICK) * 4).await;
         match pause {
             Some(pause) => {
                 tokio::select! {
@@ -332,6 +336,9 @@ async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
         }
     }
 }
+
+/// A tick shorter than this needs no rest after it.
+const QUICK: Duration = Duration::from_micros(500);
 
 impl Inner {
     /// Does what is due and says how long nothing will be.

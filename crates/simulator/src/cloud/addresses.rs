@@ -60,7 +60,7 @@ impl AddressBook {
             let (first, last) = (to_number(*start), to_number(*end));
             let mut candidate = first.max(taken.floor);
             while candidate <= last && taken.addresses.contains(&candidate) {
-                candidate += 1;
+                candidate = candidate.checked_add(1)?;
             }
             // With one pool everything below is known to be taken; with several the floor would hide gaps.
             if pools.len() == 1 {
@@ -71,7 +71,7 @@ impl AddressBook {
                 if !taken.addresses.contains(&candidate) && !except.contains(&address) {
                     return Some(address);
                 }
-                candidate += 1;
+                candidate = candidate.checked_add(1)?;
             }
         }
         None

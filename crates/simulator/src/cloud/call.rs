@@ -9,6 +9,7 @@ use super::document::{Doc, Fields};
 use super::fault::Fault;
 use super::kind::Kind;
 use super::query::Query;
+use super::route::Parameters;
 use super::service::Service;
 use super::settings::Settings;
 use super::state::State;
@@ -22,7 +23,7 @@ pub(crate) struct Call<'a> {
     pub(crate) base: &'a str,
     /// The path after the service's segment, with a leading slash.
     pub(crate) path: &'a str,
-    pub(crate) parameters: Vec<(&'static str, String)>,
+    pub(crate) parameters: Parameters,
     pub(crate) query: Query,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) raw_body: Bytes,
@@ -39,8 +40,6 @@ pub(crate) struct Who {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: Vec<String>,
-    /// The key of the token in the state.
-    pub(crate) token_key: String,
 }
 
 impl Who {

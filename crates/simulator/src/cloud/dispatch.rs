@@ -17,7 +17,7 @@ use super::fault::Fault;
 use super::injection::Action;
 use super::journal::Entry;
 use super::query::Query;
-use super::route::{Access, Found, Route, Routes};
+use super::route::{Access, Found, Parameters, Route, Routes};
 use super::service::Service;
 use super::{Cloud, Write, balancer, clock, compute, control, identity, image, network, placement};
 use super::{version, volume};
@@ -182,7 +182,7 @@ fn run(
     base: &str,
     incoming: &Incoming<'_>,
     route: &Route,
-    parameters: Vec<(&'static str, String)>,
+    parameters: Parameters,
     raw_body: Bytes,
 ) -> Outcome {
     let inner = &cloud.inner;
@@ -224,7 +224,7 @@ fn transact(
     base: &str,
     incoming: &Incoming<'_>,
     route: &Route,
-    parameters: Vec<(&'static str, String)>,
+    parameters: Parameters,
     raw_body: Bytes,
 ) -> Outcome {
     let inner = &cloud.inner;
@@ -262,7 +262,9 @@ fn transact(
         core.state.roll_back();
     }
     drop(core);
-    inner.note(world_changed);
+    if world_changed || incoming.method != Method::GET {
+        inner.note(world_changed);
+    }
     Outcome {
         reply,
         project_id,

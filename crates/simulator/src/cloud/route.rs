@@ -22,6 +22,9 @@ pub(crate) enum Access {
     Admin,
 }
 
+/// The values of the `{name}` segments.
+pub(crate) type Parameters = Vec<(&'static str, String)>;
+
 type Handler = Box<dyn Fn(&mut Call<'_>) -> Answer + Send + Sync>;
 
 /// One operation of one service.
@@ -43,7 +46,7 @@ pub(crate) struct Routes {
 
 /// What a path leads to.
 pub(crate) enum Found<'a> {
-    Route(&'a Route, Vec<(&'static str, String)>),
+    Route(&'a Route, Parameters),
     /// The path exists, with other methods.
     OtherMethod,
     Nothing,
@@ -70,7 +73,7 @@ impl Routes {
             .split('/')
             .filter(|segment| !segment.is_empty())
             .collect();
-        let mut best: Option<(usize, &Route, Vec<(&'static str, String)>)> = None;
+        let mut best: Option<(&Route, Parameters)> = None;
         let mut other_method = false;
         for index in self
             .by_length
@@ -86,13 +89,13 @@ impl Routes {
                 other_method = true;
             } else if best
                 .as_ref()
-                .is_none_or(|(fewest, ..)| parameters.len() < *fewest)
+                .is_none_or(|(_, best)| parameters.len() < best.len())
             {
-                best = Some((parameters.len(), route, parameters));
+                best = Some((route, parameters));
             }
         }
         match best {
-            Some((_, route, parameters)) => Found::Route(route, parameters),
+            Some((route, parameters)) => Found::Route(route, parameters),
             None if other_method => Found::OtherMethod,
             None => Found::Nothing,
         }
@@ -169,7 +172,7 @@ impl Table<'_> {
     }
 }
 
-fn matching(pattern: &'static str, segments: &[&str]) -> Option<Vec<(&'static str, String)>> {
+fn matching(pattern: &'static str, segments: &[&str]) -> Option<Parameters> {
     let mut parameters = Vec::new();
     for (wanted, segment) in pattern
         .split('/')

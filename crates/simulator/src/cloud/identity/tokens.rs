@@ -101,7 +101,6 @@ pub(crate) fn authenticate(call: &Call<'_>) -> Option<Who> {
         user_id: doc.text("user_id").to_owned(),
         project_id: doc.text("project_id").to_owned(),
         roles: doc.texts("roles").map(str::to_owned).collect(),
-        token_key: doc.text("id").to_owned(),
     })
 }
 
@@ -332,7 +331,7 @@ fn subject(call: &Call<'_>) -> Result<(String, Arc<Doc>), Fault> {
     let token = header(call.headers, "x-subject-token").unwrap_or_default();
     let doc = valid(call.state, token)
         .ok_or_else(|| Fault::missing("Could not find token: The token was not recognized."))?;
-    if doc.text("id") != call.who.token_key && !call.who.admin() {
+    if doc.text("user_id") != call.who.user_id && !call.who.admin() {
         return Err(Fault::forbidden(
             "You are not authorized to perform the requested action: identity:validate_token.",
         ));
@@ -391,7 +390,7 @@ fn describe(call: &Call<'_>, doc: &Doc, with_catalog: bool) -> Value {
         "expires_at": time("expires_ms"),
         "issued_at": time("issued_ms"),
     });
-    if doc.text("domain_id") != "" {
+    if !doc.text("domain_id").is_empty() {
         token["domain"] = named(Kind::Domain, doc.text("domain_id"));
     }
     if let Some(project) = state.get(Kind::Project, doc.text("project_id")) {
@@ -409,7 +408,7 @@ fn describe(call: &Call<'_>, doc: &Doc, with_catalog: bool) -> Value {
             token["catalog"] = entries(call.base, doc.text("project_id"));
         }
     }
-    if doc.text("credential_id") != "" {
+    if !doc.text("credential_id").is_empty() {
         let mut credential = named(Kind::Credential, doc.text("credential_id"));
         credential["restricted"] = json!(true);
         token["application_credential"] = credential;

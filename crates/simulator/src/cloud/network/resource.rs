@@ -200,16 +200,15 @@ pub(crate) fn referenced(call: &Call<'_>, what: &Resource, id: &str) -> Result<A
 /// The project a new resource belongs to: the caller's, unless an administrator says otherwise.
 fn project(call: &Call<'_>, given: &mut Doc) -> Result<String, Fault> {
     let wanted = [given.remove("project_id"), given.remove("tenant_id")];
-    for wanted in wanted.iter().flatten().filter_map(Value::as_str) {
-        if wanted == call.who.project_id || call.who.admin() {
-            return Ok(wanted.to_owned());
-        }
-        return Err(Fault::bad(
+    let own = &call.who.project_id;
+    match wanted.iter().flatten().find_map(Value::as_str) {
+        None => Ok(own.clone()),
+        Some(wanted) if wanted == own || call.who.admin() => Ok(wanted.to_owned()),
+        Some(_) => Err(Fault::bad(
             "Specifying 'project_id' or 'tenant_id' other than the authenticated project in \
              request requires admin privileges",
-        ));
+        )),
     }
-    Ok(call.who.project_id.clone())
 }
 
 /// `If-Match: revision_number=N` (extension revision-if-match).

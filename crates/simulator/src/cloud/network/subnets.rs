@@ -237,7 +237,10 @@ fn default_pools(net: &IpNet, gateway: Option<IpAddr>) -> Vec<(IpAddr, IpAddr)> 
         .map(to_number)
         .filter(|gateway| (first..=last).contains(gateway))
     {
-        ranges = vec![(first, gateway.saturating_sub(1)), (gateway + 1, last)];
+        ranges = vec![
+            (first, gateway.saturating_sub(1)),
+            (gateway.saturating_add(1), last),
+        ];
     }
     ranges
         .into_iter()

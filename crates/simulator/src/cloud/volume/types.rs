@@ -45,6 +45,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 Ok(Reply::empty(202))
             },
         )
+        .get("/v3/{project}/extensions", |_| {
+            Ok(Reply::ok(json!({"extensions": []})))
+        })
         .get("/v3/{project}/os-availability-zone", |call| {
             let all: Vec<Value> = call
                 .settings
