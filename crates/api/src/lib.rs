@@ -13,6 +13,9 @@
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
 
+// The columns of one kind repeat the parts of kube's printcolumn attribute.
+#![allow(clippy::duplicated_attributes)]
+
 pub mod admission;
 pub mod bootstrap;
 pub mod conditions;

@@ -56,10 +56,16 @@ pub(crate) async fn reconcile(
     let Some(cluster) = cluster else {
         return Ok(Action::await_change());
     };
-    let object = prepare(&ctx, &object).await?;
+    let (object, prepared) = match prepare(&ctx, &object).await {
+        Ok(stored) => (stored, Ok(())),
+        Err(error) => (OpenStackCluster::clone(&object), Err(error)),
+    };
     let mut next = object.clone();
     not_paused(&mut next, &ctx);
-    let result = normal(&ctx, &object, &mut next, &cluster).await;
+    let result = match prepared {
+        Ok(()) => normal(&ctx, &object, &mut next, &cluster).await,
+        Err(error) => Err(error),
+    };
     finish(&ctx, &object, next, result).await
 }
 
@@ -68,6 +74,9 @@ async fn prepare(ctx: &Context, object: &OpenStackCluster) -> Result<OpenStackCl
     let known = Identity::of(object, CLUSTER_ID).is_some();
     if known && finalizer::has(object, FINALIZER) {
         return Ok(object.clone());
+    }
+    if known {
+        unique(ctx, object).await?;
     }
     let mut next = object.clone();
     if !known {
@@ -80,6 +89,33 @@ async fn prepare(ctx: &Context, object: &OpenStackCluster) -> Result<OpenStackCl
     let stored = patch::object(&api(ctx, object), object, &next).await;
     let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
     Ok(stored.unwrap_or(next))
+}
+
+/// Refuses an identity that another object has, too: whoever copies an object with its annotations
+/// would share its network with the copy, and lose it when the copy is deleted.
+async fn unique(ctx: &Context, object: &OpenStackCluster) -> Result<(), Error> {
+    let Some(id) = Identity::of(object, CLUSTER_ID) else {
+        return Ok(());
+    };
+    let all: Api<OpenStackCluster> = match &ctx.options.namespace {
+        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
+        None => Api::all(ctx.client.clone()),
+    };
+    let all = all.list(&ListParams::default()).await;
+    let all = all.map_err(Error::kubernetes("listing OpenStackClusters"))?;
+    let same = |other: &&OpenStackCluster| {
+        other.uid() != object.uid() && Identity::of(*other, CLUSTER_ID) == Some(id)
+    };
+    let Some(other) = all.iter().find(same) else {
+        return Ok(());
+    };
+    let text = format!(
+        "OpenStackCluster {}/{} has the same annotation {CLUSTER_ID}: remove it from the copy, \
+         which then gets an identity of its own",
+        namespace(other),
+        other.name_any()
+    );
+    Err(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text).into())
 }
 
 /// Does everything that can be done now.
@@ -270,6 +306,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     let Some(id) = Identity::of(object, CLUSTER_ID) else {
         return Ok(None);
     };
+    unique(ctx, object).await?;
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;

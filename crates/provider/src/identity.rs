@@ -95,9 +95,14 @@ impl Mark {
     pub fn description(&self, text: &str) -> String {
         // Neutron's limit is 255 characters; the mark must not be what is cut off.
         let text: String = text.chars().take(170).collect();
+        format!("{text} {}", self.suffix())
+    }
+
+    /// What a description with this mark ends with.
+    pub fn suffix(&self) -> String {
         match self.machine {
-            None => format!("{text} [{}]", self.cluster),
-            Some(machine) => format!("{text} [{}/{machine}]", self.cluster),
+            None => format!("[{}]", self.cluster),
+            Some(machine) => format!("[{}/{machine}]", self.cluster),
         }
     }
 

@@ -217,7 +217,7 @@ async fn normal(
         let text = "waiting for the bootstrap data of the Machine";
         return wait(Reason::WaitingForBootstrapData, text);
     };
-    let mark = prepare(ctx, object, next, cluster_id).await?;
+    let mark = prepare(ctx, object, next, cluster_id, around.is_control_plane()).await?;
     let cloud = cloud(ctx, object, Some(infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     status::condition(next, now, Type::Authentication, verdict);
@@ -565,6 +565,7 @@ async fn prepare(
     object: &OpenStackMachine,
     next: &mut OpenStackMachine,
     cluster: Identity,
+    control_plane: bool,
 ) -> Result<Mark, Error> {
     let known = Identity::of(object, MACHINE_ID);
     let id = known.unwrap_or_default();
@@ -576,6 +577,13 @@ async fn prepare(
     wanted
         .annotations_mut()
         .insert(CLUSTER_ID.to_owned(), cluster.to_string());
+    if control_plane {
+        // KCP sets it; the cluster's controller looks at machines with it only.
+        wanted
+            .labels_mut()
+            .entry(api::names::CONTROL_PLANE_LABEL.to_owned())
+            .or_default();
+    }
     if !finalizer::has(object, FINALIZER) {
         wanted.finalizers_mut().push(FINALIZER.to_owned());
     }

@@ -121,12 +121,20 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
             all::<OpenStackMachine>(&ctx),
             watcher::Config::default(),
             move |machine| {
+                // What workers do does not concern the cluster, but that they go.
+                let concerns = machine
+                    .labels()
+                    .contains_key(api::names::CONTROL_PLANE_LABEL)
+                    || machine.metadata.deletion_timestamp.is_some();
                 let cluster = machine
                     .labels()
                     .get(api::names::CLUSTER_NAME_LABEL)
                     .cloned();
                 let cluster = cluster.unwrap_or_default();
-                owned_by(&of_machine, &cluster, machine.namespace().as_deref())
+                match concerns {
+                    true => owned_by(&of_machine, &cluster, machine.namespace().as_deref()),
+                    false => Vec::new(),
+                }
             },
         )
         .reconcile_on(changes);

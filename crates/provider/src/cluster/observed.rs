@@ -160,11 +160,12 @@ impl Observed {
 }
 
 fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
-    table
-        .iter()
-        .filter(|item| {
-            Mark::in_description(item.description()).is_some_and(|mark| mark.cluster == cluster)
-        })
-        .cloned()
-        .collect()
+    let id = cluster.to_string();
+    let ours = |item: &&Arc<T>| {
+        let description = item.description();
+        // Most descriptions are told apart without reading the mark.
+        description.contains(&id)
+            && Mark::in_description(description).is_some_and(|mark| mark.cluster == cluster)
+    };
+    table.iter().filter(ours).cloned().collect()
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use openstack::View;
 use openstack::compute::Server;
-use openstack::inventory::Resource;
 use openstack::loadbalancer::Member;
 use openstack::network::Port;
 use openstack::volume::Volume;
@@ -31,7 +30,9 @@ pub struct Observed {
 impl Observed {
     /// What `view` shows of a machine; `known` is the id of its server, if it ever had one.
     pub fn of(view: Arc<View>, mark: Mark, known: Option<&str>) -> Self {
-        let described = |item: &dyn Fn() -> String| Mark::in_description(&item()) == Some(mark);
+        // Compared as text: this runs over every port of the project.
+        let suffix = mark.suffix();
+        let described = |description: &str| description.ends_with(&suffix);
         let tag = mark.tags().pop().unwrap_or_default();
         let mut servers: Vec<_> = view
             .servers
@@ -44,11 +45,11 @@ impl Observed {
         let ports = view
             .ports
             .iter()
-            .filter(|port| described(&|| port.description().to_owned()));
+            .filter(|port| described(&port.description));
         let volumes = view
             .volumes
             .iter()
-            .filter(|volume| described(&|| volume.description().to_owned()));
+            .filter(|volume| described(&volume.description));
         Self {
             mark,
             known_server: known.map(str::to_owned),

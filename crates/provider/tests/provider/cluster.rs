@@ -15,7 +15,10 @@ async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     let balancer = status.api_server_managed_load_balancer.unwrap();
     assert_eq!(endpoint.port, Some(6443));
     assert_eq!(endpoint.host, balancer.ip);
-    assert_eq!(status.network.unwrap().name, "k8s-clusterapi-cluster-default-demo");
+    assert_eq!(
+        status.network.unwrap().name,
+        "k8s-clusterapi-cluster-default-demo"
+    );
     assert_eq!(status.router.unwrap().ips.len(), 1);
     assert_eq!(status.failure_domains.len(), 3);
     let worker = status.worker_security_group.unwrap();
@@ -47,8 +50,16 @@ async fn without_a_load_balancer_the_floating_ip_goes_to_a_control_plane_machine
     world.machine_ready("cp-0").await;
     eventually("the floating IP to be associated", || async {
         let world = world.cloud.world();
-        let forward = world.borrow().addresses.iter().any(|f| f.floating.to_string() == host);
-        if forward { Ok(()) } else { Err(format!("{:?}", world.borrow().addresses)) }
+        let forward = world
+            .borrow()
+            .addresses
+            .iter()
+            .any(|f| f.floating.to_string() == host);
+        if forward {
+            Ok(())
+        } else {
+            Err(format!("{:?}", world.borrow().addresses))
+        }
     })
     .await;
     world.delete_machine("cp-0").await;
@@ -84,12 +95,48 @@ async fn a_change_of_the_allowed_cidrs_reaches_the_listener() {
     eventually("listener and monitor", || async {
         let writes = world.writes();
         let done = |route: &str| writes.contains_key(route);
-        let both = done("PUT /v2.0/lbaas/listeners/{id}") && done("PUT /v2.0/lbaas/healthmonitors/{id}");
-        if both { Ok(()) } else { Err(format!("{writes:?}")) }
+        let both =
+            done("PUT /v2.0/lbaas/listeners/{id}") && done("PUT /v2.0/lbaas/healthmonitors/{id}");
+        if both {
+            Ok(())
+        } else {
+            Err(format!("{writes:?}"))
+        }
     })
     .await;
     let cluster = world.cluster_ready().await;
-    let balancer = cluster.status.unwrap().api_server_managed_load_balancer.unwrap();
+    let balancer = cluster
+        .status
+        .unwrap()
+        .api_server_managed_load_balancer
+        .unwrap();
     assert!(balancer.allowed_cidrs.contains(&"192.0.2.0/24".to_owned()));
     assert!(balancer.allowed_cidrs.contains(&"10.6.0.0/24".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_with_the_same_identity_is_refused_and_takes_nothing_with_it() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    let original = world.cluster_ready().await;
+    let before = world.cloud.resources();
+    let annotations = original.metadata.annotations.unwrap();
+    world
+        .create(json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackCluster",
+            "metadata": {"name": "copy", "annotations": annotations,
+                "labels": {"cluster.x-k8s.io/cluster-name": "demo"},
+                "finalizers": ["openstackcluster.infrastructure.cluster.x-k8s.io"]},
+            "spec": {"identityRef": {"name": "demo-cloud-config", "cloudName": "simulated"}},
+        }))
+        .await;
+    world.delete::<OpenStackCluster>("copy").await;
+    eventually("the refusal", || async {
+        let copy = world.api::<OpenStackCluster>().get("copy").await.unwrap();
+        let conditions = copy.status.unwrap_or_default().conditions;
+        let said = conditions.iter().any(|c| c.message.contains("has the same annotation"));
+        if said { Ok(()) } else { Err(crate::world::shown(&conditions)) }
+    })
+    .await;
+    assert_eq!(world.cloud.resources(), before);
 }

@@ -22,9 +22,18 @@ async fn run_until_cut(world: &mut World, nth: u64, done: &str) -> bool {
         }
         let finished = match done {
             "created" => is_ready(world_ref).await,
-            _ => world_ref.api::<OpenStackCluster>().get_opt("demo").await.unwrap().is_none(),
+            _ => world_ref
+                .api::<OpenStackCluster>()
+                .get_opt("demo")
+                .await
+                .unwrap()
+                .is_none(),
         };
-        if finished { Ok(false) } else { Err("still running".to_owned()) }
+        if finished {
+            Ok(false)
+        } else {
+            Err("still running".to_owned())
+        }
     })
     .await;
     world.kill().await;
@@ -41,14 +50,25 @@ async fn is_ready(world: &World) -> bool {
         let conditions = machine.status.unwrap_or_default().conditions;
         ready &= api::conditions::is_true(&conditions, "Ready");
     }
-    ready && world.cloud.world().borrow().listeners.iter().any(|l| l.members.len() == 1)
+    ready
+        && world
+            .cloud
+            .world()
+            .borrow()
+            .listeners
+            .iter()
+            .any(|l| l.members.len() == 1)
 }
 
 async fn wait_ready(world: &World) {
     eventually("cluster and machines", || async {
         match is_ready(world).await {
             true => Ok(()),
-            false => Err(format!("{:?} {:?}", world.cloud.resources(), world.writes())),
+            false => Err(format!(
+                "{:?} {:?}",
+                world.cloud.resources(),
+                world.writes()
+            )),
         }
     })
     .await;
@@ -94,7 +114,11 @@ async fn killed_at_any_write_of_a_create_and_of_a_delete_it_ends_the_same() {
         let delete_was_cut = run_until_cut(&mut world, nth, "deleted").await;
         world.run();
         world.gone::<OpenStackCluster>("demo").await;
-        assert_eq!(world.left_over(), BTreeMap::default(), "delete, killed at write {nth}");
+        assert_eq!(
+            world.left_over(),
+            BTreeMap::default(),
+            "delete, killed at write {nth}"
+        );
         world.kill().await;
         clear(&world).await;
         if !was_cut && !delete_was_cut {

@@ -11,11 +11,16 @@ async fn a_worker_costs_three_requests_and_leaves_nothing() {
     world.cluster_ready().await;
     let cluster = world.cloud.resources();
     world.cloud.reset_requests();
-    world.machine("md-0", false, json!({"tags": ["mine"]})).await;
+    world
+        .machine("md-0", false, json!({"tags": ["mine"]}))
+        .await;
     let machine = world.machine_ready("md-0").await;
     let status = machine.status.unwrap();
     let id = status.instance_id.unwrap();
-    assert_eq!(machine.spec.provider_id.unwrap(), format!("openstack:///{id}"));
+    assert_eq!(
+        machine.spec.provider_id.unwrap(),
+        format!("openstack:///{id}")
+    );
     assert_eq!(status.instance_state.unwrap(), "ACTIVE");
     let types: Vec<_> = status.addresses.iter().map(|a| a.type_.as_str()).collect();
     assert_eq!(types, ["InternalIP", "InternalDNS"]);
@@ -39,8 +44,14 @@ async fn control_plane_machines_are_members_for_as_long_as_they_live() {
             eventually(&format!("{count} members"), || async {
                 let world = world.cloud.world();
                 let listeners = world.borrow().listeners.clone();
-                let members = listeners.first().map_or(0, |listener| listener.members.len());
-                if members == count { Ok(()) } else { Err(format!("{listeners:?}")) }
+                let members = listeners
+                    .first()
+                    .map_or(0, |listener| listener.members.len());
+                if members == count {
+                    Ok(())
+                } else {
+                    Err(format!("{listeners:?}"))
+                }
             })
             .await;
         }
@@ -84,8 +95,16 @@ async fn a_server_that_somebody_deletes_is_not_replaced() {
     world.machine("md-0", false, json!({})).await;
     let machine = world.machine_ready("md-0").await;
     let id = machine.status.unwrap().instance_id.unwrap();
-    world.session().await.compute().delete_server(&id).await.unwrap();
-    let said = world.machine_says("md-0", "InstanceReady", "deleted by somebody else").await;
+    world
+        .session()
+        .await
+        .compute()
+        .delete_server(&id)
+        .await
+        .unwrap();
+    let said = world
+        .machine_says("md-0", "InstanceReady", "deleted by somebody else")
+        .await;
     assert_eq!(said.reason, "InstanceDeleted");
     assert_eq!(world.count("server"), 0);
     world.delete_machine("md-0").await;

@@ -14,10 +14,14 @@ use crate::world::World;
 async fn wrong_credentials_are_one_condition_and_one_event() {
     let mut world = World::open(CloudOptions::default()).await;
     let right = world.cloud.clouds_yaml("http://cloud");
-    world.credentials(&right.replace("password: secret", "password: wrong")).await;
+    world
+        .credentials(&right.replace("password: secret", "password: wrong"))
+        .await;
     world.run();
     world.cluster(json!({})).await;
-    let said = world.cluster_says("OpenStackAuthenticationSucceeded", "demo-cloud-config").await;
+    let said = world
+        .cluster_says("OpenStackAuthenticationSucceeded", "demo-cloud-config")
+        .await;
     assert_eq!(said.status, "False");
     assert_eq!(said.reason, "OpenStackAuthenticationFailed");
     let events = world.events().await;
@@ -34,9 +38,17 @@ async fn a_missing_secret_is_named_and_holds_up_deletion_with_advice() {
     world.cluster_ready().await;
     world.delete::<Secret>("demo-cloud-config").await;
     world.delete::<OpenStackCluster>("demo").await;
-    let said = world.cluster_says("Deleting", "Secret default/demo-cloud-config").await;
-    assert!(said.message.contains("remove the finalizer"), "{}", said.message);
-    world.credentials(&world.cloud.clouds_yaml("http://cloud")).await;
+    let said = world
+        .cluster_says("Deleting", "Secret default/demo-cloud-config")
+        .await;
+    assert!(
+        said.message.contains("remove the finalizer"),
+        "{}",
+        said.message
+    );
+    world
+        .credentials(&world.cloud.clouds_yaml("http://cloud"))
+        .await;
     world.poke::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
     assert_eq!(world.left_over(), Default::default());
@@ -47,28 +59,59 @@ async fn a_flavor_that_does_not_exist_is_named_with_those_that_do() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     world.cluster_ready().await;
-    world.machine("md-0", false, json!({"flavor": {"filter": {"name": "m9.huge"}}})).await;
-    let said = world.machine_says("md-0", "InstanceReady", "flavor `m9.huge` does not exist").await;
+    world
+        .machine(
+            "md-0",
+            false,
+            json!({"flavor": {"filter": {"name": "m9.huge"}}}),
+        )
+        .await;
+    let said = world
+        .machine_says("md-0", "InstanceReady", "flavor `m9.huge` does not exist")
+        .await;
     assert_eq!(said.reason, "DependencyFailed");
     assert!(said.message.contains("m1.small"), "{}", said.message);
-    world.machine("md-1", false, json!({"image": {"filter": {"name": "nope"}}})).await;
-    world.machine_says("md-1", "InstanceReady", "image `nope` does not exist").await;
+    world
+        .machine(
+            "md-1",
+            false,
+            json!({"image": {"filter": {"name": "nope"}}}),
+        )
+        .await;
+    world
+        .machine_says("md-1", "InstanceReady", "image `nope` does not exist")
+        .await;
     world.delete_machine("md-0").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_exhausted_quota_is_told_in_the_clouds_words_and_half_made_machines_can_be_deleted() {
     let quotas = BTreeMap::from([("instances".to_owned(), 0)]);
-    let mut world = World::open(CloudOptions { quotas, ..CloudOptions::default() }).await;
+    let mut world = World::open(CloudOptions {
+        quotas,
+        ..CloudOptions::default()
+    })
+    .await;
     world.run();
     world.cluster(json!({})).await;
     world.cluster_ready().await;
     let cluster = world.cloud.resources();
     world.machine("md-0", false, json!({})).await;
-    let said = world.machine_says("md-0", "InstanceReady", "uota exceeded").await;
+    let said = world
+        .machine_says("md-0", "InstanceReady", "uota exceeded")
+        .await;
     assert_eq!(said.reason, "InstanceCreateFailed");
-    assert!(said.message.contains("ask for more quota"), "{}", said.message);
-    assert!(world.events().await.contains(&"FailedCreateServer".to_owned()));
+    assert!(
+        said.message.contains("ask for more quota"),
+        "{}",
+        said.message
+    );
+    assert!(
+        world
+            .events()
+            .await
+            .contains(&"FailedCreateServer".to_owned())
+    );
     assert_eq!(world.count("port"), cluster["demo"]["port"] + 1);
     world.delete_machine("md-0").await;
     assert_eq!(world.cloud.resources(), cluster);
@@ -82,15 +125,22 @@ async fn a_server_in_error_shows_novas_fault() {
     world.machine("md-0", false, json!({})).await;
     let machine = world.machine_ready("md-0").await;
     let id = machine.status.unwrap().instance_id.unwrap();
-    world.cloud.fail_server(&id, "No valid host was found.").unwrap();
-    let said = world.machine_says("md-0", "InstanceReady", "No valid host was found").await;
+    world
+        .cloud
+        .fail_server(&id, "No valid host was found.")
+        .unwrap();
+    let said = world
+        .machine_says("md-0", "InstanceReady", "No valid host was found")
+        .await;
     assert_eq!(said.reason, "InstanceStateError");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_does_not_become_a_node_shows_kubeadms_words() {
     let mut world = World::open(CloudOptions::default()).await;
-    world.cloud.set_console(|_| "boot\nerror execution phase preflight: unknown token\n".to_owned());
+    world
+        .cloud
+        .set_console(|_| "boot\nerror execution phase preflight: unknown token\n".to_owned());
     world.options(|options| options.bootstrap_timeout = Duration::ZERO);
     world.run();
     world.cluster(json!({})).await;
@@ -105,7 +155,9 @@ async fn a_paused_cluster_is_left_alone_and_says_so() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     world.cluster_ready().await;
-    world.merge::<api::core::v1beta2::Cluster>("demo", json!({"spec": {"paused": true}})).await;
+    world
+        .merge::<api::core::v1beta2::Cluster>("demo", json!({"spec": {"paused": true}}))
+        .await;
     let cluster = world.cluster_says("Paused", "").await;
     let _ = cluster;
     crate::world::eventually("Paused", || async {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::api::events::v1::Event;
-use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use apiserver::ApiServer;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -104,7 +104,11 @@ impl apiserver::Hooks for Hooks {
         old: Option<&Value>,
         dry_run: bool,
     ) -> Result<(), Vec<apiserver::FieldError>> {
-        let review = api::admission::Review { object, old, dry_run };
+        let review = api::admission::Review {
+            object,
+            old,
+            dry_run,
+        };
         api::admission::validate(review).map_err(|errors| {
             let field = |e: api::admission::FieldError| apiserver::FieldError {
                 path: e.path,
@@ -119,7 +123,10 @@ impl World {
     /// API server and cloud, but no controllers.
     pub(crate) async fn open(cloud: CloudOptions) -> Self {
         let cloud = Cloud::open(cloud).await.unwrap();
-        let options = apiserver::Options { hooks: Arc::new(Hooks), ..apiserver::Options::default() };
+        let options = apiserver::Options {
+            hooks: Arc::new(Hooks),
+            ..apiserver::Options::default()
+        };
         let server = ApiServer::open(options).await.unwrap();
         let client = Client::new(server.in_process(), NS);
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -127,7 +134,13 @@ impl World {
             crds.create(&PostParams::default(), &crd).await.unwrap();
         }
         let before = cloud.resources();
-        let world = Self { client, cloud, before, options: Options::default(), running: None };
+        let world = Self {
+            client,
+            cloud,
+            before,
+            options: Options::default(),
+            running: None,
+        };
         world.credentials(&world.cloud.clouds_yaml(URL)).await;
         world
     }
@@ -149,18 +162,26 @@ impl World {
 
     /// A session of somebody else in the same project.
     pub(crate) async fn session(&self) -> openstack::Session {
-        let config = openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
+        let config =
+            openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
         let transport: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
-        let options = SessionOptions { transport: Some(transport), ..SessionOptions::default() };
+        let options = SessionOptions {
+            transport: Some(transport),
+            ..SessionOptions::default()
+        };
         openstack::Session::connect(config, &options).await.unwrap()
     }
 
     /// Makes a controller look at an object again, as its resync would.
     pub(crate) async fn poke<K>(&self, name: &str)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
     {
-        let patch = json!({"metadata": {"annotations": {"poked": uuid::Uuid::new_v4().to_string()}}});
+        let patch =
+            json!({"metadata": {"annotations": {"poked": uuid::Uuid::new_v4().to_string()}}});
         self.merge::<K>(name, patch).await;
     }
 
@@ -173,20 +194,42 @@ impl World {
     pub(crate) fn run(&mut self) {
         let cut = Arc::new(AtomicBool::new(false));
         let inner: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
-        let line: SharedTransport = Arc::new(Line { inner, cut: Arc::clone(&cut) });
-        let session = SessionOptions { transport: Some(line), ..SessionOptions::default() };
-        let mut clouds = PoolOptions { session, ..PoolOptions::default() };
+        let line: SharedTransport = Arc::new(Line {
+            inner,
+            cut: Arc::clone(&cut),
+        });
+        let session = SessionOptions {
+            transport: Some(line),
+            ..SessionOptions::default()
+        };
+        let mut clouds = PoolOptions {
+            session,
+            ..PoolOptions::default()
+        };
         // What happens behind our back shows soon.
         clouds.intervals.idle = Duration::from_millis(200);
-        let options = Options { clouds, ..self.options.clone() };
+        let options = Options {
+            clouds,
+            ..self.options.clone()
+        };
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(provider::run(self.client.clone(), options, shutdown.clone()));
-        self.running = Some(Running { shutdown, task, cut });
+        let task = tokio::spawn(provider::run(
+            self.client.clone(),
+            options,
+            shutdown.clone(),
+        ));
+        self.running = Some(Running {
+            shutdown,
+            task,
+            cut,
+        });
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
-        let Some(running) = self.running.take() else { return };
+        let Some(running) = self.running.take() else {
+            return;
+        };
         running.cut.store(true, Ordering::SeqCst);
         running.task.abort();
         running.shutdown.cancel();
@@ -226,17 +269,30 @@ impl World {
 
     pub(crate) async fn merge<K>(&self, name: &str, patch: Value)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
     {
         let patch = Patch::Merge(patch);
-        self.api::<K>().patch(name, &PatchParams::default(), &patch).await.unwrap();
+        self.api::<K>()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn delete<K>(&self, name: &str)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
     {
-        let _ = self.api::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+        let _ = self
+            .api::<K>()
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
     }
 
     /// The Secret with this clouds.yaml, made or replaced.
@@ -288,15 +344,19 @@ impl World {
         if control_plane {
             labels["cluster.x-k8s.io/control-plane"] = json!("");
         }
-        self.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
-            "stringData": {"value": "#cloud-config\n"}})).await;
+        self.create(
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+            "stringData": {"value": "#cloud-config\n"}}),
+        )
+        .await;
         self.create(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
             "metadata": {"name": name, "labels": labels},
             "spec": {"clusterName": "demo", "bootstrap": {"dataSecretName": name},
                 "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
                     "kind": "OpenStackMachine", "name": name}},
-        })).await;
+        }))
+        .await;
         let owner = self.owner("Machine", name).await;
         let mut object = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackMachine",
@@ -311,7 +371,8 @@ impl World {
     }
 
     async fn owner(&self, kind: &str, name: &str) -> Value {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", kind));
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", kind));
         let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
         let uid = api.get(name).await.unwrap().uid().unwrap();
         json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": kind, "name": name, "uid": uid, "controller": true})
@@ -327,7 +388,11 @@ impl World {
     /// Waits until there is no such object.
     pub(crate) async fn gone<K>(&self, name: &str)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + serde::Serialize,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + serde::Serialize,
     {
         eventually(&format!("{name} to go"), || async {
             match self.api::<K>().get_opt(name).await.unwrap() {
@@ -344,7 +409,11 @@ impl World {
             let object = self.api::<OpenStackCluster>().get("demo").await.unwrap();
             let status = object.status.clone().unwrap_or_default();
             let ready = api::conditions::is_true(&status.conditions, "Ready");
-            if ready { Ok(object) } else { Err(shown(&status.conditions)) }
+            if ready {
+                Ok(object)
+            } else {
+                Err(shown(&status.conditions))
+            }
         })
         .await
     }
@@ -355,7 +424,11 @@ impl World {
             let object = self.api::<OpenStackMachine>().get(name).await.unwrap();
             let status = object.status.clone().unwrap_or_default();
             let ready = api::conditions::is_true(&status.conditions, "Ready");
-            if ready { Ok(object) } else { Err(shown(&status.conditions)) }
+            if ready {
+                Ok(object)
+            } else {
+                Err(shown(&status.conditions))
+            }
         })
         .await
     }
@@ -380,8 +453,16 @@ impl World {
 
     /// The reasons of all events.
     pub(crate) async fn events(&self) -> Vec<String> {
-        let events = self.api::<Event>().list(&ListParams::default()).await.unwrap();
-        events.items.into_iter().filter_map(|event| event.reason).collect()
+        let events = self
+            .api::<Event>()
+            .list(&ListParams::default())
+            .await
+            .unwrap();
+        events
+            .items
+            .into_iter()
+            .filter_map(|event| event.reason)
+            .collect()
     }
 
     /// Requests that are not lists, logins or discovery, as `POST /v2.0/ports`.
@@ -395,7 +476,12 @@ impl World {
 
     /// What there is of one type in project demo.
     pub(crate) fn count(&self, type_: &str) -> usize {
-        self.cloud.resources().get("demo").and_then(|all| all.get(type_)).copied().unwrap_or(0)
+        self.cloud
+            .resources()
+            .get("demo")
+            .and_then(|all| all.get(type_))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// What there is besides what the cloud had before anything was made.
@@ -404,7 +490,10 @@ impl World {
         for (project, types) in &mut now {
             let before = self.before.get(project);
             types.retain(|type_, count| {
-                let known = before.and_then(|types| types.get(type_)).copied().unwrap_or(0);
+                let known = before
+                    .and_then(|types| types.get(type_))
+                    .copied()
+                    .unwrap_or(0);
                 *count = count.saturating_sub(known);
                 *count > 0
             });
@@ -415,7 +504,9 @@ impl World {
 }
 
 fn says(conditions: &[Condition], type_: &str, words: &str) -> Result<Condition, String> {
-    let found = conditions.iter().find(|c| c.type_ == type_ && c.message.contains(words));
+    let found = conditions
+        .iter()
+        .find(|c| c.type_ == type_ && c.message.contains(words));
     found.cloned().ok_or_else(|| shown(conditions))
 }
 

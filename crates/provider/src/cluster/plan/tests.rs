@@ -50,7 +50,11 @@ impl Model {
             external: true,
             ..Default::default()
         };
-        Self { networks: vec![external], tagging, ..Self::default() }
+        Self {
+            networks: vec![external],
+            tagging,
+            ..Self::default()
+        }
     }
 
     fn id(&mut self, what: &str) -> String {
@@ -85,24 +89,31 @@ impl Model {
 
     /// What was pending is through.
     fn tick(&mut self) {
-        self.balancers.retain(|b| b.provisioning_status != "PENDING_DELETE");
+        self.balancers
+            .retain(|b| b.provisioning_status != "PENDING_DELETE");
         for balancer in &mut self.balancers {
             balancer.provisioning_status = "ACTIVE".into();
         }
         let alive = |id: &str| self.balancers.iter().any(|b| b.id == id);
         self.listeners.retain(|l| alive(&l.loadbalancers[0].id));
         self.pools.retain(|p| alive(&p.loadbalancers[0].id));
-        self.ports.retain(|p| p.device_owner != "Octavia" || alive(&p.device_id));
+        self.ports
+            .retain(|p| p.device_owner != "Octavia" || alive(&p.device_id));
     }
 
     fn changing(&mut self, id: &str) {
         let balancer = self.balancers.iter_mut().find(|b| b.id == id).unwrap();
-        assert_eq!(balancer.provisioning_status, "ACTIVE", "changed while it is immutable");
+        assert_eq!(
+            balancer.provisioning_status, "ACTIVE",
+            "changed while it is immutable"
+        );
         balancer.provisioning_status = "PENDING_UPDATE".into();
     }
 
     fn listener(&mut self, balancer: &str, create: &lb::ListenerCreate) {
-        let own = vec![lb::Reference { id: balancer.to_owned() }];
+        let own = vec![lb::Reference {
+            id: balancer.to_owned(),
+        }];
         let pool = create.default_pool.as_ref().unwrap();
         let pool_id = self.id("pool");
         let monitor = pool.healthmonitor.as_ref().map(|monitor| {
@@ -140,7 +151,12 @@ impl Model {
             Request::CreateNetwork(create) => {
                 let id = self.id("net");
                 let description = create.description.unwrap();
-                self.networks.push(net::Network { id, name: create.name, description, ..Default::default() });
+                self.networks.push(net::Network {
+                    id,
+                    name: create.name,
+                    description,
+                    ..Default::default()
+                });
             }
             Request::CreateSubnet(create) => {
                 assert!(self.networks.iter().any(|n| n.id == create.network_id));
@@ -166,7 +182,10 @@ impl Model {
                     description: create.description.unwrap(),
                     external_gateway_info: Some(net::RouterGateway {
                         network_id: gateway.network_id,
-                        external_fixed_ips: vec![net::FixedIp { subnet_id: "ext-subnet".into(), ip_address: "127.30.0.5".into() }],
+                        external_fixed_ips: vec![net::FixedIp {
+                            subnet_id: "ext-subnet".into(),
+                            ip_address: "127.30.0.5".into(),
+                        }],
                     }),
                     ..Default::default()
                 });
@@ -180,14 +199,20 @@ impl Model {
                 });
             }
             Request::AddInterface { router, subnet } => {
-                let taken = self.ports.iter().any(|p| p.device_id == router && p.fixed_ips[0].subnet_id == subnet);
+                let taken = self
+                    .ports
+                    .iter()
+                    .any(|p| p.device_id == router && p.fixed_ips[0].subnet_id == subnet);
                 assert!(!taken, "connected twice");
                 let id = self.id("port");
                 self.ports.push(net::Port {
                     id,
                     device_id: router,
                     device_owner: "network:router_interface".into(),
-                    fixed_ips: vec![net::FixedIp { subnet_id: subnet, ip_address: "10.6.0.1".into() }],
+                    fixed_ips: vec![net::FixedIp {
+                        subnet_id: subnet,
+                        ip_address: "10.6.0.1".into(),
+                    }],
                     ..Default::default()
                 });
             }
@@ -211,7 +236,11 @@ impl Model {
             Request::CreateRules(rules) => {
                 for rule in rules {
                     let id = self.id("rule");
-                    let group = self.groups.iter_mut().find(|g| g.id == rule.security_group_id).unwrap();
+                    let group = self
+                        .groups
+                        .iter_mut()
+                        .find(|g| g.id == rule.security_group_id)
+                        .unwrap();
                     let new = net::SecurityGroupRule {
                         id,
                         security_group_id: rule.security_group_id,
@@ -225,7 +254,10 @@ impl Model {
                         ..Default::default()
                     };
                     let key = crate::cluster::rules::observed_key(&new);
-                    let twice = group.rules.iter().any(|r| crate::cluster::rules::observed_key(r) == key);
+                    let twice = group
+                        .rules
+                        .iter()
+                        .any(|r| crate::cluster::rules::observed_key(r) == key);
                     assert!(!twice, "rule made twice: {key:?}");
                     group.rules.push(new);
                 }
@@ -242,7 +274,10 @@ impl Model {
                     network_id: create.vip_network_id.clone().unwrap(),
                     device_id: id.clone(),
                     device_owner: "Octavia".into(),
-                    fixed_ips: vec![net::FixedIp { subnet_id: create.vip_subnet_id.clone().unwrap(), ip_address: "10.6.0.9".into() }],
+                    fixed_ips: vec![net::FixedIp {
+                        subnet_id: create.vip_subnet_id.clone().unwrap(),
+                        ip_address: "10.6.0.9".into(),
+                    }],
                     ..Default::default()
                 });
                 self.balancers.push(lb::LoadBalancer {
@@ -261,19 +296,34 @@ impl Model {
                 self.changing(&balancer);
                 self.listener(&balancer, &listener);
             }
-            Request::UpdateListener { balancer, id, change } => {
+            Request::UpdateListener {
+                balancer,
+                id,
+                change,
+            } => {
                 self.changing(&balancer);
                 let listener = self.listeners.iter_mut().find(|l| l.id == id).unwrap();
                 listener.allowed_cidrs = change.allowed_cidrs.unwrap();
             }
             Request::CreateMonitor { .. } => unreachable!("monitors come with the tree"),
-            Request::UpdateMonitor { balancer, id, change } => {
+            Request::UpdateMonitor {
+                balancer,
+                id,
+                change,
+            } => {
                 self.changing(&balancer);
                 let monitor = self.monitors.iter_mut().find(|m| m.id == id).unwrap();
                 monitor.delay = change.delay.unwrap();
             }
             Request::SetMembers { pool, members } => {
-                let balancer = self.pools.iter().find(|p| p.id == pool).unwrap().loadbalancers[0].id.clone();
+                let balancer = self
+                    .pools
+                    .iter()
+                    .find(|p| p.id == pool)
+                    .unwrap()
+                    .loadbalancers[0]
+                    .id
+                    .clone();
                 self.changing(&balancer);
                 self.members.retain(|m| m.pool_id != pool);
                 for member in members {
@@ -291,7 +341,9 @@ impl Model {
                 let id = self.id("fip");
                 self.ips.push(net::FloatingIp {
                     id,
-                    floating_ip_address: create.floating_ip_address.unwrap_or_else(|| "127.30.0.77".into()),
+                    floating_ip_address: create
+                        .floating_ip_address
+                        .unwrap_or_else(|| "127.30.0.77".into()),
                     port_id: create.port_id,
                     description: create.description.unwrap(),
                     ..Default::default()
@@ -301,11 +353,17 @@ impl Model {
                 let ip = self.ips.iter_mut().find(|ip| ip.id == id).unwrap();
                 ip.port_id = change.port_id;
             }
-            Request::Tag { collection, id, tags } => match collection {
+            Request::Tag {
+                collection,
+                id,
+                tags,
+            } => match collection {
                 "networks" => self.networks.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
                 "subnets" => self.subnets.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
                 "routers" => self.routers.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
-                "security-groups" => self.groups.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
+                "security-groups" => {
+                    self.groups.iter_mut().find(|x| x.id == id).unwrap().tags = tags
+                }
                 _ => self.ips.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
             },
             Request::DeleteBalancer(id) => {
@@ -314,20 +372,35 @@ impl Model {
             }
             Request::DeleteFloatingIp(id) => self.ips.retain(|ip| ip.id != id),
             Request::RemoveInterface { router, subnet } => {
-                assert!(self.ips.iter().all(|ip| ip.port_id.is_none() || ip.description.is_empty()), "floating IPs need the interface");
-                self.ports.retain(|p| p.device_id != router || p.fixed_ips[0].subnet_id != subnet);
+                assert!(
+                    self.ips
+                        .iter()
+                        .all(|ip| ip.port_id.is_none() || ip.description.is_empty()),
+                    "floating IPs need the interface"
+                );
+                self.ports
+                    .retain(|p| p.device_id != router || p.fixed_ips[0].subnet_id != subnet);
             }
             Request::DeleteRouter(id) => {
-                assert!(self.ports.iter().all(|p| p.device_id != id), "router in use");
+                assert!(
+                    self.ports.iter().all(|p| p.device_id != id),
+                    "router in use"
+                );
                 self.routers.retain(|r| r.id != id);
             }
             Request::DeleteSubnet(id) => {
-                let used = self.ports.iter().any(|p| p.fixed_ips.iter().any(|ip| ip.subnet_id == id));
+                let used = self
+                    .ports
+                    .iter()
+                    .any(|p| p.fixed_ips.iter().any(|ip| ip.subnet_id == id));
                 assert!(!used, "subnet in use");
                 self.subnets.retain(|s| s.id != id);
             }
             Request::DeleteNetwork(id) => {
-                assert!(self.subnets.iter().all(|s| s.network_id != id), "network in use");
+                assert!(
+                    self.subnets.iter().all(|s| s.network_id != id),
+                    "network in use"
+                );
                 self.networks.retain(|n| n.id != id);
             }
             Request::DeleteGroup(id) => self.groups.retain(|g| g.id != id),

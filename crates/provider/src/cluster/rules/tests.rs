@@ -8,8 +8,17 @@ use super::{Remote, observed_key, wanted};
 
 fn spec(groups: Option<ManagedSecurityGroups>) -> OpenStackClusterSpec {
     let mut spec: OpenStackClusterSpec =
-        serde_json::from_value(serde_json::json!({"identityRef": {"name": "s", "cloudName": "c"}})).unwrap();
-    assert_eq!(spec.identity_ref, IdentityRef { type_: IdentityType::Secret, name: "s".into(), cloud_name: "c".into(), region: None });
+        serde_json::from_value(serde_json::json!({"identityRef": {"name": "s", "cloudName": "c"}}))
+            .unwrap();
+    assert_eq!(
+        spec.identity_ref,
+        IdentityRef {
+            type_: IdentityType::Secret,
+            name: "s".into(),
+            cloud_name: "c".into(),
+            region: None
+        }
+    );
     spec.managed_security_groups = groups;
     spec
 }
@@ -24,9 +33,14 @@ fn lines(spec: &OpenStackClusterSpec, role: ManagedGroup) -> Vec<String> {
             Remote::Group(id) => id.clone(),
             Remote::Role(role) => format!("{role:?}"),
         };
-        let ports = rule.ports.map_or("all".to_owned(), |(a, b)| format!("{a}-{b}"));
+        let ports = rule
+            .ports
+            .map_or("all".to_owned(), |(a, b)| format!("{a}-{b}"));
         let protocol = rule.protocol.clone().unwrap_or("any".to_owned());
-        format!("{:?} {protocol} {ports} {remote} {}", rule.direction, rule.description)
+        format!(
+            "{:?} {protocol} {ports} {remote} {}",
+            rule.direction, rule.description
+        )
     };
     rules[&role].iter().map(line).collect()
 }
@@ -34,52 +48,79 @@ fn lines(spec: &OpenStackClusterSpec, role: ManagedGroup) -> Vec<String> {
 #[test]
 fn the_default_rules_are_those_of_the_reference_with_the_api_servers_own_port() {
     let spec = spec(Some(ManagedSecurityGroups::default()));
-    assert_eq!(lines(&spec, ManagedGroup::ControlPlane), [
-        "Egress any all any Full open",
-        "Egress any all any Full open",
-        "Ingress tcp 443-443 any Kubernetes API",
-        "Ingress tcp 8132-8132 any Additional port",
-        "Ingress tcp 2379-2380 ControlPlane Etcd",
-        "Ingress tcp 10250-10250 ControlPlane Kubelet API",
-        "Ingress tcp 10250-10250 Worker Kubelet API",
-    ]);
-    assert_eq!(lines(&spec, ManagedGroup::Worker), [
-        "Egress any all any Full open",
-        "Egress any all any Full open",
-        "Ingress tcp 30000-32767 10.6.0.0/24 Node Port Services",
-        "Ingress tcp 30000-32767 Worker Node Port Services",
-        "Ingress tcp 30000-32767 ControlPlane Node Port Services",
-        "Ingress udp 30000-32767 10.6.0.0/24 Node Port Services",
-        "Ingress udp 30000-32767 Worker Node Port Services",
-        "Ingress udp 30000-32767 ControlPlane Node Port Services",
-        "Ingress tcp 10250-10250 ControlPlane Kubelet API",
-        "Ingress tcp 10250-10250 Worker Kubelet API",
-    ]);
+    assert_eq!(
+        lines(&spec, ManagedGroup::ControlPlane),
+        [
+            "Egress any all any Full open",
+            "Egress any all any Full open",
+            "Ingress tcp 443-443 any Kubernetes API",
+            "Ingress tcp 8132-8132 any Additional port",
+            "Ingress tcp 2379-2380 ControlPlane Etcd",
+            "Ingress tcp 10250-10250 ControlPlane Kubelet API",
+            "Ingress tcp 10250-10250 Worker Kubelet API",
+        ]
+    );
+    assert_eq!(
+        lines(&spec, ManagedGroup::Worker),
+        [
+            "Egress any all any Full open",
+            "Egress any all any Full open",
+            "Ingress tcp 30000-32767 10.6.0.0/24 Node Port Services",
+            "Ingress tcp 30000-32767 Worker Node Port Services",
+            "Ingress tcp 30000-32767 ControlPlane Node Port Services",
+            "Ingress udp 30000-32767 10.6.0.0/24 Node Port Services",
+            "Ingress udp 30000-32767 Worker Node Port Services",
+            "Ingress udp 30000-32767 ControlPlane Node Port Services",
+            "Ingress tcp 10250-10250 ControlPlane Kubelet API",
+            "Ingress tcp 10250-10250 Worker Kubelet API",
+        ]
+    );
 }
 
 #[test]
 fn all_traffic_in_the_cluster_replaces_the_rules_for_etcd_and_kubelets() {
-    let groups = ManagedSecurityGroups { allow_all_in_cluster_traffic: true, ..Default::default() };
+    let groups = ManagedSecurityGroups {
+        allow_all_in_cluster_traffic: true,
+        ..Default::default()
+    };
     let lines = lines(&spec(Some(groups)), ManagedGroup::ControlPlane);
-    assert_eq!(lines[4..], [
-        "Ingress any all ControlPlane In-cluster Ingress",
-        "Ingress any all Worker In-cluster Ingress",
-    ]);
+    assert_eq!(
+        lines[4..],
+        [
+            "Ingress any all ControlPlane In-cluster Ingress",
+            "Ingress any all Worker In-cluster Ingress",
+        ]
+    );
 }
 
 #[test]
 fn a_rule_with_managed_groups_fans_out() {
     let rule = Given {
-        name: "bgp".into(), description: Some("BGP".into()), direction: Direction::Ingress,
-        ether_type: Some(EtherType::IPv4), port_range_min: Some(179), port_range_max: Some(179),
-        protocol: Some("tcp".into()), remote_group_id: None, remote_ip_prefix: None,
+        name: "bgp".into(),
+        description: Some("BGP".into()),
+        direction: Direction::Ingress,
+        ether_type: Some(EtherType::IPv4),
+        port_range_min: Some(179),
+        port_range_max: Some(179),
+        protocol: Some("tcp".into()),
+        remote_group_id: None,
+        remote_ip_prefix: None,
         remote_managed_groups: vec![ManagedGroup::ControlPlane, ManagedGroup::Worker],
     };
-    let groups = ManagedSecurityGroups { cluster_nodes_security_group_rules: vec![rule], ..Default::default() };
+    let groups = ManagedSecurityGroups {
+        cluster_nodes_security_group_rules: vec![rule],
+        ..Default::default()
+    };
     let spec = spec(Some(groups));
     for role in [ManagedGroup::ControlPlane, ManagedGroup::Worker] {
         let lines = lines(&spec, role);
-        assert_eq!(lines[lines.len() - 2..], ["Ingress tcp 179-179 ControlPlane BGP", "Ingress tcp 179-179 Worker BGP"]);
+        assert_eq!(
+            lines[lines.len() - 2..],
+            [
+                "Ingress tcp 179-179 ControlPlane BGP",
+                "Ingress tcp 179-179 Worker BGP"
+            ]
+        );
     }
 }
 
@@ -90,12 +131,20 @@ fn without_managed_groups_there_are_no_rules() {
 
 #[test]
 fn neutrons_spellings_are_one() {
-    let rule = |protocol: &str, prefix: Option<&str>| observed_key(&SecurityGroupRule {
-        direction: "ingress".into(), ethertype: "IPv4".into(), protocol: Some(protocol.into()),
-        remote_ip_prefix: prefix.map(str::to_owned), ..Default::default()
-    });
+    let rule = |protocol: &str, prefix: Option<&str>| {
+        observed_key(&SecurityGroupRule {
+            direction: "ingress".into(),
+            ethertype: "IPv4".into(),
+            protocol: Some(protocol.into()),
+            remote_ip_prefix: prefix.map(str::to_owned),
+            ..Default::default()
+        })
+    };
     assert_eq!(rule("4", None), rule("ipip", None));
-    assert_eq!(rule("6", Some("10.6.0.5/24")), rule("TCP", Some("10.6.0.0/24")));
+    assert_eq!(
+        rule("6", Some("10.6.0.5/24")),
+        rule("TCP", Some("10.6.0.0/24"))
+    );
     assert_eq!(rule("any", Some("0.0.0.0/0")), rule("", None));
     assert_ne!(rule("tcp", None), rule("udp", None));
 }

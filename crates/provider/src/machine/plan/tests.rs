@@ -55,29 +55,57 @@ impl Model {
                 let id = self.id();
                 let description = create.description.unwrap();
                 let status = "creating".into();
-                self.volumes.push(Volume { id, name: create.name, description, status, ..Default::default() });
+                self.volumes.push(Volume {
+                    id,
+                    name: create.name,
+                    description,
+                    status,
+                    ..Default::default()
+                });
             }
             Request::CreatePorts(ports) => {
                 for create in ports {
                     let id = self.id();
                     let description = create.description.unwrap();
-                    self.ports.push(Port { id, name: create.name, description, ..Default::default() });
+                    self.ports.push(Port {
+                        id,
+                        name: create.name,
+                        description,
+                        ..Default::default()
+                    });
                 }
             }
             Request::TagPort { id, tags } => {
-                self.ports.iter_mut().find(|port| port.id == id).unwrap().tags = tags;
+                self.ports
+                    .iter_mut()
+                    .find(|port| port.id == id)
+                    .unwrap()
+                    .tags = tags;
             }
             Request::CreateServer(create) => {
                 for disk in &create.block_devices {
-                    let volume = self.volumes.iter().find(|v| Some(&v.id) == disk.uuid.as_ref());
+                    let volume = self
+                        .volumes
+                        .iter()
+                        .find(|v| Some(&v.id) == disk.uuid.as_ref());
                     assert_eq!(volume.unwrap().status, "available");
                 }
                 let id = self.id();
                 let status = "BUILD".into();
-                self.servers.push(Server { id, name: create.name, tags: create.tags, status, ..Default::default() });
+                self.servers.push(Server {
+                    id,
+                    name: create.name,
+                    tags: create.tags,
+                    status,
+                    ..Default::default()
+                });
             }
             Request::DeleteServer(id) => {
-                let server = self.servers.iter_mut().find(|server| server.id == id).unwrap();
+                let server = self
+                    .servers
+                    .iter_mut()
+                    .find(|server| server.id == id)
+                    .unwrap();
                 server.task_state = Some("deleting".into());
             }
             Request::DeletePort(id) => {
@@ -119,7 +147,11 @@ fn desired(mark: Mark, ports: usize, volumes: usize, tagging: bool) -> Desired {
         mark,
         ports: (0..ports).map(port).collect(),
         volumes: (0..volumes).map(volume).collect(),
-        server: ServerCreate { name: "m".into(), tags: tags.clone(), ..Default::default() },
+        server: ServerCreate {
+            name: "m".into(),
+            tags: tags.clone(),
+            ..Default::default()
+        },
         local_disks: Vec::new(),
         tagging,
     }
@@ -153,11 +185,23 @@ fn converge(
 }
 
 fn up(model: &mut Model, wanted: &Desired, budget: &mut usize) {
-    converge(model, wanted.mark, budget, |o| plan(wanted, o), |step, o| request(step, wanted, o));
+    converge(
+        model,
+        wanted.mark,
+        budget,
+        |o| plan(wanted, o),
+        |step, o| request(step, wanted, o),
+    );
 }
 
 fn down(model: &mut Model, mark: Mark, budget: &mut usize) {
-    converge(model, mark, budget, |o| plan_deletion(o, true), |step, _| deletion(step));
+    converge(
+        model,
+        mark,
+        budget,
+        |o| plan_deletion(o, true),
+        |step, _| deletion(step),
+    );
 }
 
 proptest! {
@@ -195,14 +239,24 @@ proptest! {
 fn a_machine_whose_server_is_known_never_gets_another() {
     let mark = Mark::machine(Identity::new(), Identity::new());
     let observed = Observed::of(Model::default().view(), mark, Some("lost"));
-    assert_eq!(plan(&desired(mark, 1, 0, true), &observed), super::Plan::default());
+    assert_eq!(
+        plan(&desired(mark, 1, 0, true), &observed),
+        super::Plan::default()
+    );
 }
 
 #[test]
 fn of_two_servers_of_one_machine_the_surplus_goes() {
     let mark = Mark::machine(Identity::new(), Identity::new());
-    let server = |id: &str| Server { id: id.into(), tags: mark.tags(), ..Default::default() };
-    let model = Model { servers: vec![server("a"), server("b")], ..Default::default() };
+    let server = |id: &str| Server {
+        id: id.into(),
+        tags: mark.tags(),
+        ..Default::default()
+    };
+    let model = Model {
+        servers: vec![server("a"), server("b")],
+        ..Default::default()
+    };
     let observed = Observed::of(model.view(), mark, Some("b"));
     let steps = plan(&desired(mark, 1, 0, true), &observed).steps;
     assert_eq!(steps, [super::Step::DeleteServer("a".into())]);
