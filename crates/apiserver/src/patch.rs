@@ -5,6 +5,7 @@ mod error;
 mod fields;
 mod json;
 pub mod managed;
+mod strategic;
 mod typed;
 mod types;
 mod updater;
@@ -27,13 +28,8 @@ pub fn merge(doc: &mut Value, patch: &Value) -> Result<(), PatchError> {
     json::merge(doc, patch)
 }
 
-/// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind).
-pub fn strategic(
-    _doc: &Value,
-    _patch: &Value,
-    _gvk: (&str, &str, &str),
-) -> Result<Value, PatchError> {
-    Err(PatchError::Malformed {
-        message: "not built yet".into(),
-    })
+/// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind); fields that are not
+/// known are merged as by a merge patch.
+pub fn strategic(doc: &Value, patch: &Value, gvk: (&str, &str, &str)) -> Result<Value, PatchError> {
+    strategic::strategic(doc, patch, gvk)
 }
