@@ -22,13 +22,20 @@ def main(config_dir, log_dir, hosts):
     gc.freeze()
     children = [serve(nova.cmd.compute, config_dir, log_dir, host) for host in hosts]
     # The parent has to hear of its children without eventlet's loop, which would wake up a hundred times a second.
-    ended = signal.sigwait(WATCHED)
+    while True:
+        # A SIGCHLD may also be of a program that some import ran.
+        if signal.sigwait(WATCHED) != signal.SIGCHLD:
+            status = 0
+            break
+        if any(os.waitpid(child, os.WNOHANG)[0] for child in children):
+            status = 'ERROR: a nova-compute ended by itself, see nova-compute-*.log'
+            break
     for child in children:
         try:
             os.kill(child, signal.SIGTERM)
         except ProcessLookupError:
             pass
-    sys.exit('ERROR: a nova-compute ended by itself, see nova-compute-*.log' if ended == signal.SIGCHLD else 0)
+    sys.exit(status)
 
 
 def serve(compute, config_dir, log_dir, host):
