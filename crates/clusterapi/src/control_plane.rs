@@ -119,33 +119,55 @@ async fn reconcile(
         cluster,
         key,
     };
-    let now = scope.context.now();
     if let Some(reason) = pause::reason(Some(&subject.cluster), subject.plane.as_ref()) {
-        let after = status::paused(&subject.plane, &reason, now);
-        operator::patch::status(&planes, &subject.plane, &after)
-            .await
-            .map_err(status::failed)?;
-        return Ok(Action::await_change());
+        return leave_alone(&scope, &planes, &subject, &reason).await;
     }
     if subject.plane.metadata.deletion_timestamp.is_some() {
         return deletion::reconcile(&scope, &subject).await;
     }
     if !operator::finalizer::has(subject.plane.as_ref(), FINALIZER) {
-        let added = operator::finalizer::add(&planes, subject.plane.as_ref(), FINALIZER).await;
-        added.map_err(error::doing("adding the finalizer"))?;
-        return Ok(Action::await_change());
+        return hold(&planes, &subject).await;
     }
     let foundation = secrets::ensure(&scope, &subject).await;
     let seen = observe::look(&scope, &subject, &foundation).await?;
     let step = plan::decide(&seen.facts);
     let acted = act(&scope, &subject, &seen, &step).await;
-    let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err(), now);
+    let after = status::after(
+        &subject.plane,
+        &seen,
+        &step,
+        foundation.as_ref().err(),
+        seen.now,
+    );
     operator::patch::status(&planes, &subject.plane, &after)
         .await
         .map_err(status::failed)?;
     foundation?;
     acted?;
     Ok(next_look(&seen))
+}
+
+/// Only says that somebody wants it left alone.
+async fn leave_alone(
+    scope: &Scope,
+    planes: &Api<KubeadmControlPlane>,
+    subject: &Subject,
+    reason: &str,
+) -> Result<Action, ControlPlaneError> {
+    let after = status::paused(&subject.plane, reason, scope.context.now());
+    let stored = operator::patch::status(planes, &subject.plane, &after).await;
+    stored.map_err(status::failed)?;
+    Ok(Action::await_change())
+}
+
+/// Before the first machine is made. The change wakes us again.
+async fn hold(
+    planes: &Api<KubeadmControlPlane>,
+    subject: &Subject,
+) -> Result<Action, ControlPlaneError> {
+    let added = operator::finalizer::add(planes, subject.plane.as_ref(), FINALIZER).await;
+    added.map_err(error::doing("adding the finalizer"))?;
+    Ok(Action::await_change())
 }
 
 /// Does one step, after what every look does anyway.

@@ -125,13 +125,13 @@ fn timeouts(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = "timeouts.controlPlaneComponentHealthCheckSeconds";
     let init = at(spec, &format!("initConfiguration.{field}"));
     let join = at(spec, &format!("joinConfiguration.{field}"));
-    if let (Some(init), Some(join)) = (init, join) {
-        if init != join {
-            errors.push(FieldError::new(
-                format!("{path}.joinConfiguration.{field}"),
-                format!("must be {init}, as in {path}.initConfiguration.{field}"),
-            ));
-        }
+    if let (Some(init), Some(join)) = (init, join)
+        && init != join
+    {
+        errors.push(FieldError::new(
+            format!("{path}.joinConfiguration.{field}"),
+            format!("must be {init}, as in {path}.initConfiguration.{field}"),
+        ));
     }
 }
 

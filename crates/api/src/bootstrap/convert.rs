@@ -189,10 +189,9 @@ pub(crate) fn conditions_up(fields: &mut Map<String, Value>) {
 /// The reverse of [`conditions_up`].
 pub(crate) fn conditions_down(fields: &mut Map<String, Value>) {
     let new = fields.remove("conditions");
-    if let Some(mut deprecated) = fields.remove("deprecated") {
-        if let Some(Value::Object(old)) = deprecated.get_mut("v1beta1").map(Value::take) {
-            fields.extend(old);
-        }
+    let mut deprecated = fields.remove("deprecated").unwrap_or_default();
+    if let Some(Value::Object(old)) = deprecated.get_mut("v1beta1").map(Value::take) {
+        fields.extend(old);
     }
     if let Some(conditions) = new {
         fields.insert("v1beta2".to_owned(), json!({"conditions": conditions}));

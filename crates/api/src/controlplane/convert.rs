@@ -259,10 +259,10 @@ fn rename(fields: &mut Map<String, Value>, from: &str, to: &str) {
     let last = fields
         .get_mut("lastRemediation")
         .and_then(Value::as_object_mut);
-    if let Some(last) = last {
-        if let Some(value) = last.remove(from) {
-            last.insert(to.to_owned(), value);
-        }
+    if let Some(last) = last
+        && let Some(value) = last.remove(from)
+    {
+        last.insert(to.to_owned(), value);
     }
 }
 

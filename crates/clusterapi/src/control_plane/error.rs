@@ -44,13 +44,23 @@ pub enum ControlPlaneError {
 /// Says what was being done when the management cluster's API server refused.
 pub(super) fn doing(action: impl Into<String>) -> impl FnOnce(kube::Error) -> ControlPlaneError {
     let action = action.into();
-    move |source| ControlPlaneError::Core(Error::Api { action, source })
+    move |source| {
+        ControlPlaneError::Core(Error::Api {
+            action,
+            source: Box::new(source),
+        })
+    }
 }
 
 /// Says what was being done when the workload cluster's API server refused.
 pub(super) fn remotely(action: impl Into<String>) -> impl FnOnce(kube::Error) -> ControlPlaneError {
     let action = action.into();
-    move |source| ControlPlaneError::Core(Error::Workload { action, source })
+    move |source| {
+        ControlPlaneError::Core(Error::Workload {
+            action,
+            source: Box::new(source),
+        })
+    }
 }
 
 impl From<NotConnected> for ControlPlaneError {

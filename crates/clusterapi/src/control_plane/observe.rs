@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bootstrap::v1beta2::KubeadmConfig;
 use api::conditions::{self, Verdict};
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::api::{Api, DynamicObject, ListParams};
+use api::kube::api::{Api, ListParams};
 use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
 
 use super::etcd::{self, Member, Workload};
 use super::plan::{Facts, MachineFacts};
-use super::secrets::Foundation;
 use super::{ControlPlaneError, Scope, Subject, error, health, outdated};
 use crate::owners;
 
@@ -32,11 +30,9 @@ pub(super) struct Observation {
     pub(super) now: Timestamp,
 }
 
-/// One machine with the objects that belong to it.
+/// One machine with what we think of it.
 pub(super) struct Seen {
     pub(super) machine: Machine,
-    pub(super) config: Option<Arc<KubeadmConfig>>,
-    pub(super) infrastructure: Option<Arc<DynamicObject>>,
     /// The conditions that we write on it.
     pub(super) verdicts: Vec<Verdict>,
 }
@@ -71,7 +67,7 @@ impl Observation {
 pub(super) async fn look(
     scope: &Scope,
     subject: &Subject,
-    foundation: &Result<Foundation, ControlPlaneError>,
+    foundation: &Result<(), ControlPlaneError>,
 ) -> Result<Observation, ControlPlaneError> {
     let now = scope.context.now();
     let machines = machines(scope, subject).await?;
@@ -182,12 +178,7 @@ async fn look_at(
         external_etcd: has_external_etcd(&subject.plane),
     });
     verdicts.extend(health::judge(machine.node_name(), view));
-    Ok(Seen {
-        machine,
-        config,
-        infrastructure,
-        verdicts,
-    })
+    Ok(Seen { machine, verdicts })
 }
 
 fn up_to_date(reasons: &[String]) -> Verdict {

@@ -44,10 +44,11 @@ fn bare(version: &str) -> &str {
 
 fn by_time(rollout: &Rollout, machine: &Machine, now: Timestamp) -> Vec<String> {
     let mut reasons = Vec::new();
-    if let (Some(after), Some(created)) = (&rollout.after, &machine.metadata.creation_timestamp) {
-        if after.0 <= now && created.0 < after.0 {
-            reasons.push("KubeadmControlPlane spec.rollout.after expired".to_owned());
-        }
+    if let (Some(after), Some(created)) = (&rollout.after, &machine.metadata.creation_timestamp)
+        && after.0 <= now
+        && created.0 < after.0
+    {
+        reasons.push("KubeadmControlPlane spec.rollout.after expired".to_owned());
     }
     let days = rollout
         .before

@@ -11,19 +11,9 @@ use crate::kubeconfig::{self, Outcome};
 use crate::pki::store::{self, Recipe, StoreError};
 use crate::pki::{CA_DAYS, PkiError, Purpose};
 
-/// Everything is there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Foundation {
-    /// The kubeconfig is there, too; it needs the endpoint.
-    pub(super) kubeconfig: bool,
-}
-
 /// Makes certificates and kubeconfig, or sees that they are there. Certificates need no
 /// infrastructure, so their keys are made while the cloud works.
-pub(super) async fn ensure(
-    scope: &Scope,
-    subject: &Subject,
-) -> Result<Foundation, ControlPlaneError> {
+pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
     let config = cluster_configuration(subject);
     let external = has_external_etcd(&subject.plane);
@@ -58,7 +48,7 @@ pub(super) async fn ensure(
         subject.cluster.endpoint(),
         certificates.get(Purpose::Cluster),
     ) else {
-        return Ok(Foundation { kubeconfig: false });
+        return Ok(());
     };
     if ca.private.is_none() {
         return existing_kubeconfig(&secrets, name).await;
@@ -75,19 +65,19 @@ pub(super) async fn ensure(
         now,
     );
     report(scope, subject, outcome.await?).await;
-    Ok(Foundation { kubeconfig: true })
+    Ok(())
 }
 
 /// Without the CA's key nobody here can make a kubeconfig: it must have been supplied.
 async fn existing_kubeconfig(
     secrets: &Api<Secret>,
     cluster: &str,
-) -> Result<Foundation, ControlPlaneError> {
+) -> Result<(), ControlPlaneError> {
     let name = kubeconfig::secret_name(cluster);
     let known = secrets.get_opt(&name).await;
     let known = known.map_err(|source| StoreError::Api { name, source })?;
     match known {
-        Some(_) => Ok(Foundation { kubeconfig: true }),
+        Some(_) => Ok(()),
         None => Err(PkiError::Key {
             what: "the CA's tls.key (needed for the kubeconfig)",
         }

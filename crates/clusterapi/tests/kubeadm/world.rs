@@ -413,7 +413,7 @@ async fn step(
     workload: &Client,
     kind: &str,
     object: DynamicObject,
-) -> api::kube::Result<()> {
+) -> kube::Result<()> {
     let (name, params, api) = (
         object.name_any(),
         PatchParams::default(),
@@ -494,7 +494,7 @@ async fn boot(
     provider_id: &str,
     version: &str,
     user_data: &str,
-) -> api::kube::Result<bool> {
+) -> kube::Result<bool> {
     assert!(
         user_data.starts_with("## template: jinja\n#cloud-config\n"),
         "{user_data}"
@@ -555,7 +555,7 @@ async fn boot(
     Ok(true)
 }
 
-async fn node(workload: &Client, name: &str, provider_id: &str) -> api::kube::Result<()> {
+async fn node(workload: &Client, name: &str, provider_id: &str) -> kube::Result<()> {
     let node = json!({
         "metadata": {"name": name, "labels": {"node-role.kubernetes.io/control-plane": ""}},
         "spec": {"providerID": provider_id},
@@ -563,7 +563,7 @@ async fn node(workload: &Client, name: &str, provider_id: &str) -> api::kube::Re
     let nodes: Api<Node> = Api::all(workload.clone());
     let node = serde_json::from_value(node).unwrap();
     match nodes.create(&PostParams::default(), &node).await {
-        Err(api::kube::Error::Api(status)) if status.is_already_exists() => {}
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         other => drop(other?),
     }
     let ready = json!({"status": {"conditions": [
@@ -582,7 +582,7 @@ const COMPONENTS: [&str; 4] = [
     "etcd",
 ];
 
-async fn pods(workload: &Client, node: &str, version: &str) -> api::kube::Result<()> {
+async fn pods(workload: &Client, node: &str, version: &str) -> kube::Result<()> {
     for component in COMPONENTS {
         let pod = json!({
             "metadata": {
@@ -604,7 +604,7 @@ pub(crate) async fn set_ready(
     component: &str,
     node: &str,
     ready: bool,
-) -> api::kube::Result<()> {
+) -> kube::Result<()> {
     let pods: Api<Pod> = Api::namespaced(workload.clone(), "kube-system");
     let status = json!({"status": {"phase": "Running", "conditions": [
         {"type": "Ready", "status": if ready { "True" } else { "False" }},
@@ -616,19 +616,19 @@ pub(crate) async fn set_ready(
 }
 
 /// The machine is gone: so are its Pods.
-async fn stop(workload: &Client, node: &str) -> api::kube::Result<()> {
+async fn stop(workload: &Client, node: &str) -> kube::Result<()> {
     let pods: Api<Pod> = Api::namespaced(workload.clone(), "kube-system");
     for component in COMPONENTS {
         let now = DeleteParams::default().grace_period(0);
         match pods.delete(&format!("{component}-{node}"), &now).await {
-            Err(api::kube::Error::Api(status)) if status.code == 404 => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
             other => drop(other?),
         }
     }
     Ok(())
 }
 
-async fn create<K>(workload: &Client, object: Value) -> api::kube::Result<()>
+async fn create<K>(workload: &Client, object: Value) -> kube::Result<()>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -639,7 +639,7 @@ where
     let api: Api<K> = Api::namespaced(workload.clone(), "kube-system");
     let object: K = serde_json::from_value(object).unwrap();
     match api.create(&PostParams::default(), &object).await {
-        Err(api::kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         other => other.map(drop),
     }
 }
