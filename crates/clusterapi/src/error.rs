@@ -15,7 +15,7 @@ pub enum Error {
         /// What was tried, such as `creating Machine default/demo-x2b4c`.
         action: String,
         /// The API server's words.
-        source: kube::Error,
+        source: Box<kube::Error>,
     },
     /// A workload cluster's API server refused.
     #[error("{action} in the workload cluster")]
@@ -23,7 +23,7 @@ pub enum Error {
         /// What was tried.
         action: String,
         /// The API server's words.
-        source: kube::Error,
+        source: Box<kube::Error>,
     },
     /// An object of a provider could not be read or written.
     #[error(transparent)]
@@ -77,14 +77,14 @@ impl<T> Doing<T> for kube::Result<T> {
     fn doing(self, action: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|source| Error::Api {
             action: action(),
-            source,
+            source: Box::new(source),
         })
     }
 
     fn doing_remotely(self, action: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|source| Error::Workload {
             action: action(),
-            source,
+            source: Box::new(source),
         })
     }
 }

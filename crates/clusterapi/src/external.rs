@@ -76,7 +76,7 @@ pub enum ExternalError {
         /// Name of the object.
         name: String,
         /// The API server's words.
-        source: kube::Error,
+        source: Box<kube::Error>,
     },
     /// A template that is referenced is not there.
     #[error("{kind} {namespace}/{name} does not exist")]
@@ -418,7 +418,7 @@ impl External {
             kind: kind.to_owned(),
             namespace: String::new(),
             name: name.clone(),
-            source,
+            source: Box::new(source),
         };
         let crd = crds.get_opt(&name).await.map_err(unreadable)?;
         if let Some((version, contract)) = crd.as_ref().and_then(contract::version_of) {
@@ -482,7 +482,7 @@ fn refused(
         kind: reference.kind.clone(),
         namespace: namespace.to_owned(),
         name: reference.name.clone(),
-        source,
+        source: Box::new(source),
     }
 }
 

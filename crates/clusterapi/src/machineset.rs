@@ -9,6 +9,7 @@ use std::sync::Arc;
 use api::conditions;
 use api::core::v1beta2::{Cluster, Machine, MachineSet};
 use api::kube::ResourceExt;
+use api::kube::api::DynamicObject;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
 use futures::future::BoxFuture;
@@ -191,7 +192,7 @@ fn members(ctx: &Context, set: &MachineSet) -> Vec<Arc<Machine>> {
 async fn control_plane(
     ctx: &Context,
     cluster: &Cluster,
-) -> Result<Option<Arc<api::kube::api::DynamicObject>>, Error> {
+) -> Result<Option<Arc<DynamicObject>>, Error> {
     let Some(reference) = &cluster.spec.control_plane_ref else {
         return Ok(None);
     };

@@ -1,6 +1,6 @@
 //! What a control plane is founded on: certificates and the administrator's kubeconfig.
 
-use api::bootstrap::v1beta2::ClusterConfiguration;
+use api::bootstrap::v1beta2::{ClusterConfiguration, EncryptionAlgorithm};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::api::Api;
 
@@ -59,7 +59,8 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
             cluster: name.clone(),
             server: format!("https://{}", host_port(host, port)),
             ca: ca.clone(),
-            algorithm: recipe.algorithm,
+            // Whatever the CA's: a client key is made while everybody waits, and RSA is slow to make.
+            algorithm: config.encryption_algorithm.unwrap_or(EncryptionAlgorithm::EcdsaP256),
             owner: recipe.owner,
         },
         now,

@@ -55,13 +55,13 @@ pub(super) async fn run(
         rollout::step(
             bounds,
             &view(&current),
-            &old.iter().map(|set| view(set)).collect::<Vec<_>>(),
+            &old.iter().map(view).collect::<Vec<_>>(),
         )
     } else {
         rollout::on_delete(
             bounds,
             &view(&current),
-            &old.iter().map(|set| view(set)).collect::<Vec<_>>(),
+            &old.iter().map(view).collect::<Vec<_>>(),
         )
     };
     for set in old

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use api::conditions::{self, Status, Verdict};
 use api::core::v1beta2::{Machine, MachineSet};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
 use operator::controller::{RESYNC, chain};
@@ -73,7 +75,7 @@ pub(super) fn observed(
     machines: &[Arc<Machine>],
     hindrance: &str,
     succeeded: bool,
-    now: api::k8s_openapi::jiff::Timestamp,
+    now: Timestamp,
 ) -> MachineSet {
     let mut after = set.clone();
     let status = after.status.get_or_insert_default();
@@ -123,8 +125,6 @@ fn freshness(ctx: &Context, set: &MachineSet) -> Verdict {
     }
 }
 
-fn brief(
-    condition: &api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition,
-) -> (&str, &str, &str) {
+fn brief(condition: &Condition) -> (&str, &str, &str) {
     (&condition.status, &condition.reason, &condition.message)
 }

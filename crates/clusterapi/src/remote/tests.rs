@@ -1,1 +1,158 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use api::k8s_openapi::api::core::v1::Secret;
+use api::kube::api::{Api, Patch, PatchParams, PostParams};
+use apiserver::ApiServer;
+use futures::{FutureExt, StreamExt};
+use serde_json::json;
+
+use super::*;
+
+/// Connects to a server in this process, or refuses.
+struct Switch {
+    server: ApiServer,
+    on: AtomicBool,
+}
+
+impl Debug for Switch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Switch")
+    }
+}
+
+impl Connector for Switch {
+    fn connect<'a>(
+        &'a self,
+        _: &'a ClusterKey,
+        _: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Client, String>> {
+        let answer = match self.on.load(Ordering::SeqCst) {
+            true => Ok(Client::new(self.server.in_process(), "default")),
+            false => Err("connection refused".to_owned()),
+        };
+        async move { answer }.boxed()
+    }
+}
+
+async fn setup(on: bool) -> (Remote, Arc<Switch>, Client, ClusterKey) {
+    let management = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let management = Client::new(management.in_process(), "default");
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let switch = Arc::new(Switch {
+        server,
+        on: AtomicBool::new(on),
+    });
+    let remote = Remote::new(management.clone(), switch.clone(), CancellationToken::new());
+    (
+        remote,
+        switch,
+        management,
+        ClusterKey::new("default", "demo"),
+    )
+}
+
+async fn publish(management: &Client) {
+    let secrets: Api<Secret> = Api::namespaced(management.clone(), "default");
+    let secret = json!({
+        "metadata": { "name": "demo-kubeconfig" }, "stringData": { "value": "text" },
+    });
+    let secret = serde_json::from_value(secret).unwrap();
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_connection() {
+    let (remote, _, _, key) = setup(true).await;
+    let refusal = remote.client(&key).err().unwrap();
+    assert_eq!(
+        refusal.to_string(),
+        "cluster default/demo cannot be reached: not tried yet"
+    );
+    remote.track(&key);
+    let mut said = String::new();
+    while !said.contains("demo-kubeconfig") {
+        said = remote.client(&key).err().unwrap().to_string();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(said.contains("does not exist yet"), "{said}");
+}
+
+#[tokio::test]
+async fn a_cluster_is_connected_when_it_answers_and_its_nodes_are_told_of() {
+    let (remote, switch, management, key) = setup(false).await;
+    let mut changes = remote.changes();
+    remote.track(&key);
+    publish(&management).await;
+    while remote.health(&key).problem.as_deref() != Some("connection refused") {
+        remote.track(&key);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    switch.on.store(true, Ordering::SeqCst);
+    remote.track(&key);
+    assert_eq!(changes.next().await, Some(Change::Connected(key.clone())));
+    assert!(remote.health(&key).connected);
+    let client = remote.client(&key).unwrap();
+    let nodes: Api<Node> = Api::all(client);
+    let node = json!({ "metadata": { "name": "n" }, "spec": { "providerID": "fake:///1" } });
+    let node = serde_json::from_value(node).unwrap();
+    nodes.create(&PostParams::default(), &node).await.unwrap();
+    let told = Change::Node {
+        cluster: key.clone(),
+        name: "n".to_owned(),
+        provider_id: Some("fake:///1".to_owned()),
+    };
+    assert_eq!(changes.next().await, Some(told));
+    assert_eq!(remote.nodes_of(&key, "fake:///1").unwrap().len(), 1);
+    assert!(remote.nodes_of(&key, "fake:///2").unwrap().is_empty());
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
+    nodes
+        .patch("n", &PatchParams::default(), &label)
+        .await
+        .unwrap();
+    assert!(matches!(changes.next().await, Some(Change::Node { .. })));
+    remote.forget(&key);
+    assert_eq!(
+        changes.next().await,
+        Some(Change::Disconnected(key.clone()))
+    );
+    assert!(remote.client(&key).is_err());
+}
+
+#[tokio::test]
+async fn a_kubeconfig_must_not_name_programs_or_files() {
+    let user = |content: &str| {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users: [{{name: u, user: {{{content}}}}}]\n"
+        )
+    };
+    let key = ClusterKey::new("default", "demo");
+    for (content, word) in [
+        (
+            "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh}",
+            "program",
+        ),
+        ("tokenFile: /etc/passwd", "file"),
+        ("client-key: /etc/passwd", "file"),
+    ] {
+        let text = SecretString::from(user(content));
+        let refusal = KubeconfigConnector
+            .connect(&key, &text)
+            .await
+            .err()
+            .unwrap();
+        assert!(refusal.contains(word), "{refusal}");
+    }
+    let broken = SecretString::from("users: 3".to_owned());
+    assert!(KubeconfigConnector.connect(&key, &broken).await.is_err());
+}

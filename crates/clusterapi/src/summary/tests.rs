@@ -26,7 +26,8 @@ fn a_summary_is_as_good_as_its_worst_part() {
         Part::positive("NodeHealthy"),
         Part::positive("HealthCheckSucceeded").optional(),
     ];
-    let cases: [(&[(&'static str, Status, &str)], Status, &str); 5] = [
+    type Case<'a> = (&'a [(&'static str, Status, &'a str)], Status, &'a str);
+    let cases: [Case<'_>; 5] = [
         (
             &[("InfrastructureReady", True, ""), ("NodeHealthy", True, "")],
             True,

@@ -202,3 +202,46 @@ async fn a_machine_whose_node_is_missing_names_the_provider_id() {
     let left = nodes.list(&ListParams::default()).await.unwrap();
     assert!(left.items.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn manifests_of_v1beta1_are_accepted_and_stored_as_v1beta2() {
+    let world = World::start().await;
+    let old = |group: &str, kind: &str, name: &str| json!({ "apiVersion": format!("{group}.cluster.x-k8s.io/v1"), "kind": kind, "name": name });
+    let mut cluster = crate::world::cluster("demo");
+    cluster[0]["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");
+    cluster[0]["spec"] = json!({
+        "clusterNetwork": { "pods": { "cidrBlocks": ["192.168.0.0/16"] } },
+        "infrastructureRef": old("infrastructure", "FakeCluster", "demo"),
+        "controlPlaneRef": old("controlplane", "FakeControlPlane", "demo"),
+    });
+    let mut workers = deployment("demo", 2);
+    workers[2]["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");
+    workers[2]["spec"] = json!({
+        "clusterName": "demo",
+        "replicas": 2,
+        "selector": { "matchLabels": null },
+        "template": { "spec": {
+            "clusterName": "demo",
+            "version": "v1.34.1",
+            "nodeDrainTimeout": "5m",
+            "bootstrap": { "configRef": old("bootstrap", "FakeConfigTemplate", "demo-md") },
+            "infrastructureRef": old("infrastructure", "FakeMachineTemplate", "demo-md"),
+        }},
+    });
+    world.apply(cluster).await;
+    world.apply(workers).await;
+    world.settled(2).await;
+    let deployment = world
+        .api::<MachineDeployment>()
+        .get("demo-md")
+        .await
+        .unwrap();
+    let labels = deployment.spec.selector.match_labels.unwrap();
+    assert_eq!(labels["cluster.x-k8s.io/deployment-name"], "demo-md");
+    for machine in world.list::<Machine>().await {
+        assert_eq!(
+            machine.spec.deletion.unwrap().node_drain_timeout_seconds,
+            Some(300)
+        );
+    }
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use api::kube;
 use api::kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
@@ -43,7 +44,6 @@ const KINDS: [(&str, &str); 6] = [
 
 /// Everything that a test plays with.
 pub(crate) struct World {
-    pub(crate) server: ApiServer,
     pub(crate) client: Client,
     pub(crate) workload: Client,
     /// Names of objects in the order in which the provider let them go.
@@ -80,21 +80,62 @@ impl Connector for Workload {
     }
 }
 
+/// Conversion and admission as the binary wires them.
+struct Rules;
+
+impl apiserver::Hooks for Rules {
+    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
+        api::convert::convert(object, to).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value, old: Option<&Value>) {
+        api::admission::default_object(object, old);
+    }
+
+    fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Vec<apiserver::FieldError>> {
+        let review = api::admission::Review {
+            object,
+            old,
+            dry_run,
+        };
+        api::admission::validate(review).map_err(|errors| {
+            let convert = |error: api::admission::FieldError| apiserver::FieldError {
+                path: error.path,
+                message: error.message,
+            };
+            errors.into_iter().map(convert).collect()
+        })
+    }
+}
+
 impl World {
     /// Both clusters and the provider, but no controllers.
     pub(crate) async fn open() -> Self {
-        let server = ApiServer::open(apiserver::Options::default())
-            .await
-            .unwrap();
+        let hooks = Arc::new(Rules);
+        let options = apiserver::Options {
+            hooks,
+            ..apiserver::Options::default()
+        };
+        let server = ApiServer::open(options).await.unwrap();
         let workload = ApiServer::open(apiserver::Options::default())
             .await
             .unwrap();
         let client = Client::new(server.in_process(), NS);
         let workload = Client::new(workload.in_process(), NS);
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let ours = api::core::crd::all()
-            .into_iter()
-            .map(|crd| serde_json::to_value(crd).unwrap());
+        let ours = api::core::crd::all().into_iter().map(|crd| {
+            let mut crd = serde_json::to_value(crd).unwrap();
+            crd["spec"]["conversion"] = json!({ "strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": { "url": "https://127.0.0.1/convert" },
+            }});
+            crd
+        });
         let fakes = KINDS.iter().map(|(group, kind)| fake_crd(group, kind));
         for crd in ours.chain(fakes) {
             let crd = serde_json::from_value(crd).unwrap();
@@ -107,7 +148,6 @@ impl World {
         let task = play(client.clone(), workload.clone(), Arc::clone(&gone));
         tokio::spawn(provider.clone().run_until_cancelled_owned(task));
         Self {
-            server,
             client,
             workload,
             gone,
@@ -430,7 +470,7 @@ async fn step(
     kind: &str,
     object: DynamicObject,
     gone: &Mutex<Vec<String>>,
-) -> api::kube::Result<()> {
+) -> kube::Result<()> {
     let name = object.name_any();
     let version = object.resource_version();
     let guarded = |mut patch: Value| {
@@ -531,7 +571,7 @@ async fn step(
 }
 
 /// A Node appears, as a kubelet would register it.
-async fn join(workload: &Client, name: &str, provider_id: &str) -> api::kube::Result<()> {
+async fn join(workload: &Client, name: &str, provider_id: &str) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(workload.clone());
     let node = json!({
         "metadata": { "name": name },
@@ -541,7 +581,7 @@ async fn join(workload: &Client, name: &str, provider_id: &str) -> api::kube::Re
     });
     let node = serde_json::from_value(node).unwrap();
     match nodes.create(&PostParams::default(), &node).await {
-        Err(api::kube::Error::Api(status)) if status.is_already_exists() => {}
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         other => drop(other?),
     }
     let ready = json!({ "status": { "conditions": [

@@ -61,7 +61,9 @@ pub(super) fn machine(root: &mut Value) {
     let phases = property(status, "phase")
         .get_mut("enum")
         .and_then(Value::as_array_mut);
-    phases.map(|phases| phases.retain(|phase| phase != "Updating"));
+    if let Some(phases) = phases {
+        phases.retain(|phase| phase != "Updating");
+    }
     let new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
         "properties": { "conditions": conditions() } });
     former(status, new);
@@ -75,7 +77,9 @@ pub(super) fn machine_set(root: &mut Value) {
         remove(spec, "deletion").map(|mut deletion| property(&mut deletion, "order").take());
     set(spec, "deletePolicy", order.unwrap_or_default());
     let required = spec.get_mut("required").and_then(Value::as_array_mut);
-    required.map(|required| required.retain(|name| name != "template"));
+    if let Some(required) = required {
+        required.retain(|name| name != "template");
+    }
     counted(property(root, "status"), &["fullyLabeledReplicas"]);
 }
 
