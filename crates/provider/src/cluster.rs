@@ -221,6 +221,15 @@ async fn finish(
         before = stored.unwrap_or(after);
     }
     next.metadata = before.metadata.clone();
+    context::steady(
+        before
+            .status
+            .as_ref()
+            .map(|status| status.conditions.as_slice()),
+        next.status
+            .as_mut()
+            .map(|status| status.conditions.as_mut_slice()),
+    );
     patch::status(&api, &before, &next)
         .await
         .map_err(Error::kubernetes("storing the status"))?;

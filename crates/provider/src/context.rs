@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -130,4 +131,16 @@ pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
 /// Whether `object` is being deleted.
 pub(crate) fn is_deleting<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
+}
+
+/// Keeps the time of conditions whose status is what it was, whatever they were set to in between:
+/// a status that differs in nothing else is not written.
+pub(crate) fn steady(before: Option<&[Condition]>, after: Option<&mut [Condition]>) {
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    for condition in after {
+        let known = before.iter().find(|known| known.type_ == condition.type_);
+        if let Some(known) = known.filter(|known| known.status == condition.status) {
+            condition.last_transition_time = known.last_transition_time.clone();
+        }
+    }
 }

@@ -163,3 +163,6 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
 fn after(error: &openstack::Error) -> When {
     problem::when(error)
 }
+
+#[cfg(test)]
+mod tests;

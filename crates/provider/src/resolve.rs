@@ -287,3 +287,6 @@ fn matches_tags(
         && (not_all.is_empty() || !not_all.iter().all(has))
         && !not_any.iter().any(has)
 }
+
+#[cfg(test)]
+mod tests;

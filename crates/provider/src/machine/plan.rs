@@ -67,17 +67,8 @@ pub struct Plan {
 /// The plan towards `desired`. A machine whose server is known is never given another one.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
-    if let Some(server) = observed.server() {
-        for surplus in observed
-            .servers
-            .iter()
-            .filter(|other| other.id != server.id)
-        {
-            if !surplus.is_deleting() {
-                plan.steps.push(Step::DeleteServer(surplus.id.clone()));
-            }
-        }
-        return plan;
+    if observed.server().is_some() {
+        return surplus(observed);
     }
     if observed.known_server.is_some() {
         return plan;
@@ -113,6 +104,23 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
         plan.steps.push(Step::CreateServer);
     }
     plan
+}
+
+/// Servers besides the machine's own go: the answer to the request that made one was lost.
+pub fn surplus(observed: &Observed) -> Plan {
+    let own = observed.server().map(|server| server.id.clone());
+    let others = observed
+        .servers
+        .iter()
+        .filter(|server| Some(&server.id) != own.as_ref());
+    let steps = others
+        .filter(|server| !server.is_deleting())
+        .map(|server| Step::DeleteServer(server.id.clone()))
+        .collect();
+    Plan {
+        steps,
+        waits: Vec::new(),
+    }
 }
 
 /// The plan towards nothing: out of the load balancer, then the server, then what it used.

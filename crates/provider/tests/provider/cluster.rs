@@ -134,8 +134,14 @@ async fn a_copy_with_the_same_identity_is_refused_and_takes_nothing_with_it() {
     eventually("the refusal", || async {
         let copy = world.api::<OpenStackCluster>().get("copy").await.unwrap();
         let conditions = copy.status.unwrap_or_default().conditions;
-        let said = conditions.iter().any(|c| c.message.contains("has the same annotation"));
-        if said { Ok(()) } else { Err(crate::world::shown(&conditions)) }
+        let said = conditions
+            .iter()
+            .any(|c| c.message.contains("has the same annotation"));
+        if said {
+            Ok(())
+        } else {
+            Err(crate::world::shown(&conditions))
+        }
     })
     .await;
     assert_eq!(world.cloud.resources(), before);

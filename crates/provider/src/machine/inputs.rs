@@ -1,0 +1,155 @@
+//! What a machine is made from, besides its spec: identity, credentials, bootstrap data.
+
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::k8s_openapi::api::core::v1::Secret;
+use kube::{Api, ResourceExt};
+use openstack::compute::UserData;
+use openstack::{Cloud, Kind};
+use operator::{finalizer, patch};
+
+use super::surroundings::Surroundings;
+use super::{FINALIZER, api};
+use crate::context::{Context, Error, namespace};
+use crate::credentials;
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// Nova's limit for user data, in bytes of base64.
+const USER_DATA_LIMIT: usize = 65535;
+/// Stores identity and finalizer, both in one patch, before anything is made; gives the mark.
+pub(super) async fn prepare(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
+    cluster: Identity,
+    control_plane: bool,
+) -> Result<Mark, Error> {
+    let known = Identity::of(object, MACHINE_ID);
+    let id = known.unwrap_or_default();
+    let mut wanted = object.clone();
+    wanted
+        .annotations_mut()
+        .insert(MACHINE_ID.to_owned(), id.to_string());
+    // A machine outlives its cluster's object in a forced deletion; its mark must not.
+    wanted
+        .annotations_mut()
+        .insert(CLUSTER_ID.to_owned(), cluster.to_string());
+    if control_plane {
+        // KCP sets it; the cluster's controller looks at machines with it only.
+        wanted
+            .labels_mut()
+            .entry(api::names::CONTROL_PLANE_LABEL.to_owned())
+            .or_default();
+    }
+    if !finalizer::has(object, FINALIZER) {
+        wanted.finalizers_mut().push(FINALIZER.to_owned());
+    }
+    if wanted.metadata != object.metadata {
+        let stored = patch::object(&api(ctx, object), object, &wanted).await;
+        let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
+        next.metadata = stored.unwrap_or(wanted).metadata;
+    }
+    Ok(Mark::machine(cluster, id))
+}
+
+pub(super) fn cluster_id(object: &OpenStackMachine, around: &Surroundings) -> Option<Identity> {
+    let infra = around.openstack_cluster.as_ref();
+    Identity::of(object, CLUSTER_ID).or_else(|| Identity::of(infra?, CLUSTER_ID))
+}
+
+/// The cloud of a machine: by its own identityRef, or else by the cluster's.
+pub(super) async fn cloud(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    infra: Option<&OpenStackCluster>,
+) -> Result<Cloud, Problem> {
+    let own = object.spec.identity_ref.as_ref();
+    let Some(identity_ref) = own.or_else(|| infra.map(|infra| &infra.spec.identity_ref)) else {
+        let text = "the OpenStackCluster is gone, and with it the credentials: give the machine an \
+                    identityRef of its own";
+        let reason = Reason::OpenStackAuthenticationFailed;
+        return Err(Problem::new(Type::Authentication, reason, text));
+    };
+    credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
+}
+
+/// The id of the server that this machine is known to have had. providerID survives a move to
+/// another management cluster, status does not.
+pub(super) fn known_server(object: &OpenStackMachine) -> Option<String> {
+    let status = object
+        .status
+        .as_ref()
+        .and_then(|status| status.instance_id.clone());
+    let provider_id = object.spec.provider_id.as_deref();
+    let moved = || {
+        Some(
+            provider_id?
+                .strip_prefix("openstack://")?
+                .rsplit_once('/')?
+                .1
+                .to_owned(),
+        )
+    };
+    status.or_else(moved).filter(|id| !id.is_empty())
+}
+
+/// What the Node of a server carries in its providerID; the region only where the machine says it.
+pub(super) fn provider_id(object: &OpenStackMachine, server: &str) -> String {
+    let region = object
+        .spec
+        .identity_ref
+        .as_ref()
+        .and_then(|identity| identity.region.as_deref());
+    format!("openstack://{}/{server}", region.unwrap_or_default())
+}
+
+/// What the server is to read at its first start.
+pub(super) async fn user_data(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    secret: &str,
+) -> Result<UserData, Error> {
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &namespace(object));
+    let found = secrets.get_opt(secret).await;
+    let found = found.map_err(Error::kubernetes("reading the bootstrap data"))?;
+    let data = found
+        .and_then(|found| found.data)
+        .and_then(|mut data| data.remove("value"));
+    let Some(data) = data else {
+        let text = format!("Secret {secret} with the bootstrap data has no key value");
+        return Err(Problem::new(Type::Instance, Reason::WaitingForBootstrapData, text).into());
+    };
+    let encoded = data.0.len().div_ceil(3) * 4;
+    if encoded > USER_DATA_LIMIT {
+        let text = format!(
+            "the bootstrap data of Secret {secret} are {encoded} bytes in base64, and Nova takes \
+             {USER_DATA_LIMIT}: move files of the KubeadmConfig into the image or fetch them at \
+             boot"
+        );
+        return Err(Problem::new(Type::Instance, Reason::InvalidMachineSpec, text).into());
+    }
+    Ok(UserData::new(data.0))
+}
+
+/// The kinds that a machine has to do with.
+pub(super) fn kinds(object: &OpenStackMachine, creating: bool, balanced: bool) -> Vec<Kind> {
+    let spec = &object.spec;
+    let mut kinds = vec![Kind::Servers, Kind::Ports];
+    if spec.root_volume.is_some() || !spec.additional_block_devices.is_empty() {
+        kinds.push(Kind::Volumes);
+    }
+    if creating {
+        kinds.extend([Kind::Images, Kind::Flavors, Kind::Extensions]);
+        kinds.extend(spec.server_group.is_some().then_some(Kind::ServerGroups));
+        let custom = !spec.ports.is_empty();
+        kinds.extend([Kind::Networks, Kind::Subnets]);
+        if custom || !spec.security_groups.is_empty() {
+            kinds.push(Kind::SecurityGroups);
+        }
+    }
+    if balanced {
+        kinds.extend([Kind::LoadBalancers, Kind::Pools, Kind::Members]);
+    }
+    kinds
+}

@@ -1,0 +1,113 @@
+//! What a machine belongs to.
+
+use api::core::v1beta2::{Cluster, Machine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::{Api, ResourceExt};
+
+use crate::cluster::desired::balancer_spec;
+use crate::context::{self, Context, Error, namespace};
+use crate::identity::{CLUSTER_ID, Identity};
+use crate::reason::Reason;
+
+/// What belongs to a machine.
+pub(super) struct Surroundings {
+    pub(super) machine: Option<Machine>,
+    pub(super) cluster: Option<Cluster>,
+    pub(super) openstack_cluster: Option<OpenStackCluster>,
+}
+
+impl Surroundings {
+    pub(super) async fn of(ctx: &Context, object: &OpenStackMachine) -> Result<Self, Error> {
+        let machine = context::owner_machine(&ctx.client, object).await?;
+        let cluster = match &machine {
+            Some(machine) => {
+                let clusters = Api::<Cluster>::namespaced(ctx.client.clone(), &namespace(object));
+                let found = clusters.get_opt(&machine.spec.cluster_name).await;
+                found.map_err(Error::kubernetes("reading the Cluster"))?
+            }
+            None => context::owner_cluster(&ctx.client, object).await?,
+        };
+        let reference = cluster
+            .as_ref()
+            .and_then(|c| c.spec.infrastructure_ref.as_ref());
+        let openstack_cluster = match reference {
+            Some(reference) if reference.kind == "OpenStackCluster" => {
+                let api =
+                    Api::<OpenStackCluster>::namespaced(ctx.client.clone(), &namespace(object));
+                let found = api.get_opt(&reference.name).await;
+                found.map_err(Error::kubernetes("reading the OpenStackCluster"))?
+            }
+            _ => None,
+        };
+        Ok(Self {
+            machine,
+            cluster,
+            openstack_cluster,
+        })
+    }
+
+    pub(super) fn is_control_plane(&self) -> bool {
+        let label = api::names::CONTROL_PLANE_LABEL;
+        self.machine
+            .as_ref()
+            .is_some_and(|machine| machine.labels().contains_key(label))
+    }
+
+    pub(super) fn has_balancer(&self) -> bool {
+        self.openstack_cluster
+            .as_ref()
+            .is_some_and(|c| balancer_spec(&c.spec).is_some())
+    }
+
+    /// Whether the machine is to be a member of a load balancer.
+    pub(super) fn is_balanced(&self) -> bool {
+        self.is_control_plane() && self.has_balancer()
+    }
+
+    /// What a server is made for, or what of it has to be waited for.
+    pub(super) fn needs(&self) -> Result<Needs<'_>, (Reason, &'static str)> {
+        let (Some(machine), Some(cluster)) = (&self.machine, &self.cluster) else {
+            let text = "waiting for the Machine that owns this object";
+            return Err((Reason::WaitingForOwner, text));
+        };
+        let Some(infra) = self
+            .openstack_cluster
+            .as_ref()
+            .filter(|infra| is_provisioned(infra))
+        else {
+            let text = "waiting for the OpenStackCluster to be provisioned";
+            return Err((Reason::WaitingForClusterInfrastructure, text));
+        };
+        let Some(cluster_id) = Identity::of(infra, CLUSTER_ID) else {
+            let text = "waiting for the OpenStackCluster to get its identity";
+            return Err((Reason::WaitingForClusterInfrastructure, text));
+        };
+        let Some(secret) = &machine.spec.bootstrap.data_secret_name else {
+            let text = "waiting for the bootstrap data of the Machine";
+            return Err((Reason::WaitingForBootstrapData, text));
+        };
+        Ok(Needs {
+            machine,
+            cluster,
+            infra,
+            cluster_id,
+            secret,
+        })
+    }
+}
+
+/// What a server is made for.
+pub(super) struct Needs<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) cluster: &'a Cluster,
+    pub(super) infra: &'a OpenStackCluster,
+    pub(super) cluster_id: Identity,
+    /// The Secret with the bootstrap data.
+    pub(super) secret: &'a str,
+}
+
+fn is_provisioned(infra: &OpenStackCluster) -> bool {
+    let status = infra.status.as_ref();
+    let initialization = status.and_then(|status| status.initialization.as_ref());
+    initialization.and_then(|initialization| initialization.provisioned) == Some(true)
+}

@@ -1,0 +1,100 @@
+//! Taking a machine down: out of the load balancer, then the server, then what it used.
+
+use std::time::Duration;
+
+use api::conditions::Status;
+use api::infra::v1beta2::OpenStackMachine;
+use kube::runtime::controller::Action;
+use openstack::Kind;
+use operator::finalizer;
+
+use super::inputs::{cloud, cluster_id, kinds, known_server};
+use super::observed::Observed;
+use super::surroundings::Surroundings;
+use super::work::Work;
+use super::{FINALIZER, api, plan, status};
+use crate::context::{Context, Error, FALLBACK, is_deleting};
+use crate::identity::{Identity, MACHINE_ID, Mark};
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// Takes everything down that carries the machine's mark. `None`: nothing is left and the finalizer
+/// is off.
+pub(super) async fn delete(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
+    around: &Surroundings,
+) -> Result<Option<Action>, Error> {
+    let now = ctx.now();
+    let waiting = match take_down(ctx, object, around).await {
+        Ok(waiting) => waiting,
+        Err(Error::Problem(mut problem)) => {
+            if problem.about == Type::Authentication {
+                problem.message.push_str(
+                    ". Until that is put right the server cannot be deleted (if nothing of the \
+                     machine is left in the cloud, remove the finalizer)",
+                );
+            }
+            let verdict = (Status::True, problem.reason, problem.message.as_str());
+            status::condition(next, now, Type::Deleting, verdict);
+            return Err(problem.into());
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(message) = waiting else {
+        let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
+        removed.map_err(Error::kubernetes("removing the finalizer"))?;
+        return Ok(None);
+    };
+    let verdict = (Status::True, Reason::WaitingForDeletion, message.as_str());
+    status::condition(next, now, Type::Deleting, verdict);
+    status::not_ready(next, now, Type::Instance, Reason::Deleting, &message);
+    Ok(Some(Action::requeue(FALLBACK)))
+}
+
+/// What is being waited for until nothing in the cloud carries the machine's mark.
+async fn take_down(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    around: &Surroundings,
+) -> Result<Option<String>, Error> {
+    let mark = match (Identity::of(object, MACHINE_ID), cluster_id(object, around)) {
+        // Without an identity nothing was ever made.
+        (None, _) => return Ok(None),
+        (Some(machine), Some(cluster)) => Mark::machine(cluster, machine),
+        (Some(_), None) => {
+            let text = "the OpenStackCluster is gone, and with it what tells this machine's \
+                        resources: delete them by hand, then remove the finalizer";
+            return Err(Problem::new(Type::Deleting, Reason::OpenStackError, text).into());
+        }
+    };
+    let infra = around.openstack_cluster.as_ref();
+    let cloud = cloud(ctx, object, infra).await?;
+    let known = known_server(object);
+    let work = Work {
+        ctx,
+        object,
+        cloud: &cloud,
+        mark,
+        known: known.as_deref(),
+    };
+    let alive = infra.is_some_and(|infra| !is_deleting(infra));
+    let balanced = alive && around.has_balancer() && around.is_control_plane();
+    let mut kinds = kinds(object, false, balanced);
+    let plan = |observed: &Observed| plan::plan_deletion(observed, balanced);
+    let waits = work
+        .apply(&kinds, plan, |step, _| plan::deletion(step))
+        .await?;
+    if let Some(wait) = waits.first() {
+        return Ok(Some(wait.clone()));
+    }
+    // What is known may be old: the last look is at the cloud itself.
+    kinds.retain(|kind| matches!(kind, Kind::Servers | Kind::Ports | Kind::Volumes));
+    if work.observe(&kinds, Duration::ZERO).await?.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(
+        "something that carries the machine's mark appeared again".to_owned(),
+    ))
+}

@@ -1,0 +1,107 @@
+//! Going through the steps of a machine's plan.
+
+use std::time::Duration;
+
+use api::infra::v1beta2::OpenStackMachine;
+use openstack::{Cloud, Kind};
+use operator::retry::When;
+
+use super::observed::Observed;
+use super::plan::{self, Request, Step};
+use crate::cluster::apply::{FRESH, past};
+use crate::context::Context;
+use crate::credentials;
+use crate::identity::Mark;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// What is worked on, and with what.
+pub(super) struct Work<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) object: &'a OpenStackMachine,
+    pub(super) cloud: &'a Cloud,
+    pub(super) mark: Mark,
+    pub(super) known: Option<&'a str>,
+}
+
+impl Work<'_> {
+    pub(super) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
+        let view = self.cloud.inventory.view(kinds, age).await;
+        let view = view.map_err(|error| credentials::listing(&error))?;
+        Ok(Observed::of(view, self.mark, self.known))
+    }
+
+    pub(super) fn known(&self) -> Observed {
+        Observed::of(self.cloud.inventory.known(), self.mark, self.known)
+    }
+
+    /// Plans once, applies what can be done, and returns what has to be waited for.
+    pub(super) async fn apply(
+        &self,
+        kinds: &[Kind],
+        plan: impl Fn(&Observed) -> plan::Plan,
+        request: impl Fn(&Step, &Observed) -> Option<Request>,
+    ) -> Result<Vec<String>, Problem> {
+        let now = plan(&self.observe(kinds, FRESH).await?);
+        for step in &now.steps {
+            let Some(request) = request(step, &self.known()) else {
+                continue;
+            };
+            self.step(step, &request).await?;
+        }
+        // Deleting is done when the cloud says so, not when it accepts the request.
+        Ok(plan(&self.known()).waits)
+    }
+
+    async fn step(&self, step: &Step, request: &Request) -> Result<(), Problem> {
+        let result = plan::send(&self.cloud.inventory, request).await;
+        let event = step.event();
+        match (result, event) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(event)) => {
+                let reason = format!("Successful{event}");
+                let text = past(&step.to_string());
+                self.ctx
+                    .recorder
+                    .normal(self.object, &reason, event, text)
+                    .await;
+                Ok(())
+            }
+            (Err(error), event) => {
+                let problem = self.problem(step, &error);
+                if let (Some(event), true) = (event, error.kind() != openstack::ErrorKind::Busy) {
+                    let reason = format!("Failed{event}");
+                    let recorder = &self.ctx.recorder;
+                    recorder
+                        .warning(self.object, &reason, event, &problem.message)
+                        .await;
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn problem(&self, step: &Step, error: &openstack::Error) -> Problem {
+        if credentials::is_authentication(error) {
+            return credentials::listing(error);
+        }
+        let reason = match step {
+            Step::CreateServer => Reason::InstanceCreateFailed,
+            Step::CreatePorts | Step::TagPort(_) => Reason::PortCreateFailed,
+            Step::CreateVolume(_) => Reason::VolumeCreateFailed,
+            _ => Reason::InstanceDeleteFailed,
+        };
+        let mut problem = Problem::cloud(Type::Instance, reason, &step.to_string(), error);
+        if let (Step::CreateServer, Some(key)) = (step, &self.object.spec.ssh_key_name)
+            && error.message().to_ascii_lowercase().contains("key")
+        {
+            problem
+                .message
+                .push_str(&format!(" (sshKeyName is `{key}`)"));
+        }
+        if error.kind() == openstack::ErrorKind::Busy {
+            problem.when = When::After(Duration::from_secs(1));
+        }
+        problem
+    }
+}
