@@ -79,6 +79,19 @@ struct Subject {
     key: ClusterKey,
 }
 
+impl Subject {
+    /// `plane` with its Cluster, once there is one.
+    fn of(plane: Arc<KubeadmControlPlane>, context: &Context) -> Option<Self> {
+        let cluster = cluster_of(context, &plane)?;
+        let key = ClusterKey::new(plane.namespace()?, cluster.name_any());
+        Some(Self {
+            plane,
+            cluster,
+            key,
+        })
+    }
+}
+
 /// Runs the controller until shutdown.
 pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let planes: Feed<KubeadmControlPlane> = context.feed();
@@ -108,17 +121,10 @@ async fn reconcile(
     plane: Arc<KubeadmControlPlane>,
     scope: Arc<Scope>,
 ) -> Result<Action, ControlPlaneError> {
-    let Some(cluster) = cluster_of(&scope.context, &plane) else {
+    let Some(subject) = Subject::of(plane, &scope.context) else {
         return Ok(Action::await_change());
     };
-    let namespace = plane.namespace().unwrap_or_default();
-    let key = ClusterKey::new(namespace, cluster.name_any());
-    let planes: Api<KubeadmControlPlane> = scope.context.api(&key.namespace);
-    let subject = Subject {
-        plane,
-        cluster,
-        key,
-    };
+    let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
     if let Some(reason) = pause::reason(Some(&subject.cluster), subject.plane.as_ref()) {
         return leave_alone(&scope, &planes, &subject, &reason).await;
     }
@@ -132,13 +138,7 @@ async fn reconcile(
     let seen = observe::look(&scope, &subject, &foundation).await?;
     let step = plan::decide(&seen.facts);
     let acted = act(&scope, &subject, &seen, &step).await;
-    let after = status::after(
-        &subject.plane,
-        &seen,
-        &step,
-        foundation.as_ref().err(),
-        seen.now,
-    );
+    let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err());
     operator::patch::status(&planes, &subject.plane, &after)
         .await
         .map_err(status::failed)?;

@@ -60,7 +60,9 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
             server: format!("https://{}", host_port(host, port)),
             ca: ca.clone(),
             // Whatever the CA's: a client key is made while everybody waits, and RSA is slow to make.
-            algorithm: config.encryption_algorithm.unwrap_or(EncryptionAlgorithm::EcdsaP256),
+            algorithm: config
+                .encryption_algorithm
+                .unwrap_or(EncryptionAlgorithm::EcdsaP256),
             owner: recipe.owner,
         },
         now,

@@ -97,8 +97,8 @@ pub(super) fn after(
     seen: &Observation,
     step: &Step,
     problem: Option<&ControlPlaneError>,
-    now: Timestamp,
 ) -> KubeadmControlPlane {
+    let now = seen.now;
     let mut after = plane.clone();
     let generation = plane.metadata.generation;
     let cluster = plane
