@@ -245,3 +245,21 @@ async fn manifests_of_v1beta1_are_accepted_and_stored_as_v1beta2() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_while_nothing_happens() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let quiet = || async {
+        let before = world.server.stats().revision;
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+        let after = world.server.stats().revision;
+        if before == after {
+            Ok(())
+        } else {
+            Err(format!("{} writes", after - before))
+        }
+    };
+    eventually("the controllers to come to rest", quiet).await;
+}

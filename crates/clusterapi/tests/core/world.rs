@@ -44,6 +44,7 @@ const KINDS: [(&str, &str); 6] = [
 
 /// Everything that a test plays with.
 pub(crate) struct World {
+    pub(crate) server: ApiServer,
     pub(crate) client: Client,
     pub(crate) workload: Client,
     /// Names of objects in the order in which the provider let them go.
@@ -148,6 +149,7 @@ impl World {
         let task = play(client.clone(), workload.clone(), Arc::clone(&gone));
         tokio::spawn(provider.clone().run_until_cancelled_owned(task));
         Self {
+            server,
             client,
             workload,
             gone,
