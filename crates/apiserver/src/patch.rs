@@ -1,6 +1,6 @@
 //! The four patch types, and the record of who set which field (`metadata.managedFields`).
 
-mod apply;
+pub(crate) mod apply;
 mod error;
 mod fields;
 mod json;

@@ -238,4 +238,4 @@ fn update_last_applied(object: &mut Value, config: &Value) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -71,7 +71,11 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
             of,
         )?;
     }
-    for (key, value) in patch {
+    // Deletions from lists last: the order of the reference, which walks a map, is left to chance.
+    let (deletions, fields): (Vec<_>, Vec<_>) = patch
+        .into_iter()
+        .partition(|(key, _)| key.starts_with(DELETE_FROM));
+    for (key, value) in fields.into_iter().chain(deletions) {
         let (name, deletes) = match key.strip_prefix(DELETE_FROM) {
             Some(name) => (name.to_owned(), true),
             None => (key, false),
