@@ -1,4 +1,4 @@
-//! Names of what is made in the cloud, those of the Go provider (reference/capo.md §4.1).
+//! Names of what is made in the cloud, those of the Go provider.
 
 use api::infra::v1beta2::ManagedGroup;
 

@@ -1,4 +1,4 @@
-//! Condition types and their reasons (reference/capo.md §4.10).
+//! Condition types and their reasons (those of the Go provider, with what it lacks).
 
 /// A type of condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

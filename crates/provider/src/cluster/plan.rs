@@ -178,6 +178,8 @@ pub struct Wait {
     pub message: String,
     /// Whether it does not come by itself.
     pub is_stuck: bool,
+    /// Whether what is changed serves meanwhile, as a load balancer does that gets a member.
+    pub serves: bool,
 }
 
 impl Wait {
@@ -186,6 +188,7 @@ impl Wait {
             about,
             message: message.into(),
             is_stuck: false,
+            serves: false,
         }
     }
 }
@@ -363,12 +366,17 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
                     known.id
                 ),
                 is_stuck: true,
+                serves: false,
             });
             return;
         }
         status => {
             let message = format!("waiting for load balancer {name}, which is {status}");
-            plan.waits.push(Wait::new(Type::ApiEndpoint, message));
+            let serves = status == "PENDING_UPDATE";
+            plan.waits.push(Wait {
+                serves,
+                ..Wait::new(Type::ApiEndpoint, message)
+            });
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! Rules of the managed security groups (reference/capo.md §4.6), and how they compare with Neutron's.
+//! Rules of the managed security groups, and how they compare with Neutron's.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ use openstack::network;
 
 use super::desired::{Desired, Network, Router, api_port, wants_floating_ip};
 use super::observed::Observed;
-use super::plan::Plan;
+use super::plan::{Plan, Wait};
 use super::request;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
@@ -282,7 +282,8 @@ pub(crate) fn verdicts(
             conditions::remove(&mut status.conditions, type_.as_str());
             continue;
         }
-        let (holds, reason, message) = part(type_, plan, problem);
+        let held = conditions::is_true(&status.conditions, type_.as_str());
+        let (holds, reason, message) = part(type_, held, plan, problem);
         condition(status, generation, now, type_, (holds, reason, &message));
         if holds != Status::True && first.is_none() {
             first = Some((type_, reason, message));
@@ -334,7 +335,13 @@ fn authenticated(status: &mut OpenStackClusterStatus, generation: Option<i64>, n
     condition(status, generation, now, Type::Authentication, verdict);
 }
 
-fn part(type_: Type, plan: &Plan, problem: Option<&Problem>) -> (Status, Reason, String) {
+/// What is to be said of one part. What held before holds on while a change of it takes place.
+fn part(
+    type_: Type,
+    held: bool,
+    plan: &Plan,
+    problem: Option<&Problem>,
+) -> (Status, Reason, String) {
     if let Some(problem) = problem.filter(|problem| problem.about == type_) {
         return (Status::False, problem.reason, problem.message.clone());
     }
@@ -345,7 +352,8 @@ fn part(type_: Type, plan: &Plan, problem: Option<&Problem>) -> (Status, Reason,
             format!("still to do: {step}"),
         );
     }
-    if let Some(wait) = plan.waits.iter().find(|wait| wait.about == type_) {
+    let hinders = |wait: &&Wait| wait.about == type_ && !(held && wait.serves);
+    if let Some(wait) = plan.waits.iter().find(hinders) {
         let reason = if wait.is_stuck {
             Reason::APIEndpointConfigFailed
         } else {
