@@ -1,8 +1,19 @@
 //! The OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
+//!
+//! They hold the kinds that are served and what those refer to, with descriptions, so that kubectl can explain,
+//! validate and merge; of the operations, what clients look for: methods, kinds, query parameters, media types.
+//! Lists have no definitions of their own.
 
 pub(crate) mod builtin;
+mod definitions;
+mod operations;
 
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use definitions::{Dialect, collect};
 
 /// One served resource in one version.
 #[derive(Clone, Debug)]
@@ -26,16 +37,85 @@ pub struct Model<'a> {
 }
 
 /// The v2 (swagger) document over all models.
-pub fn v2(_models: &[Model<'_>]) -> Value {
-    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": {}, "definitions": {}})
+pub fn v2(models: &[Model<'_>]) -> Value {
+    let mut paths = Map::new();
+    for model in models {
+        operations::add(model, Dialect::V2, &mut paths);
+    }
+    json!({
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": "v1"},
+        "paths": paths,
+        "definitions": collect(models, Dialect::V2),
+    })
 }
 
-/// The v3 index: `{"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=.."}}}`.
-pub fn v3_index(_models: &[Model<'_>]) -> Value {
-    json!({"paths": {}})
+/// The v3 index: `{"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=.."}}}`. The hash
+/// changes when the document does, so that clients may keep documents for good.
+pub fn v3_index(models: &[Model<'_>]) -> Value {
+    let versions: BTreeSet<(&str, &str)> = models
+        .iter()
+        .map(|model| (model.group, model.version))
+        .collect();
+    let mut paths = Map::new();
+    for (group, version) in versions {
+        let path = path_of(group, version);
+        let hash = hash(models, group, version);
+        let url = format!("/openapi/v3/{path}?hash={hash}");
+        paths.insert(path, json!({"serverRelativeURL": url}));
+    }
+    json!({ "paths": paths })
 }
 
-/// The v3 document of one group and version; `group` is empty for core.
-pub fn v3(_models: &[Model<'_>], _group: &str, _version: &str) -> Value {
-    json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": {}, "components": {"schemas": {}}})
+/// The v3 document of one group and version; `group` is empty for core. Without a model in it, the document is empty.
+pub fn v3(models: &[Model<'_>], group: &str, version: &str) -> Value {
+    let models: Vec<Model<'_>> = models
+        .iter()
+        .filter(|model| model.group == group && model.version == version)
+        .cloned()
+        .collect();
+    let mut paths = Map::new();
+    for model in &models {
+        operations::add(model, Dialect::V3, &mut paths);
+    }
+    json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "paths": paths,
+        "components": {"schemas": collect(&models, Dialect::V3)},
+    })
 }
+
+/// `api/v1`, `apis/apps/v1`.
+fn path_of(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
+
+/// Of everything that the document is made from.
+fn hash(models: &[Model<'_>], group: &str, version: &str) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(env!("CARGO_PKG_VERSION"));
+    for model in models
+        .iter()
+        .filter(|m| m.group == group && m.version == version)
+    {
+        let parts = json!([
+            model.kind,
+            model.plural,
+            model.namespaced,
+            model.verbs,
+            model.subresources,
+            model.schema,
+        ]);
+        hasher.update(parts.to_string());
+    }
+    let digest = hasher.finalize();
+    digest.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[cfg(test)]
+mod tests;
