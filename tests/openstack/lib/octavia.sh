@@ -86,6 +86,8 @@ octavia_start() {
     octavia_configure
     sql octavia <"$HERE/config/octavia-online.sql" || die "creating the stand-in for heartbeats failed"
     start_wsgi octavia-api 9876 2 1 /usr/bin/octavia-wsgi
-    start octavia-worker octavia-worker --config-file "$ETC/.octavia/octavia.conf"
+    local worker=(/usr/bin/python3 "$HERE/python/octavia_worker.py")
+    [[ $OCTAVIA != debian ]] || worker=(octavia-worker)
+    start octavia-worker "${worker[@]}" --config-file "$ETC/.octavia/octavia.conf"
     await 120 octavia-api answers 9876
 }

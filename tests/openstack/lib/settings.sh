@@ -4,7 +4,8 @@ IP=127.0.0.1
 STATE=${FERROSTACK_OPENSTACK_DIR:-$ROOT/target/openstack}
 HOSTS=${FERROSTACK_OPENSTACK_HOSTS:-6}             # imaginary hypervisors, odd ones in az1, even ones in az2
 NICE=${FERROSTACK_OPENSTACK_NICE:-10}              # of the daemons and of apt: people compile on the same machine
-NEEDED_MB=${FERROSTACK_OPENSTACK_MEMORY_MB:-5500}  # memory that must be available before anything starts
+NEEDED_MB=${FERROSTACK_OPENSTACK_MEMORY_MB:-5000}  # memory that must be available before anything starts
+OCTAVIA=${FERROSTACK_OPENSTACK_OCTAVIA:-fixed}      # or debian: see python/octavia_worker.py
 
 # Anything else in the environment may change how Debian's Python finds modules (pyenv, PYTHONPATH), which cloud the
 # client library talks to (OS_*) or what apt asks (debconf).
