@@ -74,13 +74,6 @@ impl Set {
         Value::Object(fields)
     }
 
-    /// A set of one field, the path of which must not be empty.
-    pub(crate) fn of_path(path: &[Element]) -> Self {
-        let mut set = Self::default();
-        set.insert(path);
-        set
-    }
-
     /// Adds a field; the empty path, which stands for the whole object, is not tracked.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
@@ -113,6 +106,7 @@ impl Set {
     }
 
     /// Whether a field is in the set.
+    #[cfg(test)]
     pub(crate) fn has(&self, path: &[Element]) -> bool {
         match path {
             [] => false,

@@ -58,7 +58,8 @@ pub fn update(
         return Ok(());
     }
     if too_deep(new) || live.is_some_and(too_deep) {
-        return Ok(entries::put_raw(new, recorded));
+        entries::put_raw(new, recorded);
+        return Ok(());
     }
     match record(live, new, writer, versions, &mut managers) {
         Ok(()) => entries::put(new, &managers),

@@ -11,6 +11,7 @@
 mod compile;
 mod convert;
 mod cost;
+mod measure;
 mod run;
 
 pub(super) use compile::{check, compile};

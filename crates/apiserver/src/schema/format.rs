@@ -318,7 +318,7 @@ fn is_isbn10(text: &str) -> bool {
         };
         sum += (10 - i as u32) * digit;
     }
-    sum % 11 == 0
+    sum.is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -333,7 +333,7 @@ fn is_isbn13(text: &str) -> bool {
             .enumerate()
             .map(|(i, d)| if i % 2 == 0 { *d } else { 3 * d })
             .sum();
-        digits.len() == 13 && sum % 10 == 0
+        digits.len() == 13 && sum.is_multiple_of(10)
     })
 }
 
@@ -357,7 +357,7 @@ fn is_credit_card(text: &str) -> bool {
         16 => starts(&["4", "51", "52", "53", "54", "55", "6011", "65", "35"]),
         _ => false,
     };
-    network && sum % 10 == 0
+    network && sum.is_multiple_of(10)
 }
 
 fn is_ssn(text: &str) -> bool {

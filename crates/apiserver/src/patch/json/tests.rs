@@ -346,7 +346,7 @@ proptest! {
         }
         fn difference(doc: &Value, target: &Value) -> Value {
             let (Value::Object(doc), Value::Object(target)) = (doc, target) else { return target.clone() };
-            let mut patch = serde_json::Map::new();
+            let mut patch = Map::new();
             for name in doc.keys().filter(|name| !target.contains_key(*name)) {
                 patch.insert(name.clone(), Value::Null);
             }

@@ -11,10 +11,7 @@ use kube_cel::cel::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    RULE_LIMIT, Rule, SCHEMA_LIMIT,
-    cost::{self, Measure},
-};
+use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, measure::Measure};
 use crate::schema::{
     FieldError,
     go::go_json,

@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::{
     CALL_LIMIT, OBJECT_LIMIT, Rule,
     convert::{optional, to_cel},
-    cost::{Measure, estimate},
+    cost::estimate,
+    measure::Measure,
 };
 use crate::schema::{
     FieldError, Reason,

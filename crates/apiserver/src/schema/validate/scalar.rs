@@ -266,7 +266,7 @@ fn out_of_range(number: &Number, node: &Node, what: &str, name: &str) -> Option<
     };
     let kind = kind.map_or("", Kind::as_str);
     let format = match format {
-        Some(format) if kind != "" => format!("with format {format}"),
+        Some(format) if !kind.is_empty() => format!("with format {format}"),
         _ => "(default format)".to_owned(),
     };
     (!fits).then(|| format!("{what} value must be of type {kind} {format} in {name}"))
