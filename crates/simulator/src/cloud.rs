@@ -177,7 +177,7 @@ impl Cloud {
             core.commit()?;
         }
         let inner = Arc::new(Inner {
-            world: watch::Sender::new(Arc::new(snapshot::world(&core.state))),
+            world: watch::Sender::new(Arc::new(snapshot::world(&core.state, &World::default()))),
             core: Mutex::new(core),
             settings,
             routes: dispatch::routes(),
@@ -211,7 +211,10 @@ impl Cloud {
 
     /// What guests see. A new value follows every change that matters to them.
     pub fn world(&self) -> watch::Receiver<Arc<World>> {
-        self.inner.world.subscribe()
+        let receiver = self.inner.world.subscribe();
+        // Without receivers the world is not kept up to date.
+        self.inner.publish(&self.inner.core.lock().state);
+        receiver
     }
 
     /// How often each operation was called since the start or the last reset, by service, method and route.
@@ -346,20 +349,28 @@ impl Inner {
         let mut core = self.core.lock();
         let now = self.clock.now();
         let changed = core.settle(&self.settings, now);
-        if self.world_is_stale.swap(false, Ordering::SeqCst) || changed {
-            let world = snapshot::world(&core.state);
-            self.world.send_if_modified(|current| {
-                let differs = **current != world;
-                if differs {
-                    *current = Arc::new(world);
-                }
-                differs
-            });
+        if changed {
+            self.world_is_stale.store(true, Ordering::SeqCst);
+        }
+        if self.world.receiver_count() > 0 && self.world_is_stale.load(Ordering::SeqCst) {
+            self.publish(&core.state);
         }
         transition::next_due(&core.state).map(|at| {
             let pause = at.saturating_sub(now.as_millisecond()).clamp(0, 60_000);
             Duration::from_millis(pause.unsigned_abs())
         })
+    }
+
+    fn publish(&self, state: &State) {
+        self.world_is_stale.store(false, Ordering::SeqCst);
+        self.world.send_if_modified(|current| {
+            let world = snapshot::world(state, current);
+            let differs = **current != world;
+            if differs {
+                *current = Arc::new(world);
+            }
+            differs
+        });
     }
 }
 

@@ -190,7 +190,7 @@ impl Collection {
 }
 
 fn sorted(mut docs: Vec<Arc<Doc>>) -> Vec<Arc<Doc>> {
-    docs.sort_by(|a, b| a.text("id").cmp(b.text("id")));
+    docs.sort_by_cached_key(|doc| doc.text("id").to_owned());
     docs.dedup_by(|a, b| a.text("id") == b.text("id"));
     docs
 }

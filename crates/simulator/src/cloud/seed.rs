@@ -1,5 +1,7 @@
 //! What a new cloud holds.
 
+use std::collections::BTreeSet;
+
 use ipnet::Ipv4Net;
 use serde_json::json;
 
@@ -36,7 +38,12 @@ pub(crate) fn fill(state: &mut State, settings: &Settings, images: &[String]) {
     ] {
         state.put(Kind::Flavor, compute::flavor(id, name, vcpus, ram, disk));
     }
-    for name in IMAGES.into_iter().chain(images.iter().map(String::as_str)) {
+    // Clients look images up by name and expect one.
+    let names: BTreeSet<&str> = IMAGES
+        .into_iter()
+        .chain(images.iter().map(String::as_str))
+        .collect();
+    for name in names {
         image::seed(state, name, &admin);
     }
     volume::seed(state);

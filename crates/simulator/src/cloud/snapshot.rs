@@ -13,8 +13,8 @@ use super::kind::Kind;
 use super::state::State;
 use crate::world::{Forward, Instance, Listener, World};
 
-/// What guests see.
-pub(crate) fn world(state: &State) -> World {
+/// What guests see. What cannot have changed since `before` is shared with it.
+pub(crate) fn world(state: &State, before: &World) -> World {
     let mut addresses: Vec<Forward> = state
         .all(Kind::FloatingIp)
         .filter_map(|doc| forward(doc))
@@ -28,7 +28,7 @@ pub(crate) fn world(state: &State) -> World {
     let instances = state
         .all(Kind::Server)
         .filter(|doc| doc.text("status") != "BUILD" && doc.text("status") != "ERROR")
-        .map(|doc| instance(state, doc))
+        .map(|doc| instance(state, doc, before))
         .collect();
     World {
         instances,
@@ -55,7 +55,7 @@ pub(crate) fn resources(state: &State) -> BTreeMap<String, BTreeMap<String, usiz
     out
 }
 
-fn instance(state: &State, doc: &Doc) -> Instance {
+fn instance(state: &State, doc: &Doc, before: &World) -> Instance {
     let id = doc.text("id");
     let mut ports = state.by(Kind::Port, "device_id", id);
     ports.sort_by_key(|port| port.number("_order"));
@@ -65,11 +65,7 @@ fn instance(state: &State, doc: &Doc) -> Instance {
         id: id.to_owned(),
         name: doc.text("name").to_owned(),
         project_id: doc.text("project_id").to_owned(),
-        user_data: STANDARD
-            .decode(doc.text("_user_data"))
-            .ok()
-            .filter(|d| !d.is_empty())
-            .map(Bytes::from),
+        user_data: user_data(doc, before),
         fixed_ips: ports.iter().flat_map(|port| fixed_ips(port)).collect(),
         availability_zone: doc.text("_zone").to_owned(),
         metadata: metadata
@@ -86,6 +82,23 @@ fn instance(state: &State, doc: &Doc) -> Instance {
         disk_gib: count("_disk"),
         image: doc.text("_image_name").to_owned(),
     }
+}
+
+/// The decoded user data. A server's never changes, so it is decoded once.
+fn user_data(doc: &Doc, before: &World) -> Option<Bytes> {
+    let id = doc.text("id");
+    let known = before
+        .instances
+        .binary_search_by(|instance| instance.id.as_str().cmp(id));
+    if let Ok(index) = known {
+        return before.instances[index].user_data.clone();
+    }
+    let text: String = doc.text("_user_data").split_ascii_whitespace().collect();
+    STANDARD
+        .decode(text)
+        .ok()
+        .filter(|data| !data.is_empty())
+        .map(Bytes::from)
 }
 
 fn fixed_ips(port: &Doc) -> Vec<IpAddr> {

@@ -1,5 +1,6 @@
 //! Lists of servers.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -24,10 +25,15 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     let limit = limit.unwrap_or(LONGEST).min(LONGEST);
     let mut found = candidates(call);
     let filter = Filter::read(call)?;
-    found.retain(|doc| filter.takes(call, doc));
+    if filter.any {
+        found.retain(|doc| filter.takes(call, doc));
+    }
     // Newest first, as Nova without a sort key.
-    found.sort_by(|a, b| {
-        (b.number("_created_ms"), b.text("id")).cmp(&(a.number("_created_ms"), a.text("id")))
+    found.sort_by_cached_key(|doc| {
+        (
+            Reverse(doc.number("_created_ms")),
+            Reverse(doc.text("id").to_owned()),
+        )
     });
     let mut keys = query::sort_keys(&call.query);
     for (key, _) in &mut keys {
@@ -89,6 +95,8 @@ fn candidates(call: &Call<'_>) -> Vec<Arc<Doc>> {
 struct Filter {
     since: Option<String>,
     before: Option<String>,
+    /// Whether there is anything to look at but paging and sorting.
+    any: bool,
 }
 
 impl Filter {
@@ -100,9 +108,18 @@ impl Filter {
                 ))
             }))
         };
+        let plain = [
+            "limit",
+            "marker",
+            "all_tenants",
+            "sort_key",
+            "sort_dir",
+            "project_id",
+        ];
         Ok(Self {
             since: time("changes-since").transpose()?,
             before: time("changes-before").transpose()?,
+            any: call.query.names().iter().any(|name| !plain.contains(name)),
         })
     }
 

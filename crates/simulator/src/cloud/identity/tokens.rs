@@ -112,12 +112,15 @@ pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
         .unwrap_or_default()
 }
 
-/// How secrets are kept: hashed, so that the store holds none.
+/// How secrets are kept: hashed, in hexadecimal digits, so that the store holds none.
 pub(crate) fn hashed(secret: &str) -> String {
-    Sha256::digest(secret.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(64);
+    for byte in Sha256::digest(secret.as_bytes()) {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out
 }
 
 /// The names of a user's roles in a project.

@@ -1,5 +1,7 @@
 //! Volumes.
 
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
@@ -175,8 +177,11 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             wanted.is_empty() || query::matches(doc.get(*field), &wanted)
         }) && metadata_matches(call, doc)
     });
-    found.sort_by(|a, b| {
-        (b.text("created_at"), b.text("id")).cmp(&(a.text("created_at"), a.text("id")))
+    found.sort_by_cached_key(|doc| {
+        (
+            Reverse(doc.text("created_at").to_owned()),
+            Reverse(doc.text("id").to_owned()),
+        )
     });
     query::sort(&mut found, &query::sort_keys(&call.query));
     let marker = call.query.get("marker");
