@@ -45,8 +45,9 @@ X
 
 cinder_schema() { manage "$BIN/cinder-manage" db sync; }
 
+cinder_api_start() { start_wsgi cinder-api 8776 2 1 "$BIN/cinder-wsgi"; }
+
 cinder_start() {
-    start_wsgi cinder-api 8776 2 1 "$BIN/cinder-wsgi"
     start cinder-scheduler "$BIN/cinder-scheduler"
     start cinder-volume "$BIN/cinder-volume"
 }

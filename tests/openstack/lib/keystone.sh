@@ -30,18 +30,23 @@ keystone_schema() { manage keystone-manage db_sync; }
 
 keystone_start() {
     if [[ ! -e $DATA/keystone/.bootstrapped ]]; then
-        local group log=$LOG/keystone-bootstrap.log
-        group=$(id -gn)
+        local log=$LOG/keystone-bootstrap.log
+        keystone_keys fernet-keys
+        keystone_keys credential-keys
         # The password goes in by standard input: command lines are for everyone to read.
-        {
-            manage keystone-manage fernet_setup --keystone-user "$USER_NAME" --keystone-group "$group" &&
-                manage keystone-manage credential_setup --keystone-user "$USER_NAME" --keystone-group "$group" &&
-                manage sh -c 'read -r OS_BOOTSTRAP_PASSWORD && export OS_BOOTSTRAP_PASSWORD && exec keystone-manage bootstrap "$@"' - \
-                    <<<"$PW" --bootstrap-region-id RegionOne \
-                    --bootstrap-admin-url "http://$IP:5000/v3/" --bootstrap-internal-url "http://$IP:5000/v3/" --bootstrap-public-url "http://$IP:5000/v3/"
-        } >"$log" 2>&1 || die "bootstrapping keystone failed: $(tail -1 "$log" | cut -c1-300) (log: $log)"
+        manage sh -c 'read -r OS_BOOTSTRAP_PASSWORD && export OS_BOOTSTRAP_PASSWORD && exec keystone-manage bootstrap "$@"' - \
+            <<<"$PW" >"$log" 2>&1 --bootstrap-region-id RegionOne \
+            --bootstrap-admin-url "http://$IP:5000/v3/" --bootstrap-internal-url "http://$IP:5000/v3/" --bootstrap-public-url "http://$IP:5000/v3/" ||
+            die "bootstrapping keystone failed: $(tail -1 "$log" | cut -c1-300) (log: $log)"
         touch "$DATA/keystone/.bootstrapped"
     fi
     start_wsgi keystone 5000 2 2 /usr/bin/keystone-wsgi-public "OS_KEYSTONE_CONFIG_DIR=$ETC/.keystone"
     await 60 keystone answers 5000 v3
+}
+
+# A staged and a primary key, as `keystone-manage fernet_setup` makes them, without the seconds that takes to load.
+keystone_keys() {
+    mkdir -p "$DATA/keystone/$1"
+    local key
+    for key in 0 1; do openssl rand -base64 32 | tr -d '\n' | tr '+/' '-_' >"$DATA/keystone/$1/$key"; done
 }

@@ -63,12 +63,13 @@ nova_schema() {
         nova_manage db sync
 }
 
+nova_api_start() { start_wsgi nova-api 8774 3 1 "$BIN/nova-api-wsgi" "OS_NOVA_CONFIG_DIR=$ETC/.nova"; }
+
 nova_start() {
     local i hosts=()
     for ((i = 1; i <= HOSTS; i++)); do hosts+=("$(host_name "$i")"); done
     start nova-conductor "$BIN/nova-conductor"
     start nova-compute /usr/bin/python3 "$HERE/python/computes.py" "$ETC/.nova" "$LOG" "${hosts[@]}"
-    start_wsgi nova-api 8774 3 1 "$BIN/nova-api-wsgi" "OS_NOVA_CONFIG_DIR=$ETC/.nova"
     start nova-scheduler "$BIN/nova-scheduler"
 }
 
