@@ -4,7 +4,7 @@ preflight() {
     ((${#STATE} < 80)) || die "the path $STATE is too long: sockets in it must stay under 108 characters; set FERROSTACK_OPENSTACK_DIR to a shorter one"
     [[ $STATE != *[[:space:]]* ]] || die "the path '$STATE' contains a space, which several services cannot read in their configuration; set FERROSTACK_OPENSTACK_DIR"
     ((HOSTS >= 2 && HOSTS <= 50)) || die "FERROSTACK_OPENSTACK_HOSTS must be from 2 to 50, it is $HOSTS"
-    mkdir -p "$ETC" "$RUN" "$LOG" "$DATA" "$PKG" || die "cannot create $STATE"
+    mkdir -p "$ETC" "$RUN" "$LOG" "$DATA" "$PKG" 2>/dev/null || die "cannot create $STATE"
     exclusively
     if ! alive mariadb; then memory; fi
     ports_free
