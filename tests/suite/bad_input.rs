@@ -266,3 +266,34 @@ async fn an_exhausted_quota_is_told_in_the_clouds_own_words() {
     )
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_credentials_are_told_in_the_clouds_own_words() {
+    let edit = |clouds: String, _: &str| clouds.replace("password: secret", "password: wrong");
+    with_clouds(edit, "requires authentication").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreachable_cloud_is_named_with_its_address() {
+    // Nobody listens on port 1.
+    let edit = |clouds: String, url: &str| clouds.replace(url, "http://127.0.0.1:1");
+    with_clouds(edit, "127.0.0.1:1").await;
+}
+
+/// Brings a cluster up whose Secret holds another clouds.yaml than `up` itself was started with.
+async fn with_clouds(edit: fn(String, &str) -> String, words: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let clouds = std::fs::read_to_string(home.path().join("clouds.yaml")).unwrap();
+    let clouds = edit(clouds, &cloud.url);
+    let clouds = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, clouds);
+    let overrides = [("OPENSTACK_CLOUD_YAML_B64", clouds.as_str())];
+    condition_says(
+        home.path(),
+        &cloud,
+        &overrides,
+        "OpenStackCluster",
+        &[words],
+    )
+    .await;
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ipnet::Ipv4Net;
+use serde_json::json;
 use simulator::cloud::{self, Cloud};
 use simulator::guest::{self, Guests};
 use tokio::net::TcpListener;
@@ -69,6 +70,70 @@ impl TestCloud {
             clouds_file,
             shutdown,
         }
+    }
+
+    /// Makes a user with this password, a member of project demo, whose credentials the clouds.yaml has from now on.
+    pub(crate) async fn log_in_as_new_user(&self, name: &str, password: &str) {
+        let keystone = format!("{}/identity/v3", self.url);
+        let client = reqwest::Client::new();
+        let domain = json!({"name": "Default"});
+        let login = json!({"auth": {
+            "identity": {"methods": ["password"], "password": {
+                "user": {"name": "admin", "domain": domain, "password": "secret"}}},
+            "scope": {"project": {"name": "admin", "domain": domain}},
+        }});
+        let reply = client
+            .post(format!("{keystone}/auth/tokens"))
+            .json(&login)
+            .send()
+            .await
+            .unwrap();
+        let token = reply.headers()["x-subject-token"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let find = async |kind: &str, name: &str| -> String {
+            let url = format!("{keystone}/{kind}?name={name}");
+            let reply = client
+                .get(url)
+                .header("x-auth-token", &token)
+                .send()
+                .await
+                .unwrap();
+            let found: serde_json::Value = reply.json().await.unwrap();
+            found[kind][0]["id"].as_str().unwrap().to_owned()
+        };
+        let (project, role) = (
+            find("projects", "demo").await,
+            find("roles", "member").await,
+        );
+        let user =
+            json!({"user": {"name": name, "password": password, "default_project_id": project}});
+        let create = client
+            .post(format!("{keystone}/users"))
+            .header("x-auth-token", &token);
+        let created: serde_json::Value = create
+            .json(&user)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        let user = created["user"]["id"].as_str().unwrap();
+        let grant = format!("{keystone}/projects/{project}/users/{user}/roles/{role}");
+        let granted = client
+            .put(grant)
+            .header("x-auth-token", &token)
+            .send()
+            .await
+            .unwrap();
+        assert!(granted.status().is_success(), "{granted:?}");
+        let clouds = std::fs::read_to_string(&self.clouds_file).unwrap();
+        let clouds = clouds
+            .replacen("username: demo", &format!("username: {name}"), 1)
+            .replacen("password: secret", &format!("password: {password}"), 1);
+        std::fs::write(&self.clouds_file, clouds).unwrap();
     }
 
     /// The id of the external network.

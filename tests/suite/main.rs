@@ -10,6 +10,14 @@
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
 
+// The lints allow these in functions marked as tests only; here everything is a test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
 mod bad_input;
 mod bootstrap;
 mod budget;

@@ -116,6 +116,37 @@ async fn exit_when_ready_exits_and_a_second_up_resumes_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_kill_minus_nine_the_whole_of_it_resumes_cloud_and_guests_included() {
+    let home = tempfile::tempdir().unwrap();
+    let counts = [
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+    ];
+    for lines in [4, 9, 14, 6, 11] {
+        let mut up = Up::start(home.path(), &counts, &[]);
+        up.read_lines(lines).await;
+        up.kill().await;
+    }
+    let mut up = Up::start(home.path(), &counts, &[]);
+    let ready = up.ready().await;
+    let nodes: Api<Node> = Api::all(workload_client(home.path()).await);
+    wait_for_nodes(&nodes, 2).await;
+    let cloud = resources(ready["simulatedOpenStack"].as_str().unwrap()).await;
+    let demo = &cloud["resources"]["demo"];
+    for (kind, count) in [
+        ("server", 2),
+        ("network", 1),
+        ("load_balancer", 1),
+        ("router", 1),
+    ] {
+        assert_eq!(demo[kind], count, "{kind}: {demo}");
+    }
+    up.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn kubectl_works_on_both_kubeconfigs() {
     let Some(kubectl) = kubectl() else { return };
     let home = tempfile::tempdir().unwrap();

@@ -130,6 +130,22 @@ impl Up {
         self.child.wait().await.unwrap().code()
     }
 
+    /// Reads this many lines of progress, or to the end of the output.
+    pub(crate) async fn read_lines(&mut self, count: usize) {
+        for _ in 0..count {
+            match tokio::time::timeout(LIMIT, self.lines.next_line()).await {
+                Ok(Ok(Some(line))) if !line.contains("\"ready\"") => self.seen.push(line),
+                Ok(_) => return,
+                Err(_) => panic!("`up` says nothing more:\n{}", self.story()),
+            }
+        }
+    }
+
+    /// Kills the process as `kill -9` does.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
     /// Asks the process to stop, as Ctrl-C does, and waits for its end.
     pub(crate) async fn stop(mut self) {
         let pid = rustix::process::Pid::from_raw(self.pid()).unwrap();

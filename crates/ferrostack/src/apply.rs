@@ -137,16 +137,16 @@ fn explain(document: &Document, status: &Status) -> Vec<String> {
             })
             .collect();
     }
-    let fields = unknown_fields(&status.message);
+    let fields = fields_in(&status.message);
     if !fields.is_empty() {
         return fields
-            .iter()
-            .map(|field| {
-                format!(
-                    "{}: {}: there is no field {field}",
-                    document.place(field),
-                    document.label()
-                )
+            .into_iter()
+            .map(|(field, problem)| {
+                let place = document.place(&field);
+                match problem {
+                    Some(problem) => format!("{place}: {}: {field}: {problem}", document.label()),
+                    None => format!("{place}: {}: there is no field {field}", document.label()),
+                }
             })
             .collect();
     }
@@ -158,17 +158,20 @@ fn explain(document: &Document, status: &Status) -> Vec<String> {
     )]
 }
 
-/// The paths in `unknown field "spec.x"` (strict decoding) and `.spec.x: field not declared in schema` (apply).
-fn unknown_fields(message: &str) -> Vec<String> {
-    let quoted = message
-        .split("unknown field \"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next());
-    let undeclared = message
-        .split(": field not declared in schema")
-        .filter_map(|before| before.rsplit([' ', '\n']).next())
-        .filter_map(|path| path.strip_prefix('.'));
-    let mut fields: Vec<String> = quoted.chain(undeclared).map(str::to_owned).collect();
+/// The paths that a refusal names in its text, with what is wrong there; nothing where the field is unknown.
+///
+/// Strict decoding says `unknown field "spec.x"`, apply says `.spec.x: field not declared in schema` or
+/// `.spec.replicas: expected numeric (int or float), got string`, each on a line or after `): `.
+fn fields_in(message: &str) -> Vec<(String, Option<String>)> {
+    let quoted = message.split("unknown field \"").skip(1);
+    let quoted = quoted.filter_map(|rest| Some((rest.split('"').next()?.to_owned(), None)));
+    let typed = message.split(['\n']).filter_map(|line| {
+        let line = line.rsplit_once("): ").map_or(line, |(_, rest)| rest);
+        let (path, problem) = line.trim().strip_prefix('.')?.split_once(": ")?;
+        let unknown = problem == "field not declared in schema";
+        Some((path.to_owned(), (!unknown).then(|| problem.to_owned())))
+    });
+    let mut fields: Vec<_> = quoted.chain(typed).collect();
     fields.dedup();
     fields
 }
@@ -248,10 +251,17 @@ mod tests {
         );
         assert_eq!(
             refused(
-                "failed: .spec.list[0].bar: field not declared in schema",
+                "failed (a; b): .spec.list[0].bar: field not declared in schema",
                 json!([])
             ),
             ["f.yaml:8: X a: there is no field spec.list[0].bar"]
+        );
+        assert_eq!(
+            refused(
+                "failed (a; b): .spec.replicas: expected numeric, got string",
+                json!([])
+            ),
+            ["f.yaml:6: X a: spec.replicas: expected numeric, got string"]
         );
         assert_eq!(refused("no", json!([])), ["f.yaml:1: X a: no"]);
     }

@@ -37,7 +37,7 @@ use crate::environment::Environment;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = set_up(&cli).and_then(|()| {
-        Ok(tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))?)
+        tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

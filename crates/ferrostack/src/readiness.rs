@@ -1,7 +1,5 @@
 //! When is a cluster ready, and what is it waiting for?
 
-use serde_json::Value;
-
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// An object that is not ready, and why.
@@ -95,7 +93,7 @@ fn machine(item: &Item, snapshot: &Snapshot) -> Option<String> {
     }
     let infrastructure = snapshot.of_kind(Kind::OpenStackMachine).find(|infra| {
         infra.namespace() == item.namespace()
-            && *item.field("/spec/infrastructureRef/name") == Value::from(infra.name())
+            && item.field("/spec/infrastructureRef/name").as_str() == Some(infra.name())
     });
     let why = waits_for(item).or_else(|| infrastructure.and_then(waits_for));
     Some(match why {

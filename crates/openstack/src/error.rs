@@ -166,16 +166,33 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error without the id of its request: the same words whenever the same thing happens, for conditions,
+    /// where a new id each time would look like news.
+    pub fn words(&self) -> impl fmt::Display + '_ {
+        Words(self)
+    }
+}
+
+struct Words<'a>(&'a Error);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0.0;
+        if let (Some(service), Some(method)) = (inner.service, &inner.method) {
+            write!(f, "{service} {method} {}: ", inner.path)?;
+        }
+        if let Some(status) = inner.status {
+            write!(f, "{} ", status.as_u16())?;
+        }
+        f.write_str(&inner.message)
+    }
+}
+
 impl fmt::Display for Error {
     /// `network POST /v2.0/ports: 409 Quota exceeded for resources: ['port'] (request req-1)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (Some(service), Some(method)) = (self.0.service, &self.0.method) {
-            write!(f, "{service} {method} {}: ", self.0.path)?;
-        }
-        if let Some(status) = self.0.status {
-            write!(f, "{} ", status.as_u16())?;
-        }
-        f.write_str(&self.0.message)?;
+        write!(f, "{}", self.words())?;
         if let Some(id) = &self.0.request_id {
             write!(f, " (request {id})")?;
         }

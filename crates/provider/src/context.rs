@@ -11,6 +11,7 @@ use openstack::CloudPool;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 
+use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::problem::Problem;
 
@@ -20,6 +21,7 @@ pub(crate) struct Context {
     pub(crate) clouds: CloudPool,
     pub(crate) recorder: Recorder,
     pub(crate) options: Options,
+    pub(crate) consoles: Consoles,
 }
 
 impl Context {

@@ -151,7 +151,7 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
         return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);
     }
     let about = Type::Ready;
-    let message = format!("reading the cloud: {error}");
+    let message = format!("reading the cloud: {}", error.words());
     Problem {
         about,
         reason: Reason::OpenStackError,

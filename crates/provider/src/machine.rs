@@ -1,6 +1,6 @@
 //! OpenStackMachine: ports, volumes and a server for one Machine.
 
-mod console;
+pub(crate) mod console;
 pub mod desired;
 pub mod facts;
 mod inputs;

@@ -40,12 +40,7 @@ impl Names {
 
     /// The security group of a role.
     pub fn group(&self, role: ManagedGroup) -> String {
-        let role = match role {
-            ManagedGroup::Bastion => "bastion",
-            ManagedGroup::ControlPlane => "controlplane",
-            ManagedGroup::Worker => "worker",
-        };
-        format!("k8s-cluster-{}-secgroup-{role}", self.full)
+        format!("k8s-cluster-{}-secgroup-{}", self.full, role_word(role))
     }
 
     /// The description of what belongs to the cluster.
@@ -62,6 +57,15 @@ impl Names {
             "Created by cluster-api-provider-openstack cluster {}",
             self.cluster
         )
+    }
+}
+
+/// The word for a role in names.
+pub fn role_word(role: ManagedGroup) -> &'static str {
+    match role {
+        ManagedGroup::Bastion => "bastion",
+        ManagedGroup::ControlPlane => "controlplane",
+        ManagedGroup::Worker => "worker",
     }
 }
 

@@ -36,7 +36,9 @@ impl Problem {
 
     /// A call to the cloud failed while `doing` something.
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
-        let message = format!("{doing}: {error}{}", advice(error));
+        // The same words each time: the id of the request goes to the log, where it helps.
+        tracing::warn!("{doing}: {error}");
+        let message = format!("{doing}: {}{}", error.words(), advice(error));
         Self {
             about,
             reason,

@@ -14,6 +14,7 @@ use operator::events::Recorder;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, owner};
+use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::{cluster, machine, wake};
 
@@ -25,6 +26,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         recorder: Recorder::new(client.clone(), "cluster-api-provider-openstack"),
         client,
         options,
+        consoles: Consoles::default(),
     });
     tokio::join!(
         clusters(Arc::clone(&ctx), shutdown.clone()),

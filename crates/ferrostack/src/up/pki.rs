@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::tz::TimeZone;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
@@ -135,7 +136,7 @@ fn validity(days: i64) -> (time::OffsetDateTime, time::OffsetDateTime) {
         let seconds = Timestamp::now().as_second() + offset * 86_400;
         let date = Timestamp::from_second(seconds)
             .unwrap_or_default()
-            .to_zoned(k8s_openapi::jiff::tz::TimeZone::UTC)
+            .to_zoned(TimeZone::UTC)
             .date();
         let month = u8::try_from(date.month()).unwrap_or(1);
         let day = u8::try_from(date.day()).unwrap_or(1);

@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_state_tells_phase_and_what_is_awaited() {
-        let machine = |status: serde_json::Value| {
+        let machine = |status: Value| {
             state(&item(
                 Kind::Machine,
                 json!({"metadata": {"name": "m"}, "status": status}),

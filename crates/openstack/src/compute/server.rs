@@ -56,10 +56,14 @@ impl Server {
         self.image.get("id")?.as_str()
     }
 
+    /// Whether it is gone: for a moment after the deletion Nova still lists it, and with soft deletion for days.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.status.as_str(), "DELETED" | "SOFT_DELETED")
+    }
+
     /// Whether Nova is taking it down.
     pub fn is_deleting(&self) -> bool {
-        self.task_state.as_deref() == Some("deleting")
-            || matches!(self.status.as_str(), "DELETED" | "SOFT_DELETED")
+        self.task_state.as_deref() == Some("deleting") || self.is_gone()
     }
 }
 

@@ -59,7 +59,7 @@ macro_rules! balanced {
 }
 
 fetch! {
-    Server: |inner| inner.polling.compute().servers(&ServerQuery::default()).await;
+    Server: |inner| alive_servers(&inner.polling).await;
     ServerGroup: |inner| inner.polling.compute().server_groups().await;
     Flavor: |inner| inner.polling.compute().flavors().await;
     AvailabilityZone: |inner| inner.polling.compute().availability_zones().await;
@@ -86,6 +86,13 @@ fetch! {
     VolumeType: |inner| inner.polling.volume().types().await;
     Image: |inner| inner.polling.image().list(&ImageQuery::default()).await;
     Quota: |inner| quotas(inner).await;
+}
+
+/// The project's servers that are not gone yet, whatever Nova still lists.
+async fn alive_servers(session: &crate::session::Session) -> Result<Vec<Server>> {
+    let mut servers = session.compute().servers(&ServerQuery::default()).await?;
+    servers.retain(|server| !server.is_gone());
+    Ok(servers)
 }
 
 /// The quotas of all services that the cloud has and that let us see them.

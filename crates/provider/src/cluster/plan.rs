@@ -26,7 +26,8 @@ pub enum Step {
     UpdateRouter,
     AddInterface,
     CreateGroup(ManagedGroup),
-    CreateRules,
+    /// The rules that this group lacks: Neutron takes those of one group at a time.
+    CreateRules(ManagedGroup),
     DeleteRule(String),
     CreateBalancer,
     CreateListener(u16),
@@ -70,7 +71,9 @@ impl Step {
         match self {
             Step::CreateNetwork | Step::CreateSubnet | Step::UpdateSubnet => Type::Network,
             Step::CreateRouter | Step::UpdateRouter | Step::AddInterface => Type::Router,
-            Step::CreateGroup(_) | Step::CreateRules | Step::DeleteRule(_) => Type::SecurityGroups,
+            Step::CreateGroup(_) | Step::CreateRules(_) | Step::DeleteRule(_) => {
+                Type::SecurityGroups
+            }
             Step::CreateBalancer
             | Step::CreateListener(_)
             | Step::UpdateListener(_)
@@ -105,7 +108,7 @@ impl Step {
             Step::UpdateRouter => "UpdateRouter",
             Step::AddInterface => "AddRouterInterface",
             Step::CreateGroup(_) => "CreateSecurityGroup",
-            Step::CreateRules | Step::DeleteRule(_) => "UpdateSecurityGroup",
+            Step::CreateRules(_) | Step::DeleteRule(_) => "UpdateSecurityGroup",
             Step::CreateBalancer => "CreateLoadBalancer",
             Step::CreateListener(_) => "CreateListener",
             Step::UpdateListener(_) => "UpdateListener",
@@ -139,7 +142,13 @@ impl fmt::Display for Step {
             Step::UpdateRouter => f.write_str("change the router's gateway"),
             Step::AddInterface => f.write_str("connect the subnet to the router"),
             Step::CreateGroup(role) => write!(f, "create the security group for {role:?} nodes"),
-            Step::CreateRules => f.write_str("create the rules of the security groups"),
+            Step::CreateRules(role) => {
+                write!(
+                    f,
+                    "create the rules of the {} security group",
+                    crate::names::role_word(*role)
+                )
+            }
             Step::DeleteRule(id) => write!(f, "delete security group rule {id}"),
             Step::CreateBalancer => f.write_str("create the load balancer of the API server"),
             Step::CreateListener(port) => write!(f, "create the listener for port {port}"),
@@ -307,8 +316,12 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         }
     }
     let ids = observed.group_ids(&desired.names);
-    if !missing_rules(desired, observed, &ids).is_empty() || ids.len() < desired.groups.len() {
-        steps.push(Step::CreateRules);
+    let missing = missing_rules(desired, observed, &ids);
+    for role in desired.groups.keys() {
+        // Which rules a group lacks is known only when all groups are there: they refer to each other.
+        if ids.len() < desired.groups.len() || missing.iter().any(|(known, _)| known == role) {
+            steps.push(Step::CreateRules(*role));
+        }
     }
     for (role, rules) in &desired.groups {
         let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&ids)).collect();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::infra::v1beta2::ManagedGroup;
 use openstack::inventory::Inventory;
 use openstack::loadbalancer::{
     ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
@@ -138,7 +139,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
             description: desired.mark.description(GROUP_DESCRIPTION),
             stateful: None,
         }),
-        Step::CreateRules => Request::CreateRules(missing(desired, observed)?),
+        Step::CreateRules(role) => Request::CreateRules(missing(*role, desired, observed)?),
         Step::CreateBalancer => {
             Request::CreateBalancer(Box::new(balancer(desired, observed, description)?))
         }
@@ -549,11 +550,16 @@ fn router_id(desired: &Desired, observed: &Observed) -> Option<String> {
     }
 }
 
-/// All rules that the groups lack, in one request.
-fn missing(desired: &Desired, observed: &Observed) -> Option<Vec<RuleCreate>> {
+/// All rules that one group lacks, in one request.
+fn missing(
+    wanted: ManagedGroup,
+    desired: &Desired,
+    observed: &Observed,
+) -> Option<Vec<RuleCreate>> {
     let ids = observed.group_ids(&desired.names);
     let rules: Vec<_> = missing_rules(desired, observed, &ids)
         .into_iter()
+        .filter(|(role, _)| *role == wanted)
         .filter_map(|(role, index)| {
             desired
                 .groups

@@ -1,5 +1,10 @@
 //! What a server's console says about a failed bootstrap.
 
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
 /// The longest line that goes into a condition.
 const LONGEST: usize = 400;
 /// Words that mark the line that tells why kubeadm or cloud-init failed, the most telling first.
@@ -25,6 +30,29 @@ pub(crate) fn failure(console: &str) -> Option<String> {
                 .collect(),
         )
     })
+}
+
+/// What the consoles of servers said when they were last read, so that a reconcile which something else
+/// woke does not read them again.
+#[derive(Default)]
+pub(crate) struct Consoles {
+    read: Mutex<HashMap<String, (Instant, Option<String>)>>,
+}
+
+impl Consoles {
+    /// What the console of the server `id` said, if that was read less than `max_age` ago.
+    pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<Option<String>> {
+        let read = self.read.lock();
+        let (at, said) = read.get(id)?;
+        (at.elapsed() < max_age).then(|| said.clone())
+    }
+
+    /// Notes what the console of the server `id` says now, and forgets what nobody asks for any more.
+    pub(crate) fn note(&self, id: &str, said: Option<String>, max_age: Duration) {
+        let mut read = self.read.lock();
+        read.retain(|_, (at, _)| at.elapsed() < max_age * 2);
+        read.insert(id.to_owned(), (Instant::now(), said));
+    }
 }
 
 #[cfg(test)]

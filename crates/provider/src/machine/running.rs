@@ -93,14 +93,19 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
         return Progress::Booting(left);
     }
     let id = status.instance_id.unwrap_or_default();
-    let console = work
-        .cloud
-        .session
-        .compute()
-        .console_output(&id, Some(CONSOLE_LINES))
-        .await;
-    // A cloud without consoles says nothing about the machine.
-    match console.ok().and_then(|console| console::failure(&console)) {
+    let consoles = &work.ctx.consoles;
+    let said = match consoles.recent(&id, CONSOLE_EVERY) {
+        Some(said) => said,
+        None => {
+            let compute = work.cloud.session.compute();
+            let console = compute.console_output(&id, Some(CONSOLE_LINES)).await;
+            // A cloud without consoles says nothing about the machine.
+            let said = console.ok().and_then(|console| console::failure(&console));
+            consoles.note(&id, said.clone(), CONSOLE_EVERY);
+            said
+        }
+    };
+    match said {
         Some(line) => Progress::Failed(line),
         None => Progress::Silent,
     }
