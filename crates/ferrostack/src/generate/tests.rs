@@ -115,5 +115,25 @@ fn what_is_missing_or_wrong_is_said_at_once() {
 #[test]
 fn variables_are_listed_required_ones_first() {
     let text = cluster("x", &options("default"), true, &Environment::with(&[])).unwrap();
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    Required Variables:
+      - CLUSTER_NAME
+      - CONTROL_PLANE_MACHINE_COUNT
+      - KUBERNETES_VERSION
+      - OPENSTACK_CLOUD
+      - OPENSTACK_CLOUD_YAML_B64
+      - OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR
+      - OPENSTACK_DNS_NAMESERVERS
+      - OPENSTACK_EXTERNAL_NETWORK_ID
+      - OPENSTACK_FAILURE_DOMAIN
+      - OPENSTACK_IMAGE_NAME
+      - OPENSTACK_NODE_MACHINE_FLAVOR
+      - OPENSTACK_SSH_KEY_NAME
+      - WORKER_MACHINE_COUNT
+
+    Optional Variables:
+      - NODE_CIDR  (defaults to "10.6.0.0/24")
+      - OPENSTACK_CLOUD_CACERT_B64  (defaults to "Cg==")
+      - POD_CIDR  (defaults to "192.168.0.0/16")
+    "#);
 }

@@ -53,9 +53,14 @@ fn the_tree_shows_every_object_below_its_owner() {
     let snapshot = demo();
     let text = table(&of_cluster(&snapshot, &snapshot.items[0], true), now());
     insta::assert_snapshot!(text, @"
-    NAME                                          REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS            REASON   SINCE  MESSAGE
-    Cluster/demo                                                       1                  Available: True   Because  65s
-    ├─ClusterInfrastructure - OpenStackCluster/demo                    1                  Ready: True       Because  65s
+    NAME                                             REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS            REASON   SINCE  MESSAGE
+    Cluster/demo                                                          1                  Available: True   Because  65s
+    ├─ClusterInfrastructure - OpenStackCluster/demo                       1                  Ready: True       Because  65s
+    ├─ControlPlane - KubeadmControlPlane/demo-cp     2/2                  1                  Available: False  Because  65s    Server is BUILD
+    │ └─Machine/cp-a                                                      1                  Ready: False      Because  65s    Server is BUILD
+    └─Workers
+      └─MachineDeployment/md                         2/2                  1                  Available: True   Because  65s
+        └─2 Machines...                                                   1                  Ready: True       Because  65s    See w-a, w-b
     ");
 }
 

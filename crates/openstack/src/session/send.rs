@@ -191,6 +191,11 @@ impl Session {
         timeout: Duration,
     ) -> Result<http::Response<Bytes>, Failure> {
         let method = request.method().clone();
+        let address = request
+            .uri()
+            .authority()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         // Never closed, so there is always a permit in the end.
         let _permit = self.shared.at_once.acquire().await;
         let begun = Instant::now();
@@ -212,7 +217,11 @@ impl Session {
         result.map_err(|error| Failure {
             never_sent: error.never_sent,
             timed_out: error.timed_out,
-            error: Error::new(ErrorKind::Unreachable, error.message).at(service, &method, path),
+            error: Error::new(
+                ErrorKind::Unreachable,
+                format!("{address} cannot be reached: {}", error.message),
+            )
+            .at(service, &method, path),
         })
     }
 }
