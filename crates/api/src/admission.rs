@@ -18,7 +18,10 @@ pub struct FieldError {
 impl FieldError {
     /// An error at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        Self {
+            path: path.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -50,5 +53,9 @@ pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
     errors.extend(crate::bootstrap::admission::validate(review));
     errors.extend(crate::controlplane::admission::validate(review));
     errors.extend(crate::infra::admission::validate(review));
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }

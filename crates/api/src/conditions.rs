@@ -59,7 +59,12 @@ pub struct Verdict {
 impl Verdict {
     /// A verdict without a message.
     pub fn new(type_: &'static str, status: impl Into<Status>, reason: impl Into<String>) -> Self {
-        Self { type_, status: status.into(), reason: reason.into(), message: String::new() }
+        Self {
+            type_,
+            status: status.into(),
+            reason: reason.into(),
+            message: String::new(),
+        }
     }
 
     /// The same verdict with a message for people.
@@ -78,7 +83,12 @@ pub fn set(
     generation: Option<i64>,
     now: Timestamp,
 ) -> bool {
-    let Verdict { type_, status, reason, message } = verdict;
+    let Verdict {
+        type_,
+        status,
+        reason,
+        message,
+    } = verdict;
     let status = status.as_str().to_owned();
     if let Some(known) = conditions.iter_mut().find(|c| c.type_ == type_) {
         let changed = known.status != status || known.reason != reason || known.message != message;

@@ -57,5 +57,9 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     if let Some(converted) = crate::infra::convert::convert(&object, &kind, &from, desired) {
         return converted;
     }
-    Err(ConversionError::Unknown { kind, from, to: desired.to_owned() })
+    Err(ConversionError::Unknown {
+        kind,
+        from,
+        to: desired.to_owned(),
+    })
 }

@@ -1,13 +1,13 @@
 //! The four patch types, and the record of who set which field (`metadata.managedFields`).
 
 pub(crate) mod apply;
+mod atom;
 mod error;
 mod fields;
 mod json;
 pub mod managed;
 mod strategic;
 mod typed;
-mod types;
 mod updater;
 
 pub use apply::{Applier, Types, Versions, apply};

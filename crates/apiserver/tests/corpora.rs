@@ -1,5 +1,8 @@
 //! The fuzz targets' seeds, run as ordinary tests.
 
+// The lints allow these in functions marked as tests only; here everything is a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::{fs, path::PathBuf};
 
 #[path = "../../../fuzz/src/targets.rs"]

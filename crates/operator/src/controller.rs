@@ -76,7 +76,12 @@ pub async fn run<K, C, E, F, Fut>(
     F: Fn(Arc<K>, Arc<C>) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send + 'static,
 {
-    let Settings { name, concurrency, metrics, shutdown } = settings;
+    let Settings {
+        name,
+        concurrency,
+        metrics,
+        shutdown,
+    } = settings;
     let failures = Arc::new(Failures::<ObjectRef<K>>::default());
     let known = Arc::clone(&failures);
     let counted = metrics.clone();
@@ -86,7 +91,9 @@ pub async fn run<K, C, E, F, Fut>(
         async move {
             let started = Instant::now();
             let key = ObjectRef::from_obj(object.as_ref());
-            let result = AssertUnwindSafe(reconcile(object, ctx)).catch_unwind().await;
+            let result = AssertUnwindSafe(reconcile(object, ctx))
+                .catch_unwind()
+                .await;
             metrics.observe(name, started.elapsed(), matches!(result, Ok(Ok(_))));
             match result {
                 Ok(Ok(action)) => {
@@ -106,7 +113,12 @@ pub async fn run<K, C, E, F, Fut>(
         };
         match when {
             When::Now => debug!(controller = name, object = object_name, "again: {failure}"),
-            _ => warn!(controller = name, object = object_name, "{}", chain(failure)),
+            _ => warn!(
+                controller = name,
+                object = object_name,
+                "{}",
+                chain(failure)
+            ),
         }
         match known.pause(ObjectRef::from_obj(object.as_ref()), when) {
             Some(pause) => Action::requeue(pause),

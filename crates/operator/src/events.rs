@@ -13,8 +13,13 @@ pub struct Recorder {
 impl Recorder {
     /// Events will carry `controller` as their source.
     pub fn new(client: Client, controller: &str) -> Self {
-        let reporter = Reporter { controller: controller.to_owned(), instance: None };
-        Self { publisher: Publisher::new(client, reporter) }
+        let reporter = Reporter {
+            controller: controller.to_owned(),
+            instance: None,
+        };
+        Self {
+            publisher: Publisher::new(client, reporter),
+        }
     }
 
     /// Something went as it should.
@@ -22,7 +27,8 @@ impl Recorder {
     where
         K: Resource<DynamicType = ()>,
     {
-        self.publish(about, EventType::Normal, reason, action, note.into()).await;
+        self.publish(about, EventType::Normal, reason, action, note.into())
+            .await;
     }
 
     /// Something needs a person's attention.
@@ -30,17 +36,27 @@ impl Recorder {
     where
         K: Resource<DynamicType = ()>,
     {
-        self.publish(about, EventType::Warning, reason, action, note.into()).await;
+        self.publish(about, EventType::Warning, reason, action, note.into())
+            .await;
     }
 
-    async fn publish<K>(&self, about: &K, type_: EventType, reason: &str, action: &str, note: String)
-    where
+    async fn publish<K>(
+        &self,
+        about: &K,
+        type_: EventType,
+        reason: &str,
+        action: &str,
+        note: String,
+    ) where
         K: Resource<DynamicType = ()>,
     {
         // events.k8s.io caps notes at 1024 bytes.
         let mut note = note;
         if note.len() > 1024 {
-            let end = (0..=1021).rev().find(|at| note.is_char_boundary(*at)).unwrap_or(0);
+            let end = (0..=1021)
+                .rev()
+                .find(|at| note.is_char_boundary(*at))
+                .unwrap_or(0);
             note.truncate(end);
             note.push_str("...");
         }

@@ -42,7 +42,12 @@ where
     if !has(object, finalizer) {
         return Ok(());
     }
-    let rest = object.finalizers().iter().filter(|known| *known != finalizer).cloned().collect();
+    let rest = object
+        .finalizers()
+        .iter()
+        .filter(|known| *known != finalizer)
+        .cloned()
+        .collect();
     match replace(api, object, rest).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => other.map(|_| ()),
@@ -57,5 +62,10 @@ where
         "finalizers": finalizers,
         "resourceVersion": object.resource_version(),
     }});
-    api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await
+    api.patch(
+        &object.name_any(),
+        &PatchParams::default(),
+        &Patch::Merge(&patch),
+    )
+    .await
 }

@@ -46,7 +46,11 @@ impl Default for Metrics {
             "Length of reconciles by controller",
             seconds.clone(),
         );
-        Self { registry: Arc::new(Mutex::new(registry)), total, seconds }
+        Self {
+            registry: Arc::new(Mutex::new(registry)),
+            total,
+            seconds,
+        }
     }
 }
 
@@ -54,8 +58,12 @@ impl Metrics {
     /// Counts one reconcile.
     pub fn observe(&self, controller: &'static str, took: Duration, succeeded: bool) {
         let result = if succeeded { "success" } else { "error" };
-        self.total.get_or_create(&Labels { controller, result }).inc();
-        self.seconds.get_or_create(&Controller { controller }).observe(took.as_secs_f64());
+        self.total
+            .get_or_create(&Labels { controller, result })
+            .inc();
+        self.seconds
+            .get_or_create(&Controller { controller })
+            .observe(took.as_secs_f64());
     }
 
     /// Lets another crate register its metrics beside ours.

@@ -47,7 +47,10 @@ where
 {
     let part = |object: &K| -> kube::Result<Value> {
         let value = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
-        Ok(value.get("status").cloned().unwrap_or(Value::Object(Map::new())))
+        Ok(value
+            .get("status")
+            .cloned()
+            .unwrap_or(Value::Object(Map::new())))
     };
     let Some(change) = diff(&part(before)?, &part(after)?) else {
         return Ok(None);
@@ -56,9 +59,13 @@ where
         "metadata": {"resourceVersion": before.resource_version()},
         "status": change,
     });
-    api.patch_status(&before.name_any(), &PatchParams::default(), &Patch::Merge(&patch))
-        .await
-        .map(Some)
+    api.patch_status(
+        &before.name_any(),
+        &PatchParams::default(),
+        &Patch::Merge(&patch),
+    )
+    .await
+    .map(Some)
 }
 
 /// Writes metadata and spec of `after` where they differ from `before`, and returns the stored object.
@@ -80,7 +87,13 @@ where
         return Ok(None);
     };
     change["metadata"]["resourceVersion"] = json!(before.resource_version());
-    api.patch(&before.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await.map(Some)
+    api.patch(
+        &before.name_any(),
+        &PatchParams::default(),
+        &Patch::Merge(&change),
+    )
+    .await
+    .map(Some)
 }
 
 #[cfg(test)]

@@ -50,7 +50,9 @@ pub struct Failures<K> {
 
 impl<K> Default for Failures<K> {
     fn default() -> Self {
-        Self { counts: Mutex::new(HashMap::new()) }
+        Self {
+            counts: Mutex::new(HashMap::new()),
+        }
     }
 }
 
@@ -68,7 +70,11 @@ impl<K: Hash + Eq> Failures<K> {
             When::Now => {
                 // A conflict that never ends is a failure like any other.
                 let count = self.count(key);
-                Some(if count < 10 { SOON } else { pause_after(count - 9) })
+                Some(if count < 10 {
+                    SOON
+                } else {
+                    pause_after(count - 9)
+                })
             }
             When::Backoff => Some(pause_after(self.count(key))),
         }
@@ -84,7 +90,9 @@ impl<K: Hash + Eq> Failures<K> {
 
 /// The pause after the `count`-th failure in a row: doubling, capped, with up to a tenth of jitter.
 fn pause_after(count: u32) -> Duration {
-    let doubled = FIRST.saturating_mul(1 << count.saturating_sub(1).min(16)).min(LONGEST);
+    let doubled = FIRST
+        .saturating_mul(1 << count.saturating_sub(1).min(16))
+        .min(LONGEST);
     doubled.mul_f64(1.0 + rand::random::<f64>() / 10.0)
 }
 

@@ -21,8 +21,8 @@ pub(crate) use remove::remove;
 use crate::schema::{go_plain, go_syntax};
 
 use super::{
+    atom::{Form, List, Scalar, Type},
     fields::{Element, Item, Set},
-    types::{Form, List, Scalar, Type},
 };
 
 /// What does not fit, with its path: `.spec.foo: field not declared in schema`.

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::{
     Conflict, PatchError, Types, Versions,
+    atom::Type,
     fields::{Set, path_text},
     managed::entries::{Entry, Manager, Managers},
     typed::{
         Comparison, compare, field_set, merge, reconcile, remove, validate, with_named_fields,
     },
-    types::Type,
 };
 use crate::openapi::builtin;
 

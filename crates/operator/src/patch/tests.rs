@@ -26,13 +26,23 @@ fn merge(target: &mut Value, patch: &Value) {
         if value.is_null() {
             target.as_object_mut().unwrap().remove(key);
         } else {
-            merge(target.as_object_mut().unwrap().entry(key).or_insert(Value::Null), value);
+            merge(
+                target
+                    .as_object_mut()
+                    .unwrap()
+                    .entry(key)
+                    .or_insert(Value::Null),
+                value,
+            );
         }
     }
 }
 
 fn any_object() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![any::<bool>().prop_map(Value::from), any::<i8>().prop_map(Value::from)];
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<i8>().prop_map(Value::from)
+    ];
     let inner = leaf.prop_recursive(4, 24, 4, |inner| {
         prop::collection::btree_map("[a-d]", inner, 0..4)
             .prop_map(|fields| Value::Object(fields.into_iter().collect()))

@@ -3,8 +3,9 @@ use super::*;
 #[test]
 fn pauses_double_up_to_a_minute_and_success_forgets() {
     let failures = Failures::default();
-    let pauses: Vec<_> =
-        (0..12).map(|_| failures.pause("a", When::Backoff).unwrap().as_millis()).collect();
+    let pauses: Vec<_> = (0..12)
+        .map(|_| failures.pause("a", When::Backoff).unwrap().as_millis())
+        .collect();
     assert!((200..=220).contains(&pauses[0]), "{pauses:?}");
     assert!((400..=440).contains(&pauses[1]), "{pauses:?}");
     assert!((60_000..=66_000).contains(&pauses[11]), "{pauses:?}");

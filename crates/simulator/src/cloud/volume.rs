@@ -3,7 +3,7 @@
 mod attach;
 mod quotas;
 mod snapshots;
-mod types;
+mod volume_types;
 mod volumes;
 
 use super::route::Routes;
@@ -11,7 +11,7 @@ use super::service::Service;
 use super::state::State;
 
 pub(crate) use self::attach::{attach, detach, reserve};
-pub(crate) use self::types::seed;
+pub(crate) use self::volume_types::seed;
 pub(crate) use self::volumes::create_for_server;
 
 /// Cinder's operations.
@@ -19,7 +19,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Volume);
     volumes::routes(&mut table);
     snapshots::routes(&mut table);
-    types::routes(&mut table);
+    volume_types::routes(&mut table);
     quotas::routes(&mut table);
 }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::element_of;
 use crate::patch::{
+    atom::{Form, List, Map, Type},
     fields::{Element, Set},
-    types::{Form, List, Map, Type},
 };
 
 /// Fields by what happened to them; none is in more than one set.

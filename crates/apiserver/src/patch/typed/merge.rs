@@ -6,8 +6,8 @@ use serde_json::{Map as Fields, Value};
 
 use super::element_of;
 use crate::patch::{
+    atom::{Form, List, Map, Type},
     fields::Element,
-    types::{Form, List, Map, Type},
 };
 
 /// Lays `over` over `base`: leaves of `over` win, nothing is removed. Fails if a list of `over` has an item

@@ -1,8 +1,8 @@
 //! Sets of fields brought in line with a type.
 
 use crate::patch::{
+    atom::{Form, Type},
     fields::{Element, Set},
-    types::{Form, Type},
 };
 
 /// The set after a change of the schema: fields of what is now of a piece become the piece. `None` when

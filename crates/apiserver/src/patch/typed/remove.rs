@@ -4,8 +4,8 @@ use serde_json::{Map as Fields, Value};
 
 use super::element_of;
 use crate::patch::{
+    atom::{Form, Type},
     fields::{Element, Set},
-    types::{Form, Type},
 };
 
 /// Takes the members of `set` out of a value; what becomes empty of it is left out, and null at the top.

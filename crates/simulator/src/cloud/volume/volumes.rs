@@ -77,7 +77,7 @@ fn create(call: &mut Call<'_>, given: &Doc) -> Result<Doc, Fault> {
             "Invalid input received: Volume size 'None' must be an integer and greater than 0",
         ));
     }
-    let kind = super::types::resolve(call, given.text("volume_type"))?;
+    let kind = super::volume_types::resolve(call, given.text("volume_type"))?;
     let zone = given.text("availability_zone");
     let zones = &call.settings.zones;
     if !zone.is_empty() && !zones.iter().any(|known| known == zone) {

@@ -97,11 +97,6 @@ impl Cloud {
         self.publish();
     }
 
-    pub(super) fn add_all(&mut self, machines: Vec<Machine>) {
-        self.machines.extend(machines);
-        self.publish();
-    }
-
     pub(super) fn remove(&mut self, name: &str) {
         self.machines.retain(|machine| machine.name != name);
         self.publish();
