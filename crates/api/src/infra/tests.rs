@@ -13,9 +13,13 @@ fn upstream(kind: &str) -> Option<CustomResourceDefinition> {
     } else {
         format!("{}s", kind.to_lowercase())
     };
-    let path = PathBuf::from("/work/shared/upstream/crds/capo-v0.15.0-beta.0")
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/upstream/crds/capo-v0.15.0-beta.0")
         .join(format!("infrastructure.cluster.x-k8s.io_{plural}.yaml"));
-    let text = fs::read_to_string(path).ok()?;
+    let Ok(text) = fs::read_to_string(&path) else {
+        eprintln!("skipped: no {}", path.display());
+        return None;
+    };
     Some(serde_saphyr::from_str(&text).unwrap())
 }
 

@@ -211,7 +211,7 @@ fn the_search_order_is_that_of_other_clients() {
             .collect::<Vec<_>>()
     };
     let env = SearchEnv {
-        current_dir: Some("/work".into()),
+        current_dir: Some("/home/me/project".into()),
         home: Some("/home/me".into()),
         ..SearchEnv::default()
     };
@@ -219,8 +219,8 @@ fn the_search_order_is_that_of_other_clients() {
     assert_eq!(
         clouds,
         [
-            "/work/clouds.yaml",
-            "/work/clouds.yml",
+            "/home/me/project/clouds.yaml",
+            "/home/me/project/clouds.yml",
             "/home/me/.config/openstack/clouds.yaml",
             "/home/me/.config/openstack/clouds.yml",
             "/etc/openstack/clouds.yaml",

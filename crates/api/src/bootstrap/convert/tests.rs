@@ -155,7 +155,14 @@ fn a_broken_stash_is_ignored() {
 /// The kubeadm documents of upstream's templates; skipped where they are not at hand.
 #[test]
 fn upstream_templates_convert_validate_and_come_back() {
-    let root = "/work/shared/upstream/templates";
+    let root = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/upstream/templates"
+    );
+    if !std::path::Path::new(root).is_dir() {
+        eprintln!("skipped: no released templates at {root}");
+        return;
+    }
     let mut seen = 0;
     for release in ["capo-v0.12.0", "capo-v0.14.0", "capo-v0.15.0-beta.0"] {
         let Ok(files) = std::fs::read_dir(format!("{root}/{release}")) else {

@@ -36,7 +36,14 @@ fn both_versions_are_served_and_the_newer_is_stored() {
 /// and requirements agree. Skipped where upstream's CRDs are not at hand.
 #[test]
 fn schemas_have_the_shape_of_upstream() {
-    let root = "/work/shared/upstream/crds/capi-v1.15";
+    let root = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/upstream/crds/capi-v1.15"
+    );
+    if !std::path::Path::new(root).is_dir() {
+        eprintln!("skipped: no released CRDs at {root}");
+        return;
+    }
     for crd in ours() {
         let group = crd["spec"]["group"].as_str().unwrap();
         let plural = crd["spec"]["names"]["plural"].as_str().unwrap();

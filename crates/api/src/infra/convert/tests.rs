@@ -446,7 +446,10 @@ pub(in crate::infra) fn released_documents() -> Vec<Value> {
     let mut found = Vec::new();
     for release in ["capo-v0.12.0", "capo-v0.14.0", "capo-v0.15.0-beta.0"] {
         for file in ["cluster-template.yaml", "cluster-template-without-lb.yaml"] {
-            let path = format!("/work/shared/upstream/templates/{release}/{file}");
+            let path = format!(
+                "{}/../../../shared/upstream/templates/{release}/{file}",
+                env!("CARGO_MANIFEST_DIR")
+            );
             let Ok(text) = fs::read_to_string(path) else {
                 continue;
             };
@@ -468,6 +471,9 @@ pub(in crate::infra) fn released_documents() -> Vec<Value> {
                 }
             }
         }
+    }
+    if found.is_empty() {
+        eprintln!("skipped: no released templates beside the workspace");
     }
     found
 }
