@@ -4,6 +4,10 @@ use serde_json::Value;
 
 use super::go::{go_quote, go_value};
 
+/// Starts the one message that names a path, which it ends with.
+pub(super) const UNCORRELATABLE: &str =
+    "oldSelf cannot be used on the uncorrelatable portion of the schema within ";
+
 /// Why a field was refused: the `reason` of a `StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
@@ -83,14 +87,16 @@ impl FieldError {
     }
 
     /// The same error about a field of something larger: `spec.name` under `items[0]` is
-    /// `items[0].spec.name`.
+    /// `items[0].spec.name`. A path which the message itself ends with is put under it as well.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
-        self.path = match (prefix, self.path.as_str()) {
-            (prefix, "") => prefix.to_owned(),
-            ("", path) => path.to_owned(),
-            (prefix, path) => format!("{prefix}.{path}"),
-        };
+        if let Some((before, named)) = self.message.rsplit_once(UNCORRELATABLE)
+            && self.reason == Reason::Invalid
+        {
+            let named = joined(prefix, if named == "<nil>" { "" } else { named });
+            self.message = format!("{before}{UNCORRELATABLE}{named}");
+        }
+        self.path = joined(prefix, &self.path);
         self
     }
 
@@ -210,5 +216,14 @@ fn label(reason: Reason) -> &'static str {
         Reason::TooLong => "Too long",
         Reason::TooMany => "Too many",
         Reason::Internal => "Internal error",
+    }
+}
+
+/// `path` as a field or an element of `prefix`; either may be empty.
+fn joined(prefix: &str, path: &str) -> String {
+    if prefix.is_empty() || path.is_empty() || path.starts_with('[') {
+        format!("{prefix}{path}")
+    } else {
+        format!("{prefix}.{path}")
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, measure::Measure};
 use crate::schema::{
     FieldError,
+    error::UNCORRELATABLE,
     go::go_json,
     node::{Additional, ListType, Node},
     path::Path,
@@ -188,9 +189,7 @@ impl Compiler {
         let uses_old_self = estimate.uses_old_self;
         if let Some(above) = place.uncorrelated.as_deref().filter(|_| uses_old_self) {
             let above = if above.is_empty() { "<nil>" } else { above };
-            let detail = format!(
-                "oldSelf cannot be used on the uncorrelatable portion of the schema within {above}"
-            );
+            let detail = format!("{UNCORRELATABLE}{above}");
             let path = program_path.bracketed();
             self.errors
                 .push(FieldError::invalid(path, &Value::from(source), detail));

@@ -319,6 +319,15 @@ fn transition_rules_in_lists_without_keys_are_refused() {
         errors[0].to_string(),
         "properties[a].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[a]"
     );
+    let error = errors[0].clone().under("spec.schema");
+    assert_eq!(
+        error.path,
+        "spec.schema.properties[a].items.x-kubernetes-validations[0].rule"
+    );
+    assert!(
+        error.message.ends_with(" within spec.schema.properties[a]"),
+        "{error}"
+    );
 }
 
 #[test]
