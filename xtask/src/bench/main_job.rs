@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::process::Up;
 
 /// The longest chain of operations that a real cloud needs for this cluster, in seconds, each as
-/// long as the simulator's `real` latencies make it (medians of a real cloud, docs/benchmarks.md): the
+/// long as the simulator's `real` latencies make it (medians of a real cloud): the
 /// load balancer comes up, then three control plane servers boot one after the other, since kubeadm
 /// joins them one at a time, and the workers boot beside them.
 const CHAIN: [(&str, f64, u32); 5] = [

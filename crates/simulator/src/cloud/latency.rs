@@ -12,7 +12,7 @@ pub enum Latency {
     /// Answers at once, and every transition is complete by the next request.
     #[default]
     None,
-    /// The medians measured on a real OpenStack Zed on two cores (reference/openstack-real.md, "Measurements").
+    /// The medians measured on a real OpenStack Zed on two cores (docs/real-openstack.md, what it takes).
     Real,
     /// Chosen durations.
     Custom(Box<Timings>),

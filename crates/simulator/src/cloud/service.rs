@@ -54,7 +54,7 @@ impl Service {
         }
     }
 
-    /// What the catalog URL has after the service's root (reference/openstack-real.md, "catalog").
+    /// What the catalog URL has after the service's root (docs/real-openstack.md).
     pub(crate) fn endpoint_suffix(self, project: &str) -> String {
         match self {
             Self::Compute => "/v2.1".to_owned(),

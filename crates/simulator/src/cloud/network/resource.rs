@@ -12,6 +12,7 @@ use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
+use crate::cloud::network::security;
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
@@ -63,6 +64,9 @@ impl Resource {
                 .ok_or_else(|| Fault::bad(format!("Invalid input for {many}")))?;
             if items.is_empty() {
                 return Err(Fault::bad("Resources required"));
+            }
+            if self.collection.kind == Kind::SecurityGroupRule {
+                security::of_one_group(&items)?;
             }
             let mut created = Vec::with_capacity(items.len());
             for item in items {

@@ -91,6 +91,24 @@ pub(crate) static RULE: Resource = Resource {
     delete: delete_rule,
 };
 
+/// Neutron takes the rules of one group at a time.
+pub(crate) fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
+    let group = |rule: &Doc| rule.text("security_group_id").to_owned();
+    let first = rules.first().map(group);
+    if rules
+        .iter()
+        .map(group)
+        .all(|id| Some(&id) == first.as_ref())
+    {
+        return Ok(());
+    }
+    Err(Fault::new(
+        400,
+        "SecurityGroupNotSingleGroupRules",
+        "Only allowed to update rules for one security profile at a time",
+    ))
+}
+
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(

@@ -612,3 +612,26 @@ async fn trunks_hold_their_ports() {
         204
     );
 }
+
+#[tokio::test]
+async fn rules_of_two_groups_in_one_request_are_refused() {
+    let (_cloud, client) = demo().await;
+    let mut rules = Vec::new();
+    for name in ["a", "b"] {
+        let body = json!({"security_group": {"name": name}});
+        let group = client.make("/network/v2.0/security-groups", body).await;
+        rules.push(json!({
+            "security_group_id": group["id"],
+            "direction": "ingress",
+        }));
+    }
+    let body = json!({"security_group_rules": rules});
+    let got = client
+        .post("/network/v2.0/security-group-rules", body)
+        .await;
+    assert_eq!(got.status, 400);
+    assert_eq!(
+        got.body["NeutronError"]["type"],
+        "SecurityGroupNotSingleGroupRules"
+    );
+}
