@@ -138,7 +138,7 @@ async fn after_kill_minus_nine_the_whole_of_it_resumes_cloud_and_guests_included
     for (kind, count) in [
         ("server", 2),
         ("network", 1),
-        ("load_balancer", 1),
+        ("loadbalancer", 1),
         ("router", 1),
     ] {
         assert_eq!(demo[kind], count, "{kind}: {demo}");
