@@ -68,6 +68,28 @@ pub fn update(
     Ok(())
 }
 
+/// Puts the record of `stored` back into an object that differs from it in nothing but times of its record, so that
+/// what changes nothing is not written. To be called last, when `new` is defaulted and ready to be stored.
+pub fn keep_times(new: &mut Value, stored: &Value) {
+    let (Some(entries), Some(recorded)) = (entries::of(new), entries::of(stored)) else {
+        return;
+    };
+    if untimed(entries) == untimed(recorded) && entries::without(new) == entries::without(stored) {
+        let recorded = recorded.clone();
+        entries::put_raw(new, Some(&recorded));
+    }
+}
+
+/// Entries without their times, in an order that does not depend on them.
+fn untimed(entries: &Value) -> Vec<Value> {
+    let mut entries = entries.as_array().cloned().unwrap_or_default();
+    for fields in entries.iter_mut().filter_map(Value::as_object_mut) {
+        fields.remove("time");
+    }
+    entries.sort_by_cached_key(Value::to_string);
+    entries
+}
+
 /// The field manager of a request without `fieldManager`: the User-Agent up to its first `/`, at most 128 bytes.
 pub fn default_manager(user_agent: &str) -> &str {
     let name = user_agent.split('/').next().unwrap_or_default();

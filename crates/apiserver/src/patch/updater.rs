@@ -121,7 +121,7 @@ impl<'a> Updater<'a> {
             None => merged.clone(),
         };
         self.take(live, &new, managers, Some(manager), force)?;
-        Ok(without_emptied(&new, &merged))
+        Ok(without_emptied(&new, &merged, Some(config)))
     }
 
     /// Fields that the applied configuration held and that live still has as they were in it.
@@ -326,20 +326,37 @@ pub(super) fn conflicts(mut found: Vec<(Manager, Set)>) -> PatchError {
     PatchError::Conflicts(all)
 }
 
-/// Leaves out fields that removal has made null: Go writes them as null and the next decoder drops them.
-fn without_emptied(value: &Value, before: &Value) -> Value {
-    match (value, before) {
-        (Value::Object(fields), Value::Object(before)) => {
-            let kept = fields.iter().filter(|(name, value)| {
-                !value.is_null() || before.get(*name).is_none_or(Value::is_null)
-            });
-            let kept = kept.map(|(name, value)| match before.get(name) {
-                Some(before) => (name.clone(), without_emptied(value, before)),
-                None => (name.clone(), value.clone()),
-            });
-            kept.collect()
-        }
-        _ => value.clone(),
+/// Leaves out fields that removal has made null: Go writes them as null and the next decoder drops them. What
+/// the configuration itself sets to null, `{}` or `[]` stays as that, or the same apply would add it the next time.
+fn without_emptied(value: &Value, before: &Value, config: Option<&Value>) -> Value {
+    let (Value::Object(fields), Value::Object(before)) = (value, before) else {
+        return value.clone();
+    };
+    let set = |name: &str| config.and_then(|config| config.get(name));
+    let mut kept = serde_json::Map::new();
+    for (name, before) in before {
+        let value = match fields.get(name) {
+            Some(value) if before.is_null() || !value.is_null() => {
+                Some(without_emptied(value, before, set(name)))
+            }
+            _ => set(name).filter(|set| is_empty(set)).cloned(),
+        };
+        kept.extend(value.map(|value| (name.clone(), value)));
+    }
+    for (name, value) in fields
+        .iter()
+        .filter(|(name, _)| !before.contains_key(*name))
+    {
+        kept.insert(name.clone(), value.clone());
+    }
+    Value::Object(kept)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        value => value.is_null(),
     }
 }
 

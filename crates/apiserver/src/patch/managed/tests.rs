@@ -206,3 +206,33 @@ proptest! {
         let _ = update(None, &mut new, writer, &kind);
     }
 }
+
+#[test]
+fn an_object_with_nothing_new_but_times_keeps_those_it_had() {
+    let entry = |manager: &str, time: &str| {
+        json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": time,
+               "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}})
+    };
+    let object = |data: &str, entries: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": data},
+               "metadata": {"name": "n", "managedFields": entries}})
+    };
+    let (then, now) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
+    let stored = object("1", json!([entry("a", then), entry("b", then)]));
+    let mut same = object("1", json!([entry("b", then), entry("a", now)]));
+    keep_times(&mut same, &stored);
+    assert_eq!(same, stored);
+    for changed in [
+        object("2", json!([entry("b", then), entry("a", now)])),
+        object("1", json!([entry("a", now)])),
+        object("1", json!([entry("a", now), entry("c", then)])),
+    ] {
+        let mut kept = changed.clone();
+        keep_times(&mut kept, &stored);
+        assert_eq!(kept, changed);
+    }
+    let bare = json!({"metadata": {"name": "n"}});
+    let mut same = bare.clone();
+    keep_times(&mut same, &stored);
+    assert_eq!(same, bare);
+}
