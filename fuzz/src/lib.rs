@@ -1,3 +1,6 @@
-//! What the fuzz targets run. The API server's own tests run it too, over the committed seeds.
+//! What the fuzz targets run. The tests of the API server and of the simulated cloud run it too, over the committed seeds.
 
+pub mod api;
+pub mod cloud;
+pub mod requests;
 pub mod targets;

@@ -8,6 +8,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use crate::cloud::TestCloud;
 use crate::main_job;
 use crate::process::{Up, eventually, ferrostack, run, texts};
+use crate::templates;
 
 const CLOUD: [&str; 2] = ["--cloud", "simulated"];
 
@@ -69,6 +70,53 @@ async fn manifests_are_refused_with_file_line_and_field() {
         let message = refused(manifest).await;
         assert!(message.contains(expected), "{expected}\n{message}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_edit_of_an_immutable_field_is_refused_with_file_line_and_field() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let manifests = templates::generate(home.path(), &cloud, &["--flavor", "default"]).await;
+    let file = home.path().join("x.yaml");
+    std::fs::write(&file, &manifests).unwrap();
+    let args = ["--exit-when-ready", "-f", file.to_str().unwrap()];
+    let args = [&CLOUD[..], &args].concat();
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+    let written = cloud.cloud.writes();
+    for (line, edited_line, expected) in [
+        (
+            "  - cidr: 10.6.0.0/24",
+            "  - cidr: 10.9.0.0/24",
+            "OpenStackCluster x: spec.managedSubnets",
+        ),
+        (
+            "          name: ",
+            "          name: larger",
+            "OpenStackMachineTemplate x-control-plane: spec.template.spec",
+        ),
+        (
+            "  clusterName: x",
+            "  clusterName: y",
+            "MachineDeployment x-md-0: spec.clusterName",
+        ),
+    ] {
+        let line = manifests
+            .lines()
+            .position(|text| text.starts_with(line))
+            .unwrap_or_else(|| panic!("no line {line:?} in\n{manifests}"));
+        let mut edited: Vec<String> = manifests.lines().map(str::to_owned).collect();
+        edited[line] = edited_line.to_owned();
+        std::fs::write(&file, edited.join("\n")).unwrap();
+        let mut up = Up::start(home.path(), &args, &cloud.variables());
+        assert_eq!(up.ended().await, Some(1), "{}", up.story());
+        let story = up.story();
+        let place = format!("x.yaml:{}: {expected}", line + 1);
+        assert!(story.contains(&place), "{place}\n{story}");
+    }
+    // Nothing was changed on the way to the mistake.
+    assert_eq!(cloud.cloud.writes(), written);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,9 +89,10 @@ async fn bootstrap_data(client: &Client, machine: &DynamicObject) -> String {
     String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap()
 }
 
-/// The text with the six characters after `mark` overwritten.
+/// The text with the six characters after `mark` overwritten. A token may stand in quotes: some look like numbers.
 fn replaced(text: &str, mark: &str, with: char) -> String {
-    let at = text.find(mark).unwrap() + mark.len();
+    let after = text.find(mark).unwrap() + mark.len();
+    let at = after + text[after..].find(|c: char| c != '"').unwrap();
     let mut wrong = text.to_owned();
     wrong.replace_range(at..at + 6, &with.to_string().repeat(6));
     wrong

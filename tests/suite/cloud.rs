@@ -38,6 +38,19 @@ impl TestCloud {
         quotas: BTreeMap<String, i64>,
         guests: guest::Options,
     ) -> Self {
+        Self::serve(home, quotas, Some(guests)).await
+    }
+
+    /// A cloud whose servers run nothing.
+    pub(crate) async fn without_guests(home: &Path) -> Self {
+        Self::serve(home, BTreeMap::new(), None).await
+    }
+
+    async fn serve(
+        home: &Path,
+        quotas: BTreeMap<String, i64>,
+        guests: Option<guest::Options>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         // The process id keeps test processes apart, the counter the clouds of this one.
         let range = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
@@ -51,8 +64,10 @@ impl TestCloud {
         };
         let cloud = Cloud::open(options).await.unwrap();
         let shutdown = CancellationToken::new();
-        let guests = Guests::start(cloud.world(), guests, shutdown.clone());
-        cloud.set_console(move |server| guests.console(server));
+        if let Some(guests) = guests {
+            let guests = Guests::start(cloud.world(), guests, shutdown.clone());
+            cloud.set_console(move |server| guests.console(server));
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = cloud.router(&url);
@@ -169,5 +184,8 @@ impl TestCloud {
 impl Drop for TestCloud {
     fn drop(&mut self) {
         self.shutdown.cancel();
+        if !std::thread::panicking() {
+            crate::coverage::of_cloud(&self.cloud);
+        }
     }
 }

@@ -5,10 +5,14 @@
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
+//!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
+//!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   bad_input   one clear message for each mistake
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
+//!
+//! Whatever a test's simulated cloud was asked for is in the scenario that compares it with a real one (`coverage`).
 
 // The lints allow these in functions marked as tests only; here everything is a test.
 #![allow(
@@ -22,6 +26,9 @@ mod bad_input;
 mod bootstrap;
 mod budget;
 mod cloud;
+mod coverage;
+mod durability;
+mod guests;
 mod kill;
 mod main_job;
 mod process;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// No test waits longer than this for one thing: a bound for broken programs, not a measurement.
 pub(crate) const LIMIT: Duration = Duration::from_secs(180);
@@ -42,7 +43,7 @@ pub(crate) fn texts(output: &Output) -> (String, String) {
 /// A running `ferrostack up -o json`.
 pub(crate) struct Up {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: UnboundedReceiver<String>,
     data: PathBuf,
     log: PathBuf,
     seen: Vec<String>,
@@ -73,7 +74,16 @@ impl Up {
             .stderr(stderr)
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // Read all the time: a full pipe would hold the program up.
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (sender, lines) = unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = output.next_line().await {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
         Self {
             child,
             lines,
@@ -107,7 +117,7 @@ impl Up {
 
     /// The next line that has the field `name`; `None` when the process has ended.
     async fn event(&mut self, name: &str) -> Option<Value> {
-        while let Ok(Some(line)) = self.lines.next_line().await {
+        while let Some(line) = self.lines.recv().await {
             self.seen.push(line.clone());
             let event: Value = serde_json::from_str(&line).unwrap();
             if event.get(name).is_some() {
@@ -120,7 +130,7 @@ impl Up {
     /// Waits for the process to end by itself; gives its exit code (`None`: killed).
     pub(crate) async fn ended(&mut self) -> Option<i32> {
         let drain = async {
-            while let Ok(Some(line)) = self.lines.next_line().await {
+            while let Some(line) = self.lines.recv().await {
                 self.seen.push(line);
             }
         };
@@ -133,8 +143,8 @@ impl Up {
     /// Reads this many lines of progress, or to the end of the output.
     pub(crate) async fn read_lines(&mut self, count: usize) {
         for _ in 0..count {
-            match tokio::time::timeout(LIMIT, self.lines.next_line()).await {
-                Ok(Ok(Some(line))) if !line.contains("\"ready\"") => self.seen.push(line),
+            match tokio::time::timeout(LIMIT, self.lines.recv()).await {
+                Ok(Some(line)) if !line.contains("\"ready\"") => self.seen.push(line),
                 Ok(_) => return,
                 Err(_) => panic!("`up` says nothing more:\n{}", self.story()),
             }
@@ -147,7 +157,16 @@ impl Up {
     }
 
     /// Asks the process to stop, as Ctrl-C does, and waits for its end.
+    ///
+    /// What was asked of its own simulated cloud, if it has one, is in the scenario.
     pub(crate) async fn stop(mut self) {
+        let ready = self.seen.iter().rev().find_map(|line| {
+            let event: Value = serde_json::from_str(line).ok()?;
+            event["simulatedOpenStack"].as_str().map(str::to_owned)
+        });
+        if let Some(url) = ready {
+            crate::coverage::of_url(&url).await;
+        }
         let pid = rustix::process::Pid::from_raw(self.pid()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert_eq!(self.ended().await, Some(0), "{}", self.story());

@@ -15,23 +15,17 @@ fn released() -> Option<PathBuf> {
     None
 }
 
-async fn comes_up(version: &str, template: &str) {
-    let Some(released) = released() else { return };
-    let template = released.join(version).join(template);
-    let home = tempfile::tempdir().unwrap();
-    let cloud = TestCloud::start(home.path()).await;
-    let clouds = std::fs::read(home.path().join("clouds.yaml")).unwrap();
+/// The manifests of cluster `x`, one control plane machine and one worker on `cloud`, from `source`:
+/// a flavor or a file, as `generate cluster` takes them.
+pub(crate) async fn generate(home: &Path, cloud: &TestCloud, source: &[&str]) -> String {
+    let clouds = std::fs::read(home.join("clouds.yaml")).unwrap();
     let clouds = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, clouds);
     let external = cloud.external_network().await;
-    let output = ferrostack(home.path())
-        .args(["generate", "cluster", "x", "--from"])
-        .arg(&template)
-        .args([
-            "--control-plane-machine-count",
-            "1",
-            "--worker-machine-count",
-            "1",
-        ])
+    let output = ferrostack(home)
+        .args(["generate", "cluster", "x"])
+        .args(source)
+        .args(["--control-plane-machine-count", "1"])
+        .args(["--worker-machine-count", "1"])
         .envs(cloud.variables())
         .envs([
             ("OPENSTACK_CLOUD", "simulated"),
@@ -45,6 +39,16 @@ async fn comes_up(version: &str, template: &str) {
         .unwrap();
     let (manifests, errors) = texts(&output);
     assert!(output.status.success(), "{errors}");
+    manifests
+}
+
+async fn comes_up(version: &str, template: &str) {
+    let Some(released) = released() else { return };
+    let template = released.join(version).join(template);
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let source = ["--from", template.to_str().unwrap()];
+    let manifests = generate(home.path(), &cloud, &source).await;
     let file = home.path().join("x.yaml");
     std::fs::write(&file, manifests).unwrap();
     let args = [

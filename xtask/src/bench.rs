@@ -1,3 +1,36 @@
 //! Measurements: one command, one table, JSON on request.
 
+pub(crate) mod apiserver;
 pub(crate) mod main_job;
+pub(crate) mod simulator;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+/// Builds the release binary.
+fn build(root: &Path) -> anyhow::Result<PathBuf> {
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--package", "ferrostack", "--quiet"])
+        .current_dir(root)
+        .status()
+        .context("cargo build")?;
+    if !built.success() {
+        bail!("the release build failed");
+    }
+    Ok(root.join("target/release/ferrostack"))
+}
+
+/// Processor and cores, as far as the machine tells.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown processor", |rest| {
+            rest.trim_start_matches([' ', '\t', ':'])
+        });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {cores} cores")
+}

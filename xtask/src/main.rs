@@ -3,7 +3,9 @@
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
 //!   tidy                     rules that no lint knows
+//!   bench apiserver [--json] the API server beside kube-apiserver with etcd
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
+//!   bench simulator [--json] size and speed of the simulated cloud
 //! ```
 
 mod bench;
@@ -39,11 +41,25 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
+    /// The embedded API server beside kube-apiserver with etcd: speed, start, memory.
+    Apiserver(bench::apiserver::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
     MainJob {
         /// Print JSON instead of a table.
         #[arg(long)]
         json: bool,
+        /// Measure this program instead of building the release one.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+    },
+    /// The simulated cloud with 10 000 servers: memory, a large list, mixed requests.
+    Simulator {
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Measure this program instead of building the release one.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
     },
 }
 
@@ -52,7 +68,11 @@ fn main() -> ExitCode {
     let result = match cli.task {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Tidy => tidy::run(&root()),
-        Task::Bench(Bench::MainJob { json }) => bench::main_job::run(&root(), json),
+        Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
+        Task::Bench(Bench::MainJob { json, binary }) => bench::main_job::run(&root(), binary, json),
+        Task::Bench(Bench::Simulator { json, binary }) => {
+            bench::simulator::run(&root(), binary, json)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,7 +37,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .signed_by(&key, &issuer)?;
     let admin_key = KeyPair::generate()?;
     let mut admin = CertificateParams::default();
-    admin.distinguished_name.push(DnType::CommonName, "admin");
+    admin
+        .distinguished_name
+        .push(DnType::CommonName, "system:admin");
     admin
         .distinguished_name
         .push(DnType::OrganizationName, "system:masters");
@@ -46,6 +48,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options {
         store,
         client_ca: Some(ca.clone()),
+        root_ca: Some(ca.clone()),
+        own_service: Some(6443),
+        kubernetes_version: "v1.34.2".to_owned(),
         ..Options::default()
     };
     let server = ApiServer::open(options).await?;

@@ -73,11 +73,15 @@ impl Authenticator {
         let groups = subject
             .iter_organization()
             .filter_map(|group| group.as_str().ok().map(str::to_owned));
-        Some(UserInfo {
-            name,
-            groups: groups.collect(),
-            ..UserInfo::default()
-        })
+        let credential = Sha256::digest(leaf.as_ref());
+        Some(
+            UserInfo {
+                name,
+                groups: groups.collect(),
+                ..UserInfo::default()
+            }
+            .known_by(format!("X509SHA256={credential:x}")),
+        )
     }
 
     /// The user of a bearer token.

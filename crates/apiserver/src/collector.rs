@@ -4,6 +4,10 @@
 //! One task per server, woken by the store's events. It holds the server weakly, so a server that is
 //! dropped takes its task with it.
 
+mod conditions;
+pub(crate) mod definitions;
+mod protection;
+
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,6 +18,8 @@ use tokio::time::MissedTickBehavior;
 
 use crate::crd;
 use crate::kinds::{CRD_COLLECTION, Resource};
+use crate::patch::managed::{self, Writer};
+use crate::rest::view::Kind;
 use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object, edit};
 use crate::server::Core;
 use crate::store::{Change, Notice, Object, Place, WriteError};
@@ -42,6 +48,9 @@ async fn run(
     for place in pending {
         let Some(core) = core.upgrade() else { return };
         Collector { core: &core }.object(&place).await;
+    }
+    if let Some(core) = core.upgrade() {
+        Collector { core: &core }.definitions().await;
     }
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -78,6 +87,9 @@ impl Collector<'_> {
                 self.dependent(&dependent).await;
             }
             self.room_made(place, object).await;
+            if *place.collection == *CRD_COLLECTION {
+                self.names_made(&object.value()).await;
+            }
         } else {
             if object.facts.owners != before {
                 self.dependent(place).await;
@@ -85,6 +97,15 @@ impl Collector<'_> {
             if object.facts.deleting {
                 self.deleting(place).await;
             }
+            if *place.collection == *CRD_COLLECTION {
+                self.accept(place).await;
+            }
+            if &*place.collection == "/nodes" {
+                self.ready(place, object).await;
+            }
+        }
+        if &*place.collection == "/pods" {
+            self.unused(event.change, object).await;
         }
         // An owner may have waited for this object, or for it to have other owners.
         for owner in before {
@@ -191,6 +212,14 @@ impl Collector<'_> {
                 Some(crd::FINALIZER) if resource.is_crd() => {
                     self.definition(&resource, &object, &value).await
                 }
+                Some(protection::CLAIM) if !self.is_used(place, &object) => {
+                    self.finished(&resource, &object.key, protection::CLAIM)
+                        .await;
+                }
+                Some(protection::VOLUME) if value["status"]["phase"] != "Bound" => {
+                    self.finished(&resource, &object.key, protection::VOLUME)
+                        .await;
+                }
                 _ => {}
             }
         }
@@ -251,11 +280,54 @@ impl Collector<'_> {
             }
         }
         if !empty {
+            self.tell_left(resource, object).await;
             return;
         }
         let done = edit(self.core, resource, &object.key, |namespace| {
             let finalizers = namespace.get_mut("spec").and_then(Value::as_object_mut);
             finalizers.is_some_and(|spec| spec.remove("finalizers").is_some())
+        });
+        report(done.await.map(drop));
+    }
+
+    /// Writes what is left in a namespace into its conditions.
+    async fn tell_left(&self, resource: &Resource, namespace: &Object) {
+        let mut left = conditions::Left::default();
+        let prefix = format!("{}/", namespace.key);
+        let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
+        for collection in collections {
+            let objects: Vec<Arc<Object>> = {
+                let state = self.core.store.read();
+                let all = state.range(&collection, &prefix, None);
+                all.cloned().collect()
+            };
+            let (group, plural) = collection.split_once('/').unwrap_or(("", &collection));
+            for object in objects {
+                left.count(plural, group, &object.value());
+            }
+        }
+        let now = Timestamp::now();
+        let time = crd::seconds(now);
+        let done = edit(self.core, resource, &namespace.key, |namespace| {
+            let before = namespace.clone();
+            let conditions = left.conditions(&namespace["status"]["conditions"], &time);
+            if namespace["status"]["conditions"] == conditions {
+                return false;
+            }
+            namespace["status"]["conditions"] = conditions;
+            let writer = Writer {
+                manager: "kube-controller-manager",
+                subresource: "status",
+                api_version: "v1",
+                time: &time,
+            };
+            let kind = Kind {
+                core: self.core,
+                resource,
+            };
+            // A record that cannot be kept never fails a write.
+            let _ = managed::update(Some(&before), namespace, writer, &kind);
+            true
         });
         report(done.await.map(drop));
     }
@@ -380,44 +452,61 @@ impl Collector<'_> {
     }
 
     async fn disown(&self, resource: &Resource, key: &Arc<str>, uids: &[String]) {
+        self.take_out(resource, key, "ownerReferences", |owner| {
+            uids.iter().any(|uid| owner["uid"] == uid.as_str())
+        })
+        .await;
+    }
+
+    async fn finished(&self, resource: &Resource, key: &Arc<str>, finalizer: &str) {
+        self.take_out(resource, key, "finalizers", |name| name == finalizer)
+            .await;
+    }
+
+    /// Takes items out of a list of the metadata, and out of what managers own.
+    async fn take_out(
+        &self,
+        resource: &Resource,
+        key: &Arc<str>,
+        list: &str,
+        which: impl Fn(&Value) -> bool,
+    ) {
         let done = edit(self.core, resource, key, |object| {
+            let live = object.clone();
             let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
                 return false;
             };
-            let Some(owners) = metadata
-                .get_mut("ownerReferences")
-                .and_then(Value::as_array_mut)
-            else {
+            let Some(all) = metadata.get_mut(list).and_then(Value::as_array_mut) else {
                 return false;
             };
-            let before = owners.len();
-            owners.retain(|owner| !uids.iter().any(|uid| owner["uid"] == uid.as_str()));
-            let changed = owners.len() < before;
-            if owners.is_empty() {
-                metadata.remove("ownerReferences");
+            let before = all.len();
+            all.retain(|item| !which(item));
+            if all.len() == before {
+                return false;
             }
-            changed
+            if all.is_empty() {
+                metadata.remove(list);
+            }
+            self.record(resource, &live, object);
+            true
         });
         report(done.await.map(drop));
     }
 
-    async fn finished(&self, resource: &Resource, key: &Arc<str>, finalizer: &str) {
-        let done = edit(self.core, resource, key, |object| {
-            let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
-                return false;
-            };
-            let Some(all) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else {
-                return false;
-            };
-            let before = all.len();
-            all.retain(|name| name != finalizer);
-            let changed = all.len() < before;
-            if all.is_empty() {
-                metadata.remove("finalizers");
-            }
-            changed
-        });
-        report(done.await.map(drop));
+    /// Enters a change as that of the controllers that run beside a real API server.
+    fn record(&self, resource: &Resource, live: &Value, new: &mut Value) {
+        let writer = Writer {
+            manager: "kube-controller-manager",
+            subresource: "",
+            api_version: &resource.stored,
+            time: &crd::seconds(Timestamp::now()),
+        };
+        let kind = Kind {
+            core: self.core,
+            resource,
+        };
+        // A record that cannot be kept never fails a write.
+        let _ = managed::update(Some(live), new, writer, &kind);
     }
 }
 

@@ -1,8 +1,12 @@
 //! CustomResourceDefinitions: what they make the server serve, and their own defaults and status.
 
+pub(crate) mod names;
+pub(crate) mod rules;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::conversion;
 use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns};
 use crate::schema::{FieldError, Schema};
 
@@ -39,8 +43,8 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
         ));
     }
     let mut versions = Vec::new();
-    for (index, version) in items(&spec["versions"]).iter().enumerate() {
-        versions.push(compile_version(&group, version, index, &mut errors));
+    for index in 0..items(&spec["versions"]).len() {
+        versions.push(compile_version(&group, spec, index, &mut errors));
     }
     let stored: Vec<&Value> = items(&spec["versions"])
         .iter()
@@ -71,83 +75,83 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
         origin: Origin::Custom {
             converts: spec["conversion"]["strategy"] == "Webhook",
         },
+        conversion: conversion::Webhook::read(crd),
         group,
         plural,
         kind,
     })
 }
 
-/// Fills in defaults and status before a definition is stored. `old` is the stored one on an update.
-pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>, now: Timestamp) {
+/// Fills in defaults before a definition is stored, and the version in which its objects will be. `old` is the stored
+/// one on an update. A new one has no names and no conditions until [`names::accept`] gives them.
+pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     default_spec(crd);
-    let names = crd["spec"]["names"].clone();
-    let storage = items(&crd["spec"]["versions"])
-        .iter()
+    let mut versions = items(&crd["spec"]["versions"]).iter();
+    let storage = versions
         .find(|version| version["storage"] == true)
         .and_then(|version| text(version, "name"))
-        .unwrap_or_default()
-        .to_owned();
+        .map(str::to_owned);
     let mut stored = old.map_or_else(Vec::new, |old| strings(&old["status"]["storedVersions"]));
-    if !stored.contains(&storage) {
-        stored.push(storage);
-    }
-    let since = |kind: &str| {
-        let old = items(&old?["status"]["conditions"])
-            .iter()
-            .find(|c| c["type"] == kind)?;
-        old["lastTransitionTime"].as_str().map(str::to_owned)
+    stored.extend(storage.filter(|storage| !stored.contains(storage)));
+    let mut status = match old {
+        Some(old) if old["status"].is_object() => old["status"].clone(),
+        _ => json!({"acceptedNames": {"plural": "", "kind": ""}, "conditions": null}),
     };
-    let condition = |kind: &str, reason: &str, message: &str| {
-        let time = since(kind).unwrap_or_else(|| seconds(now));
-        json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time})
-    };
-    let mut conditions = vec![
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition(
-            "Established",
-            "InitialNamesAccepted",
-            "the initial names have been accepted",
-        ),
-    ];
-    if !crd["metadata"]["deletionTimestamp"].is_null() {
-        let message = "CustomResource deletion is in progress";
-        conditions.push(condition(
-            "Terminating",
-            "InstanceDeletionInProgress",
-            message,
-        ));
-    }
-    crd["status"] =
-        json!({"acceptedNames": names, "conditions": conditions, "storedVersions": stored});
+    status["storedVersions"] = json!(stored);
+    crd["status"] = status;
 }
 
-/// What of a definition may not change while it is served, and versions that objects are still stored in.
+/// Marks a definition as being deleted.
+pub(crate) fn terminate(crd: &mut Value, now: Timestamp) {
+    let (reason, message) = (
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    );
+    names::set(crd, "Terminating", true, reason, message, &seconds(now));
+}
+
+/// What of a definition may not change.
 pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let established = names::is_established(old);
     for path in [
-        "/spec/group",
         "/spec/scope",
         "/spec/names/kind",
+        "/spec/group",
         "/spec/names/plural",
     ] {
+        // What was never served may still be named otherwise.
+        if !established && matches!(path, "/spec/scope" | "/spec/names/kind") {
+            continue;
+        }
         let now = new.pointer(path).unwrap_or(&Value::Null);
         if old.pointer(path).is_some_and(|before| before != now) {
             let field = path[1..].replace('/', ".");
             errors.push(FieldError::invalid(field, now, "field is immutable"));
         }
     }
-    let versions = items(&new["spec"]["versions"]);
-    for (index, stored) in items(&old["status"]["storedVersions"]).iter().enumerate() {
-        if !versions.iter().any(|version| version["name"] == *stored) {
-            let path = format!("status.storedVersions[{index}]");
-            errors.push(FieldError::invalid(
-                path,
-                stored,
-                "must appear in spec.versions",
-            ));
-        }
-    }
     errors
+}
+
+/// Groups under `k8s.io` and `kubernetes.io` need the approval of the Kubernetes community.
+pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
+    const NAME: &str = "api-approved.kubernetes.io";
+    let group = crd["spec"]["group"].as_str().unwrap_or_default();
+    let protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
+        let rest = group.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
+    let given = crd["metadata"]["annotations"][NAME]
+        .as_str()
+        .unwrap_or_default();
+    if !protected || !given.is_empty() {
+        return Vec::new();
+    }
+    let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111";
+    vec![FieldError::required(
+        format!("metadata.annotations[{NAME}]"),
+        detail,
+    )]
 }
 
 /// Where a version stands in the order of discovery: `v2` before `v1` before `v1beta1`, anything else last.
@@ -183,12 +187,30 @@ pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// What clients of a deprecated version are told: which newer one there is, if there is any.
+fn deprecation(group: &str, spec: &Value, name: &str) -> String {
+    let kind = text(&spec["names"], "kind").unwrap_or_default();
+    let newer = items(&spec["versions"])
+        .iter()
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .filter_map(|other| text(other, "name"))
+        .max_by_key(|other| priority(other))
+        .filter(|other| priority(other) > priority(name));
+    match newer {
+        Some(newer) => {
+            format!("{group}/{name} {kind} is deprecated; use {group}/{newer} {kind}")
+        }
+        None => format!("{group}/{name} {kind} is deprecated"),
+    }
+}
+
 fn compile_version(
     group: &str,
-    version: &Value,
+    spec: &Value,
     index: usize,
     errors: &mut Vec<FieldError>,
 ) -> Version {
+    let version = &spec["versions"][index];
     let path = format!("spec.versions[{index}]");
     let name = required(version, &path, "name", errors);
     let open_api = &version["schema"]["openAPIV3Schema"];
@@ -226,7 +248,7 @@ fn compile_version(
             .collect(),
         warning: (version["deprecated"] == true).then(|| {
             text(version, "deprecationWarning")
-                .map_or_else(|| format!("{api_version} is deprecated"), str::to_owned)
+                .map_or_else(|| deprecation(group, spec, &name), str::to_owned)
         }),
         name,
         api_version,
@@ -250,6 +272,7 @@ fn printer_columns(given: &Value) -> Vec<Column> {
     all.extend(given.iter().map(|column| {
         let field = |name: &str| text(column, name).unwrap_or_default().to_owned();
         Column {
+            told: None,
             name: field("name"),
             kind: field("type"),
             format: field("format"),
@@ -274,9 +297,11 @@ fn default_spec(crd: &mut Value) {
         names
             .entry("singular")
             .or_insert_with(|| Value::from(kind.to_lowercase()));
-        names
-            .entry("listKind")
-            .or_insert_with(|| Value::from(format!("{kind}List")));
+        if !kind.is_empty() {
+            names
+                .entry("listKind")
+                .or_insert_with(|| Value::from(format!("{kind}List")));
+        }
     }
     if let Some(spec) = spec.as_object_mut() {
         let conversion = spec.entry("conversion").or_insert_with(|| json!({}));

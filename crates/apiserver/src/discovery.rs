@@ -1,8 +1,11 @@
 //! `/version`, and which groups, versions and resources there are: `/api`, `/apis` in their legacy and
 //! aggregated forms, and the OpenAPI documents.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue, Response, header};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::body::Body;
 use crate::crd;
@@ -137,9 +140,28 @@ fn served<'a>(
         })
 }
 
+/// The same in the order of the custom resource handler.
+const CUSTOM_VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
+/// Namespaces are deleted one by one.
+const NAMESPACE_VERBS: &[&str] = &[
+    "create", "delete", "get", "list", "patch", "update", "watch",
+];
+
 fn verbs(resource: &Resource) -> &'static [&'static str] {
     match resource.origin {
         Origin::BuiltIn(traits) if traits.virtual_ => &["create"],
+        Origin::Custom { .. } => CUSTOM_VERBS,
+        _ if &*resource.collection == "/namespaces" => NAMESPACE_VERBS,
         _ => VERBS,
     }
 }
@@ -183,13 +205,30 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
             name => make(name, own, WRITE),
         })
         .collect();
-    if version.scale.is_some() {
-        all.push(make("scale", ("autoscaling", "v1", "Scale"), WRITE));
-    }
-    if version.status {
-        all.push(make("status", own, WRITE));
+    let scale = version.scale.is_some();
+    let scale = scale.then(|| make("scale", ("autoscaling", "v1", "Scale"), WRITE));
+    let status = version.status.then(|| make("status", own, WRITE));
+    // Built-in kinds have them by name.
+    if resource.is_custom() {
+        all.extend(status.into_iter().chain(scale));
+    } else {
+        all.extend(scale.into_iter().chain(status));
     }
     all
+}
+
+/// Clients that move objects to another stored version look for a change of this (`discovery.StorageVersionHash`).
+fn storage_version_hash(resource: &Resource) -> Option<String> {
+    const LENGTH: usize = 8;
+    if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
+        return None;
+    }
+    let (group, version) = resource
+        .stored
+        .rsplit_once('/')
+        .unwrap_or(("", &resource.stored));
+    let hash = Sha256::digest(format!("{group}/{version}/{}", resource.kind));
+    Some(STANDARD.encode(&hash[..LENGTH]))
 }
 
 /// `APIResourceList` of a group and version; none when it is not served.
@@ -205,6 +244,9 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
         }
         if !resource.categories.is_empty() {
             entry["categories"] = json!(resource.categories);
+        }
+        if let Some(hash) = storage_version_hash(resource) {
+            entry["storageVersionHash"] = Value::from(hash);
         }
         list.push(entry);
         for sub in subresources(resource, served) {

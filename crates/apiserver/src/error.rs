@@ -17,6 +17,8 @@ pub(crate) struct ApiError {
     pub(crate) details: Option<Box<Value>>,
     /// A token with which a list that came too late can go on.
     pub(crate) continue_with: Option<String>,
+    /// A `Status` that is told as it stands.
+    pub(crate) whole: Option<Box<Value>>,
 }
 
 impl ApiError {
@@ -27,6 +29,16 @@ impl ApiError {
             message: message.into(),
             details: None,
             continue_with: None,
+            whole: None,
+        }
+    }
+
+    /// A `Status` that somebody else wrote.
+    pub(crate) fn whole(code: u16, status: Value) -> Self {
+        let message = status["message"].as_str().unwrap_or_default().to_owned();
+        Self {
+            whole: Some(Box::new(status)),
+            ..Self::new(code, "", message)
         }
     }
 
@@ -87,7 +99,7 @@ impl ApiError {
         let message = format!("{} \"{name}\" is invalid: {joined}", qualified(kind, group));
         let causes: Vec<Value> = errors
             .iter()
-            .map(|e| json!({"reason": e.reason.as_str(), "message": e.message, "field": e.path}))
+            .map(|e| json!({"reason": e.reason.as_str(), "message": e.message, "field": e.field()}))
             .collect();
         let mut fields = details(group, kind, name);
         fields["causes"] = Value::Array(causes);
@@ -154,6 +166,9 @@ impl ApiError {
 
     /// The `Status` object.
     pub(crate) fn status(&self) -> Value {
+        if let Some(whole) = &self.whole {
+            return (**whole).clone();
+        }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,
@@ -174,6 +189,12 @@ impl ApiError {
 impl From<PatchError> for ApiError {
     fn from(error: PatchError) -> Self {
         let causes = error.causes();
+        // What does not fit the object is not told to clients (`NewGenericServerResponse`).
+        if let PatchError::Unprocessable { message } = &error {
+            tracing::debug!(message, "a patch does not fit its object");
+            let message = "the server rejected our request due to an error in our request";
+            return Self::new(error.code(), error.reason(), message).with(json!({}));
+        }
         let status = Self::new(error.code(), error.reason(), error.to_string());
         if causes.is_empty() {
             status
@@ -193,7 +214,10 @@ pub(crate) fn qualified(name: &str, group: &str) -> String {
 }
 
 fn details(group: &str, kind: &str, name: &str) -> Value {
-    let mut details = json!({"kind": kind});
+    let mut details = json!({});
+    if !kind.is_empty() {
+        details["kind"] = Value::from(kind);
+    }
     if !name.is_empty() {
         details["name"] = Value::from(name);
     }

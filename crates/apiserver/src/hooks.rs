@@ -19,11 +19,17 @@ pub struct FieldError {
 /// task and must not block.
 pub trait Hooks: Send + Sync {
     /// Converts `object` to `to_api_version`, a version of the same group. Called only when the
-    /// CustomResourceDefinition has `conversion.strategy: Webhook`; with `None` the `apiVersion` alone changes.
+    /// CustomResourceDefinition has `conversion.strategy: Webhook` and names no webhook, which would be called instead;
+    /// with `None` the `apiVersion` alone changes.
     ///
     /// # Errors
     /// What is in the way; it becomes the message of a 500, as a failed conversion webhook does.
     fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String>;
+
+    /// Whether [`convert`](Self::convert) stands in for the webhook of a definition that names none.
+    fn converts(&self) -> bool {
+        true
+    }
 
     /// Fills in defaults. `old` is the stored object on an update.
     fn default(&self, object: &mut Value, old: Option<&Value>);
@@ -50,6 +56,10 @@ impl Hooks for NoHooks {
             fields.insert("apiVersion".to_owned(), Value::from(to_api_version));
         }
         Ok(object)
+    }
+
+    fn converts(&self) -> bool {
+        false
     }
 
     fn default(&self, _object: &mut Value, _old: Option<&Value>) {}

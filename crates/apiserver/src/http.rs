@@ -2,10 +2,12 @@
 
 pub(crate) mod accept;
 pub(crate) mod decode;
+pub(crate) mod go_json;
 pub(crate) mod path;
 pub(crate) mod query;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -15,6 +17,7 @@ use crate::body::{self, Body};
 use crate::discovery;
 use crate::error::ApiError;
 use crate::kinds::Origin;
+use crate::metrics::Labels;
 use crate::rest::{self, Call};
 use crate::server::Core;
 use crate::user::UserInfo;
@@ -37,31 +40,35 @@ where
     let (parts, body) = request.into_parts();
     let route = path::route(parts.uri.path());
     let query = Query::parse(parts.uri.query());
+    let begun = Instant::now();
+    let counted = Arc::clone(&core);
+    let labels = Labels::of(&core, &route, &parts.method, &query);
+    let running = counted.requests.begin(labels);
     let answer = match route {
         Route::Object(path) => {
             objects(core, user, path, query, &parts.method, parts.headers, body).await
         }
+        Route::Backup if parts.method == Method::POST => crate::backup::answer(&core).await,
         route if parts.method == Method::GET || parts.method == Method::HEAD => {
             document(&core, &route, &parts.headers)
         }
         _ => Err(ApiError::method_not_allowed()),
     };
-    answer.unwrap_or_else(|error| failure(&error))
+    let answer = answer.unwrap_or_else(|error| failure(&error));
+    running.end(answer.status().as_u16(), begun.elapsed());
+    answer
 }
 
 /// The answer to a request that failed.
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     let mut response = rest::respond(error.code, error.status().to_string().into(), false);
-    if error.code == 429 {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
-    }
-    if error.code == 401 {
-        let realm = HeaderValue::from_static("Bearer realm=\"kubernetes\"");
-        response
-            .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, realm);
+    let retry = error
+        .details
+        .as_ref()
+        .map(|details| &details["retryAfterSeconds"]);
+    if let Some(seconds) = retry.and_then(serde_json::Value::as_i64) {
+        let seconds = HeaderValue::from(seconds);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
     }
     response
 }
@@ -164,6 +171,7 @@ fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<
             "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
             "/readyz", "/version",
         ]}))),
+        Route::Backup => Err(ApiError::method_not_allowed()),
         Route::Unknown => Ok(text(404, "404 page not found\n")),
         route => discovery::document(core, route, headers),
     }

@@ -3,12 +3,14 @@
 
 mod built_in;
 pub(crate) mod columns;
+pub(crate) mod shape;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
+use crate::conversion;
 use crate::crd;
 use crate::schema::Schema;
 use crate::store::State;
@@ -33,6 +35,8 @@ pub(crate) struct Resource {
     /// The name of the collection in the store.
     pub(crate) collection: Arc<str>,
     pub(crate) origin: Origin,
+    /// The webhook that converts objects, where a definition names one.
+    pub(crate) conversion: Option<Arc<conversion::Webhook>>,
 }
 
 /// Where a kind comes from.
@@ -87,8 +91,10 @@ pub(crate) struct Scale {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// `string`, `integer`, `number`, `boolean`, `date`.
+    /// `string`, `integer`, `number`, `boolean`, `date`: how a cell is made of the value.
     pub(crate) kind: String,
+    /// The same as table definitions tell it, where that differs from how cells are made.
+    pub(crate) told: Option<String>,
     pub(crate) format: String,
     pub(crate) description: String,
     pub(crate) priority: i64,
@@ -107,6 +113,14 @@ pub(crate) enum Cell {
 impl Resource {
     pub(crate) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The Go type of a version; none for custom kinds and CustomResourceDefinitions.
+    pub(crate) fn shape(&self, version: &str) -> Option<&'static shape::Struct> {
+        match self.origin {
+            Origin::BuiltIn(_) => shape::of(&self.group, version, &self.kind),
+            Origin::Custom { .. } => None,
+        }
     }
 
     /// The version in which objects are stored.
@@ -164,7 +178,11 @@ impl Registry {
             custom: BTreeMap::new(),
         };
         for object in state.range(CRD_COLLECTION, "", None) {
-            match crd::compile(&object.value()) {
+            let definition = object.value();
+            if !crd::names::is_served(&definition, &[]) {
+                continue;
+            }
+            match crd::compile(&definition) {
                 Ok(resource) => registry = registry.with(Arc::new(resource)),
                 Err(errors) => {
                     tracing::error!(

@@ -12,9 +12,11 @@
 //!                        └─ hooks: convert, default, validate  watch, collector
 //! ```
 
+mod admission;
 mod auth;
 mod body;
 mod collector;
+mod conversion;
 mod crd;
 mod discovery;
 mod error;
@@ -32,7 +34,9 @@ mod store;
 mod table;
 mod table_path;
 mod user;
+mod webhook;
 
+pub mod backup;
 pub mod openapi;
 pub mod patch;
 pub mod schema;

@@ -1,44 +1,152 @@
-//! The namespaces that every cluster has.
+//! The namespaces that every cluster has, and what every namespace has.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::crd::seconds;
+use crate::patch::managed::{self, Writer};
+use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
 use crate::store::{Draft, Place, Write, WriteError};
 
+/// The ConfigMap with the authority of the server.
+const ROOT_CA: &str = "kube-root-ca.crt";
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Makes the namespaces that every cluster has, where they are missing.
+/// Makes the namespaces that every cluster has, and what is in all of them, where they are missing.
 pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
-    let collection: Arc<str> = "/namespaces".into();
+    fill(core).await.map_err(|problem| OpenError::Option {
+        option: "store",
+        problem,
+    })
+}
+
+async fn fill(core: &Core) -> Result<(), String> {
     for name in ALWAYS {
-        if core.store.get(&collection, name).is_some() {
-            continue;
-        }
-        let place = Place {
-            collection: Arc::clone(&collection),
-            key: name.into(),
-        };
-        let write = Write {
-            place,
-            expect: 0,
-            draft: Draft::new(&namespace(name)),
-            delete: false,
-            serve: None,
-        };
-        match core.store.write(write).await {
-            Ok(_) | Err(WriteError::Conflict) => {}
-            Err(WriteError::Failed(problem)) => {
-                return Err(OpenError::Option {
-                    option: "store",
-                    problem,
-                });
-            }
-        }
+        make(core, "/namespaces", name, || namespace(name)).await?;
+    }
+    let open: Vec<String> = {
+        let state = core.store.read();
+        let all = state.range("/namespaces", "", None);
+        let open = all.filter(|namespace| !namespace.facts.deleting);
+        open.map(|namespace| namespace.name().to_owned()).collect()
+    };
+    for namespace in open {
+        furnish(core, &namespace).await?;
+    }
+    if let Some(port) = core.options.own_service {
+        let service = || own_service(port);
+        make(core, "/services", "default/kubernetes", service).await?;
     }
     Ok(())
+}
+
+/// Makes what every namespace has: its default service account, and the authority that pods verify the server with.
+pub(crate) async fn furnish(core: &Core, namespace: &str) -> Result<(), String> {
+    let key = format!("{namespace}/default");
+    let account = || object("ServiceAccount", namespace, "default", json!({}));
+    make(core, "/serviceaccounts", &key, account).await?;
+    let Some(ca) = &core.options.root_ca else {
+        return Ok(());
+    };
+    let key = format!("{namespace}/{ROOT_CA}");
+    let map = || {
+        let mut map = object(
+            "ConfigMap",
+            namespace,
+            ROOT_CA,
+            json!({"data": {"ca.crt": ca}}),
+        );
+        map["metadata"]["annotations"] = json!({"kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."});
+        map
+    };
+    make(core, "/configmaps", &key, map).await
+}
+
+async fn make(
+    core: &Core,
+    collection: &str,
+    key: &str,
+    object: impl Fn() -> Value,
+) -> Result<(), String> {
+    let collection: Arc<str> = collection.into();
+    if core.store.get(&collection, key).is_some() {
+        return Ok(());
+    }
+    let mut object = object();
+    record(core, &collection, &mut object);
+    let write = Write {
+        place: Place {
+            collection,
+            key: key.into(),
+        },
+        expect: 0,
+        draft: Draft::new(&object),
+        delete: false,
+        serve: None,
+    };
+    match core.store.write(write).await {
+        Ok(_) | Err(WriteError::Conflict) => Ok(()),
+        Err(WriteError::Failed(problem)) => Err(problem),
+    }
+}
+
+/// What the server makes for itself has it for its manager; what the controllers beside it make has those.
+fn record(core: &Core, collection: &str, object: &mut Value) {
+    let Some(resource) = core.store.registry().find("", &collection[1..]) else {
+        return;
+    };
+    let manager = match object["kind"].as_str() {
+        Some("ConfigMap" | "ServiceAccount") => "kube-controller-manager",
+        _ => "kube-apiserver",
+    };
+    let mut owned = object.clone();
+    // Addresses are given by the storage, finalizers by the strategy.
+    for field in ["clusterIPs", "ipFamilies", "finalizers"] {
+        if let Some(spec) = owned.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.remove(field);
+        }
+    }
+    let writer = Writer {
+        manager,
+        subresource: "",
+        api_version: "v1",
+        time: &seconds(jiff::Timestamp::now()),
+    };
+    let kind = Kind {
+        core,
+        resource: &resource,
+    };
+    // A record that cannot be kept never fails a write.
+    let _ = managed::update(None, &mut owned, writer, &kind);
+    let fields = owned["metadata"]["managedFields"].take();
+    if fields.is_array() {
+        object["metadata"]["managedFields"] = fields;
+    }
+}
+
+fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
+    fields["apiVersion"] = Value::from("v1");
+    fields["kind"] = Value::from(kind);
+    fields["metadata"] = json!({
+        "name": name, "namespace": namespace, "uid": uuid::Uuid::new_v4().to_string(),
+        "creationTimestamp": seconds(jiff::Timestamp::now()),
+    });
+    fields
+}
+
+/// The Service under which pods reach the server.
+fn own_service(port: u16) -> Value {
+    let spec = json!({
+        "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
+        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+    });
+    let fields = json!({"spec": spec, "status": {"loadBalancer": {}}});
+    let mut service = object("Service", "default", "kubernetes", fields);
+    service["metadata"]["labels"] = json!({"component": "apiserver", "provider": "kubernetes"});
+    service
 }
 
 fn namespace(name: &str) -> Value {

@@ -50,6 +50,11 @@ pub struct Options {
     pub service_account_key: Option<SecretString>,
     /// The issuer that service account tokens name.
     pub service_account_issuer: String,
+    /// PEM of the authority that pods verify the server with; it becomes the ConfigMap `kube-root-ca.crt` of every
+    /// namespace. None: there is no such ConfigMap.
+    pub root_ca: Option<String>,
+    /// The port that the Service `kubernetes` leads to, at 10.96.0.1. None: there is no such Service.
+    pub own_service: Option<u16>,
     /// What `/version` reports, as `v1.34.1`.
     pub kubernetes_version: String,
     /// How many past events of each resource watches can resume from before they get 410 Gone.
@@ -65,6 +70,8 @@ impl Default for Options {
             tokens: Vec::new(),
             service_account_key: None,
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
+            root_ca: None,
+            own_service: None,
             kubernetes_version: "v1.34.1".to_owned(),
             history: 1000,
         }

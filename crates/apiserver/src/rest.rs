@@ -2,6 +2,7 @@
 
 pub(crate) mod admit;
 mod delete;
+mod hooked;
 mod meta;
 mod patch;
 mod read;
@@ -18,16 +19,19 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::Value;
 
 use crate::body::{self, Body};
+use crate::conversion;
 use crate::error::ApiError;
 use crate::http::accept::{Accept, Form};
 use crate::http::decode::{self, Decoded};
+use crate::http::go_json;
 use crate::http::query::Query;
 use crate::kinds::{Resource, Version};
 use crate::server::Core;
 use crate::user::UserInfo;
 
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
-pub(crate) use write::edit;
+pub(crate) use meta::{label_1035, subdomain};
+pub(crate) use write::{definitions_beside, edit};
 
 /// A request for objects, its path understood and its resource found.
 pub(crate) struct Call {
@@ -103,6 +107,58 @@ impl Call {
     pub(crate) fn decode(&self) -> Result<Decoded, ApiError> {
         decode::decode(&self.body, self.content_type())
     }
+
+    /// The object in the body of a create or an update, refused as Go's decoders refuse it when it is none.
+    pub(crate) fn decode_object(&self) -> Result<Decoded, ApiError> {
+        let unrecognized = |why: &str| {
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): {why} ({})",
+                self.resource.kind,
+                go_json::summary(&self.body)
+            ))
+        };
+        let parse = "couldn't get version/kind; json parse error:";
+        let yaml = self
+            .content_type()
+            .is_some_and(|media| media.starts_with("application/yaml"));
+        let mut decoded = self.decode().map_err(|error| match error.code {
+            400 if yaml => unrecognized(&error.message),
+            400 => unrecognized(&format!("{parse} {}", error.message)),
+            _ => error,
+        })?;
+        if decoded.value.is_null() && !self.resource.is_custom() {
+            decoded.value = Value::Object(serde_json::Map::new());
+        }
+        let kind = json_type(&decoded.value);
+        match &decoded.value {
+            Value::Object(fields) => {
+                for field in ["apiVersion", "kind"] {
+                    let wrong = fields
+                        .get(field)
+                        .filter(|value| !value.is_string() && !value.is_null());
+                    if let Some(wrong) = wrong {
+                        return Err(unrecognized(&format!(
+                            "{parse} json: cannot unmarshal {} into Go struct field .{field} of type string",
+                            json_type(wrong)
+                        )));
+                    }
+                }
+            }
+            Value::Null => {}
+            _ => {
+                return Err(unrecognized(&format!(
+                    "{parse} json: cannot unmarshal {kind} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+                )));
+            }
+        }
+        if self.resource.is_custom() && decoded.value["kind"].as_str().is_none_or(str::is_empty) {
+            let body = String::from_utf8_lossy(&self.body);
+            return Err(unrecognized(&format!(
+                "Object 'Kind' is missing in '{body}'"
+            )));
+        }
+        Ok(decoded)
+    }
 }
 
 /// Answers a request for objects.
@@ -111,14 +167,16 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
     if let Some(warning) = &call.version().warning {
         warnings.0.push(warning.clone());
     }
-    let answer = verb(&call, method, &mut warnings).await?;
+    let answer = verb(&call, method, &mut warnings).await;
     let mut response = match answer {
-        Answer::Bytes(code, bytes) => respond(code, bytes, call.accept.yaml),
-        Answer::Value(code, value) => {
+        // What is warned of is warned of in a failure too.
+        Err(error) => crate::http::failure(&error),
+        Ok(Answer::Bytes(code, bytes)) => respond(code, bytes, call.accept.yaml),
+        Ok(Answer::Value(code, value)) => {
             let bytes = serde_json::to_vec(&value).map_err(ApiError::internal)?;
             respond(code, bytes.into(), call.accept.yaml)
         }
-        Answer::Stream(stream) => {
+        Ok(Answer::Stream(stream)) => {
             let mut response = Response::new(stream);
             let json = HeaderValue::from_static("application/json");
             response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -140,28 +198,50 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
     match (&call.name, call.subresource.as_deref()) {
         (None, _) => match *method {
             Method::GET if call.query.flag("watch") => watch::watch(call),
-            Method::GET => read::list(call),
+            Method::GET => conversion::resolve(&call.core, || read::list(call)).await,
             Method::POST => write::create(call, warnings).await,
-            Method::DELETE => delete::delete_collection(call).await,
+            Method::DELETE => delete::delete_collection(call, warnings).await,
             _ => Err(ApiError::method_not_allowed()),
         },
         (Some(_), None | Some("status" | "finalize" | "approval")) => match *method {
             Method::GET if call.query.flag("watch") => watch::watch(call),
-            Method::GET => read::get(call),
+            Method::GET => conversion::resolve(&call.core, || read::get(call)).await,
             Method::PUT => write::update(call, warnings).await,
             Method::PATCH => patch::patch(call, warnings).await,
-            Method::DELETE if call.subresource.is_none() => delete::delete(call).await,
+            Method::DELETE if call.subresource.is_none() => delete::delete(call, warnings).await,
             _ => Err(ApiError::method_not_allowed()),
         },
         (Some(_), Some("scale")) => match *method {
-            Method::GET => scale::get(call),
-            Method::PUT | Method::PATCH => scale::update(call, method == Method::PATCH).await,
+            Method::GET => conversion::resolve(&call.core, || scale::get(call)).await,
+            Method::PUT | Method::PATCH => {
+                scale::update(call, method == Method::PATCH, warnings).await
+            }
             _ => Err(ApiError::method_not_allowed()),
         },
         (Some(_), Some(subresource)) => match *method {
-            Method::POST => crate::special::subresource(call, subresource).await,
+            Method::POST => crate::special::subresource(call, subresource, warnings).await,
             _ => Err(ApiError::method_not_allowed()),
         },
+    }
+}
+
+/// A type of JSON by the name that Go's decoder gives it.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Completes the answer to what is never stored.
+pub(crate) fn made(object: &mut Value, status: &Value) {
+    let _ = meta::of(object);
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("status".to_owned(), status.clone());
     }
 }
 

@@ -19,6 +19,7 @@ mod prune;
 mod structural;
 mod validate;
 
+pub(crate) use cel::Condition;
 pub use error::{FieldError, Reason};
 pub(crate) use go::{go_json, go_plain, go_quote, go_syntax};
 pub(crate) use node::{Additional, Kind, ListType, MapType, Node};
@@ -94,7 +95,21 @@ impl Schema {
             let detail = format!("must not be nested deeper than {MAX_DEPTH}");
             return vec![FieldError::forbidden("", detail)];
         }
-        validate_all(object, &self.root, old)
+        validate_all(object, &self.root, old, Vec::new())
+    }
+
+    /// The same, with errors that others found in the object: they stand behind those of the schema and before those
+    /// of its rules.
+    pub(crate) fn validate_beside(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        others: Vec<FieldError>,
+    ) -> Vec<FieldError> {
+        if too_deep(object) || old.is_some_and(too_deep) {
+            return self.validate(object, old);
+        }
+        validate_all(object, &self.root, old, others)
     }
 
     /// The tree, for server-side apply and OpenAPI.
@@ -131,8 +146,14 @@ pub(crate) fn depth(value: &Value) -> usize {
     MAX_DEPTH + 1
 }
 
-fn validate_all(object: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
+fn validate_all(
+    object: &Value,
+    node: &Node,
+    old: Option<&Value>,
+    others: Vec<FieldError>,
+) -> Vec<FieldError> {
     let mut errors = validate::validate(object, node, old);
+    errors.extend(others);
     embedded::validate(object, node, Path::Root, &mut errors);
     let duplicates = |object: &Value| {
         let mut errors = Vec::new();

@@ -14,14 +14,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission;
 use crate::auth::Authenticator;
 use crate::body::Body;
 use crate::collector;
+use crate::conversion::Conversions;
+use crate::metrics::Requests;
 use crate::namespaces;
 use crate::options::Options;
 use crate::serve;
 use crate::store::Store;
 use crate::user::UserInfo;
+use crate::webhook::Authorities;
 
 /// Why an API server could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +37,28 @@ pub enum OpenError {
         path: PathBuf,
         /// What SQLite says.
         source: rusqlite::Error,
+    },
+    /// The file or its directory may not be written.
+    #[error(
+        "the database {path} cannot be written: this user must be able to write the file and its directory"
+    )]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room for the file.
+    #[error("there is no room for the database {path}: free some on its file system")]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error(
+        "{path} is no database of the API server; move it away, or name another data directory"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
     },
     /// The file was written by a newer release.
     #[error(
@@ -96,6 +122,14 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Store,
     pub(crate) authenticator: Authenticator,
+    /// The webhooks that are called.
+    pub(crate) admission: admission::Cache,
+    /// Whom webhooks must be certified by.
+    pub(crate) authorities: Authorities,
+    /// What conversion webhooks made lately.
+    pub(crate) conversions: Conversions,
+    /// What is counted of requests.
+    pub(crate) requests: Requests,
     /// Ends watches.
     pub(crate) shutdown: CancellationToken,
     /// Watches being served.
@@ -128,6 +162,10 @@ impl ApiServer {
         let shutdown = CancellationToken::new();
         let core = Arc::new(Core {
             options,
+            admission: admission::Cache::new(&store),
+            authorities: Authorities::default(),
+            conversions: Conversions::default(),
+            requests: Requests::default(),
             store,
             authenticator,
             shutdown,
@@ -174,6 +212,11 @@ impl ApiServer {
             CancellationToken::new(),
         )
         .await;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     /// How much the server holds.

@@ -3,12 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::admission::{self, Gvk};
 use crate::auth::rules::{self, Attributes};
 use crate::auth::service_account::Account;
 use crate::crd::seconds;
 use crate::error::ApiError;
-use crate::kinds::Origin;
-use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit};
+use crate::kinds::{Origin, shape};
+use crate::patch::managed::{self, Writer};
+use crate::patch::{Types, Versions};
+use crate::rest::{Answer, Call, DeleteOptions, Propagation, Warnings, delete_object, edit};
 use crate::selector::LabelSelector;
 use crate::store::WriteError;
 use crate::user::UserInfo;
@@ -17,10 +20,22 @@ use crate::user::UserInfo;
 pub(crate) async fn virtual_create(
     call: &Call,
     object: &Value,
+    warnings: &mut Warnings,
 ) -> Result<Option<Answer>, ApiError> {
     if !matches!(call.resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
         return Ok(None);
     }
+    let mut object = object.clone();
+    let name = object["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let kind = Gvk::new(call.group(), &call.version, &call.resource.kind);
+    admission::of_created(call, kind, &name, &mut object, warnings).await?;
+    let object = &object;
+    check_review(call, &object["spec"])?;
+    let mut object = object.clone();
+    record(call, &mut object, &call.version().api_version, "");
     let spec = &object["spec"];
     let status = match call.resource.kind.as_str() {
         "SelfSubjectReview" => json!({"userInfo": call.user}),
@@ -42,24 +57,54 @@ pub(crate) async fn virtual_create(
         }
         "Binding" => {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            return bind(call, name, object).await.map(Some);
+            return bind(call, name, &object).await.map(Some);
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    let mut answer = object.clone();
-    answer["status"] = status;
-    Ok(Some(Answer::Value(201, answer)))
+    crate::rest::made(&mut object, &status);
+    if call.resource.kind == "SelfSubjectReview" {
+        object["metadata"]["creationTimestamp"] = Value::from(seconds(Timestamp::now()));
+    }
+    Ok(Some(Answer::Value(201, object)))
 }
 
 /// The answer to a POST to a subresource.
-pub(crate) async fn subresource(call: &Call, subresource: &str) -> Result<Answer, ApiError> {
-    let body = call.decode()?.value;
+pub(crate) async fn subresource(
+    call: &Call,
+    subresource: &str,
+    warnings: &mut Warnings,
+) -> Result<Answer, ApiError> {
+    let mut body = call.decode()?.value;
+    let kind = match subresource {
+        "token" => Gvk::new("authentication.k8s.io", "v1", "TokenRequest"),
+        "eviction" => Gvk::new("policy", "v1", "Eviction"),
+        _ => Gvk::new("", "v1", "Binding"),
+    };
+    admission::of_created(call, kind, call.name(), &mut body, warnings).await?;
     match subresource {
         "token" => token_request(call, &body),
         "eviction" => evict(call, &body).await,
         "binding" => bind(call, call.name(), &body).await,
         _ => Err(ApiError::unknown_resource()),
     }
+}
+
+/// Reviews that ask for nothing are refused.
+fn check_review(call: &Call, spec: &Value) -> Result<(), ApiError> {
+    let kind = call.resource.kind.as_str();
+    if kind == "TokenReview" && spec["token"].as_str().is_none_or(str::is_empty) {
+        let message = "token is required for TokenReview in authentication";
+        return Err(ApiError::bad_request(message));
+    }
+    let asks = spec["resourceAttributes"].is_object() || spec["nonResourceAttributes"].is_object();
+    if kind.ends_with("AccessReview") && !asks {
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let error =
+            crate::schema::FieldError::invalid("spec.resourceAttributes", &Value::Null, detail);
+        // Internal types have no kind, and so it is not named.
+        return Err(ApiError::invalid("authorization.k8s.io", "", "", &[error]));
+    }
+    Ok(())
 }
 
 fn token_review(call: &Call, spec: &Value) -> Value {
@@ -73,7 +118,7 @@ fn token_review(call: &Call, spec: &Value) -> Value {
             };
             json!({"authenticated": true, "user": user, "audiences": audiences})
         }
-        None => json!({"user": {}, "error": "[invalid bearer token, unknown]"}),
+        None => json!({"user": {}, "error": "invalid bearer token"}),
     }
 }
 
@@ -134,6 +179,9 @@ fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
         uid: account.facts.uid.to_string(),
     };
     let now = Timestamp::now();
+    let mut asked =
+        json!({"kind": "TokenRequest", "apiVersion": TOKEN_GROUP, "spec": body["spec"]});
+    record(call, &mut asked, TOKEN_GROUP, "token");
     let token = signer
         .token(&subject, &audiences, lifetime, now)
         .ok_or_else(|| ApiError::internal("the token could not be signed"))?;
@@ -144,7 +192,10 @@ fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
         201,
         json!({
             "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {"name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now)},
+            "metadata": {
+                "name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now),
+                "uid": uuid::Uuid::new_v4().to_string(), "managedFields": asked["metadata"]["managedFields"],
+            },
             "spec": {
                 "audiences": audiences, "expirationSeconds": lifetime,
                 "boundObjectRef": body["spec"]["boundObjectRef"],
@@ -152,6 +203,52 @@ fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
             "status": {"token": token, "expirationTimestamp": seconds(until)},
         }),
     ))
+}
+
+const TOKEN_GROUP: &str = "authentication.k8s.io/v1";
+
+/// Enters who asks in what is asked, as all creates do.
+fn record(call: &Call, object: &mut Value, api_version: &str, subresource: &str) {
+    let (manager, time) = (call.manager(), seconds(Timestamp::now()));
+    let writer = Writer {
+        manager: &manager,
+        subresource,
+        api_version,
+        time: &time,
+    };
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    let asked = Asked {
+        group,
+        version,
+        kind: &kind,
+    };
+    // A record that cannot be kept never fails a write.
+    let _ = managed::update(None, object, writer, &asked);
+}
+
+/// A kind that is answered and not stored has one version.
+struct Asked<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+impl Versions for Asked<'_> {
+    fn types(&self, _: &str) -> Option<Types<'_>> {
+        Some(Types::BuiltIn {
+            group: self.group,
+            kind: self.kind,
+        })
+    }
+
+    fn convert(&self, object: &Value, _: &str) -> Result<Value, String> {
+        Ok(object.clone())
+    }
+
+    fn blank(&self, _: &str) -> Option<Value> {
+        shape::of(self.group, self.version, self.kind).map(shape::Struct::zero)
+    }
 }
 
 /// Deletes a pod unless that would break a PodDisruptionBudget.
@@ -249,8 +346,11 @@ async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError>
     });
     match bound.await {
         Ok(Some(pod)) if pod.value()["spec"]["nodeName"] == node.as_str() => Ok(success()),
-        Ok(Some(_)) => {
-            let why = format!("pod {name} is already assigned to a node");
+        Ok(Some(pod)) => {
+            let why = format!(
+                "pod {name} is already assigned to node {:?}",
+                pod.value()["spec"]["nodeName"].as_str().unwrap_or_default()
+            );
             Err(ApiError::conflict("", "pods/binding", name, &why))
         }
         Ok(None) => Err(ApiError::not_found("", "pods", name)),
@@ -259,17 +359,104 @@ async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError>
     }
 }
 
+/// The ports of a Service on nodes: those asked for are checked, the others found (30000-32767).
+pub(crate) fn node_ports(
+    call: &Call,
+    new: &mut Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let spec = &mut new["spec"];
+    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        return Ok(());
+    }
+    if spec["externalTrafficPolicy"].is_null() {
+        spec["externalTrafficPolicy"] = Value::from("Cluster");
+    }
+    let balanced = spec["type"] == "LoadBalancer";
+    if balanced && spec["allocateLoadBalancerNodePorts"].is_null() {
+        spec["allocateLoadBalancerNodePorts"] = Value::from(true);
+    }
+    let wanted = !balanced || spec["allocateLoadBalancerNodePorts"] != false;
+    let numbers = |service: &Value| -> Vec<i64> {
+        let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+        ports.filter_map(|port| port["nodePort"].as_i64()).collect()
+    };
+    let own = live.map(&numbers).unwrap_or_default();
+    let mut taken: std::collections::HashSet<i64> = {
+        let state = call.core.store.read();
+        let all = state.range("/services", "", None);
+        all.flat_map(|object| numbers(&object.value())).collect()
+    };
+    let name = new["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let before = live
+        .map(|live| live["spec"]["ports"].clone())
+        .unwrap_or_default();
+    let ports = new["spec"].get_mut("ports").and_then(Value::as_array_mut);
+    for (index, port) in ports.into_iter().flatten().enumerate() {
+        let refused = |value: i64, why: &str| {
+            let path = format!("spec.ports[{index}].nodePort");
+            let error = crate::schema::FieldError::invalid(path, &Value::from(value), why);
+            Err(ApiError::invalid("", "Service", &name, &[error]))
+        };
+        // A port that is not named anew keeps its number.
+        let kept = before.as_array().into_iter().flatten().find(|old| {
+            old["port"] == port["port"]
+                && old["protocol"] == port.get("protocol").unwrap_or(&json!("TCP")).clone()
+        });
+        let asked = port["nodePort"].as_i64().filter(|number| *number > 0);
+        let asked = asked.or_else(|| kept.and_then(|old| old["nodePort"].as_i64()));
+        match asked {
+            Some(number) if !(30_000..=32_767).contains(&number) => {
+                return refused(
+                    number,
+                    "provided port is not in the valid range. The range of valid ports is 30000-32767",
+                );
+            }
+            Some(number) if taken.contains(&number) && !own.contains(&number) => {
+                return refused(number, "provided port is already allocated");
+            }
+            Some(number) => port["nodePort"] = Value::from(number),
+            None if wanted => {
+                if let Some(free) = (30_000..=32_767).find(|number| !taken.contains(number)) {
+                    taken.insert(free);
+                    port["nodePort"] = Value::from(free);
+                }
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// An address that a Service asks for must not be that of another.
+pub(crate) fn check_address(call: &Call, service: &Value) -> Result<(), ApiError> {
+    let address = service["spec"]["clusterIP"].as_str().unwrap_or_default();
+    if address.parse::<std::net::IpAddr>().is_err() || !addresses(call).contains(address) {
+        return Ok(());
+    }
+    let why = format!("failed to allocate IP {address}: provided IP is already allocated");
+    let error = crate::schema::FieldError::invalid("spec.clusterIPs", &json!([address]), why);
+    let name = service["metadata"]["name"].as_str().unwrap_or_default();
+    Err(ApiError::invalid("", "Service", name, &[error]))
+}
+
+/// The cluster IPs of all Services.
+fn addresses(call: &Call) -> std::collections::HashSet<String> {
+    let state = call.core.store.read();
+    let all = state.range("/services", "", None).filter_map(|object| {
+        object.value()["spec"]["clusterIP"]
+            .as_str()
+            .map(str::to_owned)
+    });
+    all.collect()
+}
+
 /// A free address of the service network, 10.96.0.0/12.
 pub(crate) fn service_address(call: &Call) -> String {
-    let state = call.core.store.read();
-    let taken: std::collections::HashSet<String> = state
-        .range("/services", "", None)
-        .filter_map(|object| {
-            object.value()["spec"]["clusterIP"]
-                .as_str()
-                .map(str::to_owned)
-        })
-        .collect();
+    let taken = addresses(call);
     let first = if call.namespace == "default" && taken.is_empty() {
         1
     } else {

@@ -5,7 +5,8 @@
 //! anyone, only once it is durable.
 
 mod object;
-mod sqlite;
+mod packing;
+pub(crate) mod sqlite;
 mod state;
 
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl Store {
     pub(crate) async fn open(options: &options::Store, history: usize) -> Result<Self, OpenError> {
         match options {
             options::Store::Memory => {
-                let state = RwLock::new(State::starting_at(history, 1, 0));
+                let state = RwLock::new(State::new(history));
                 let registry = ArcSwap::new(Registry::built_in());
                 Ok(Self {
                     shared: Arc::new(Shared { state, registry }),
@@ -118,6 +119,14 @@ impl Store {
     /// Bytes on disk.
     pub(crate) fn database_bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, sqlite::Writer::bytes)
+    }
+
+    /// A copy of the database, complete in itself, as an open file without a name. None in memory.
+    pub(crate) async fn backup(&self) -> Option<Result<std::fs::File, String>> {
+        match &self.writer {
+            Some(writer) => Some(writer.backup().await),
+            None => None,
+        }
     }
 
     /// Waits until everything that was asked to be written is, and closes the file.

@@ -30,17 +30,38 @@ pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Val
     let object = match include {
         Some("None") => None,
         Some("Object") => Some(value),
-        _ => Some(metadata_only(&value)),
+        _ => {
+            let mut object = metadata_only(&value);
+            forget_generation(&value, &mut object);
+            Some(object)
+        }
     };
     match object {
         Some(object) => json!({"cells": cells, "object": object}),
-        None => json!({"cells": cells}),
+        None => json!({"cells": cells, "object": null}),
+    }
+}
+
+/// The count of templates of a DaemonSet is an annotation only of whole objects: a row is of the internal type.
+fn forget_generation(value: &Value, row: &mut Value) {
+    let annotations = row["metadata"].get_mut("annotations");
+    if value["kind"] != "DaemonSet" || value["apiVersion"] != "apps/v1" {
+        return;
+    }
+    let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
+        return;
+    };
+    annotations.remove("deprecated.daemonset.template.generation");
+    if annotations.is_empty()
+        && let Some(metadata) = row["metadata"].as_object_mut()
+    {
+        metadata.remove("annotations");
     }
 }
 
 fn definition(column: &Column) -> Value {
     json!({
-        "name": column.name, "type": column.kind, "format": column.format,
+        "name": column.name, "type": column.told.as_ref().unwrap_or(&column.kind), "format": column.format,
         "description": column.description, "priority": column.priority,
     })
 }

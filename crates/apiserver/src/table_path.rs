@@ -27,6 +27,9 @@ pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
 
 enum Step<'p> {
     Field(String),
+    /// The text between quotes in brackets. client-go reads it as a path again, so a dot in a key
+    /// is escaped there, too: `.metadata.labels['cluster\.x-k8s\.io/cluster-name']`.
+    Quoted(&'p str),
     Index(i64),
     All,
     /// The items whose field at a path equals, or does not equal, a text.
@@ -75,7 +78,7 @@ fn step(path: &str) -> Option<(Step<'_>, &str)> {
             return Some((Step::All, tail));
         }
         if let Some(name) = unquoted(inside) {
-            return Some((Step::Field(name.to_owned()), tail));
+            return Some((Step::Quoted(name), tail));
         }
         return Some((Step::Index(inside.parse().ok()?), tail));
     }
@@ -108,6 +111,7 @@ fn unquoted(text: &str) -> Option<&str> {
 fn apply<'a>(step: &Step<'_>, value: &'a Value) -> Vec<&'a Value> {
     match step {
         Step::Field(name) => value.get(name).into_iter().collect(),
+        Step::Quoted(path) => find(value, &format!(".{path}")),
         Step::Index(index) => {
             let items = value.as_array().map_or(&[][..], Vec::as_slice);
             let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
@@ -133,6 +137,41 @@ fn apply<'a>(step: &Step<'_>, value: &'a Value) -> Vec<&'a Value> {
                 is == *equal
             };
             items.filter(matches).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_finds_what_client_go_finds() {
+        let object = json!({
+            "metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "demo", "plain": "p"}},
+            "owners": [{"kind": "A", "name": "a"}, {"kind": "Cluster", "name": "b"}],
+        });
+        for (path, expected) in [
+            (".metadata.labels.plain", vec!["p"]),
+            (
+                r".metadata.labels.cluster\.x-k8s\.io/cluster-name",
+                vec!["demo"],
+            ),
+            (
+                r".metadata.labels['cluster\.x-k8s\.io/cluster-name']",
+                vec!["demo"],
+            ),
+            ("{.metadata.labels['plain']}", vec!["p"]),
+            (r#".owners[?(@.kind=="Cluster")].name"#, vec!["b"]),
+            (".owners[*].name", vec!["a", "b"]),
+            (".owners[-1].name", vec!["b"]),
+            (".owners[7].name", vec![]),
+            (".owners[", vec![]),
+            (".nothing.here", vec![]),
+        ] {
+            assert_eq!(find(&object, path), expected, "{path}");
         }
     }
 }

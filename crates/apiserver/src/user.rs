@@ -41,6 +41,14 @@ impl UserInfo {
         Self::new("system:anonymous", ["system:unauthenticated"])
     }
 
+    /// The user with the id of the credential that it came with (KEP-4193).
+    #[must_use]
+    pub(crate) fn known_by(mut self, credential: String) -> Self {
+        let name = "authentication.kubernetes.io/credential-id".to_owned();
+        self.extra.insert(name, vec![credential]);
+        self
+    }
+
     /// Whether the user is in `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|name| name == group)

@@ -5,6 +5,20 @@
 
 use std::{fs, path::PathBuf};
 
+#[path = "../../../fuzz/src/api.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "it is reachable in the fuzz crate, whose file it is"
+)]
+mod api;
+
+#[path = "../../../fuzz/src/requests.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "it is reachable in the fuzz crate, whose file it is"
+)]
+mod requests;
+
 #[path = "../../../fuzz/src/targets.rs"]
 #[expect(
     unreachable_pub,
@@ -55,4 +69,9 @@ fn selectors_survive_their_seeds() {
 #[test]
 fn schemas_survive_their_seeds() {
     run("schema", targets::schema);
+}
+
+#[test]
+fn requests_of_every_kind_survive_their_seeds() {
+    run("api_request", api::request);
 }

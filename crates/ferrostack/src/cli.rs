@@ -1,9 +1,15 @@
 //! Commands and flags. Names are those of clusterctl and kubectl where these have one.
 
+mod admin;
+mod manager;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use self::admin::{Admin, Backup, Restore};
+pub(crate) use self::manager::{Election, Listen, Manager};
 
 /// Kubernetes on OpenStack, from one binary.
 #[derive(Debug, Parser)]
@@ -34,6 +40,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Bring clusters up: API server, controllers and, without --cloud, a simulated OpenStack.
     Up(Box<Up>),
+    /// Run the controllers against any Kubernetes cluster (docs/manager.md).
+    Manager(Box<Manager>),
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),
@@ -46,7 +54,10 @@ pub(crate) enum Command {
     /// Delete a cluster and everything it is made of.
     #[command(subcommand)]
     Delete(Delete),
-    /// Run a simulated OpenStack cloud.
+    /// Back up and restore what `up` keeps.
+    #[command(subcommand)]
+    Admin(Admin),
+    /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
     Simulate(Simulate),
 }
 
@@ -71,8 +82,8 @@ pub(crate) struct Up {
     /// Address of the management API; port 0 takes a free one and keeps it for the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) listen: Option<SocketAddr>,
-    /// How fast the simulated cloud answers and changes.
-    #[arg(long, value_enum, default_value_t = LatencyArg::None)]
+    /// How fast the simulated cloud answers and changes: `none`, `real`, or a file (docs/latencies.yaml).
+    #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
     /// How long a server may run without becoming a node before its console is read for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
@@ -95,6 +106,15 @@ pub(crate) enum Generate {
         /// Print the template's variables instead: required ones first.
         #[arg(long)]
         list_variables: bool,
+    },
+    /// Print what a cluster needs to run `ferrostack manager`: kinds, permissions, webhooks.
+    Manager {
+        /// Namespace of the manager.
+        #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
+        namespace: String,
+        /// Container image of ferrostack: adds a Deployment of two managers.
+        #[arg(long, value_name = "IMAGE")]
+        image: Option<String>,
     },
 }
 
@@ -169,15 +189,18 @@ pub(crate) enum Delete {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Simulate {
+    #[command(subcommand)]
+    pub(crate) command: Option<SimulateCommand>,
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:8774", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
     /// Where to write the clouds.yaml.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
-    /// How fast the cloud answers and changes.
-    #[arg(long, value_enum, default_value_t = LatencyArg::None)]
+    /// How fast the cloud answers and changes: `none`, `real`, or a file (docs/latencies.yaml).
+    #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
     /// Seed of the identifiers and of what is left to chance.
     #[arg(long, default_value_t = 1)]
@@ -185,6 +208,25 @@ pub(crate) struct Simulate {
     /// Boot the servers' user data as simulated Kubernetes nodes.
     #[arg(long)]
     pub(crate) guests: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimulateCommand {
+    /// Boot simulated Kubernetes nodes on the servers of a cloud whose hypervisors run nothing.
+    Guests(SimulateGuests),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateGuests {
+    /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: String,
+    /// Directory of the guests' state; without it they are gone when this program ends.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Time between two looks at the cloud.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) interval: std::time::Duration,
 }
 
 /// Where the running API server is found.
@@ -220,12 +262,24 @@ pub(crate) enum Output {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LatencyArg {
     /// Everything at once.
     None,
     /// As measured on a real cloud.
     Real,
+    /// As a file says.
+    File(PathBuf),
+}
+
+/// `none`, `real`, or a path.
+fn latency(text: &str) -> Result<LatencyArg, String> {
+    Ok(match text {
+        "" => return Err("write none, real, or the name of a file".to_owned()),
+        "none" => LatencyArg::None,
+        "real" => LatencyArg::Real,
+        path => LatencyArg::File(PathBuf::from(path)),
+    })
 }
 
 /// `90s`, `10m`, `1h30m`, or a number of seconds.

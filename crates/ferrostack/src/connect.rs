@@ -59,6 +59,11 @@ fn kubeconfig(args: &ConnectArgs, environment: &Environment) -> anyhow::Result<K
             vec![path]
         }
     };
+    read(&paths)
+}
+
+/// Kubeconfig files, merged as kubectl merges those of `KUBECONFIG`.
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Kubeconfig> {
     let mut merged = Kubeconfig::default();
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
         let next = Kubeconfig::read_from(path)

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Environment variables, the working directory and what standard output is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
+    /// How this program is called from the working directory: by its name where PATH leads to it.
+    pub(crate) program: String,
     /// Standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
 }
@@ -24,6 +26,7 @@ impl Environment {
                 })
                 .collect(),
             working_dir: std::env::current_dir().unwrap_or_default(),
+            program: program(),
             terminal,
         }
     }
@@ -68,5 +71,26 @@ impl Environment {
             _ => self.home().unwrap_or_default().join(".config"),
         };
         base.join("cluster-api/clusterctl.yaml")
+    }
+}
+
+fn program() -> String {
+    const NAME: &str = "ferrostack";
+    let Ok(executable) = std::env::current_exe() else {
+        return NAME.to_owned();
+    };
+    let same = |file: &Path| file.canonicalize().is_ok_and(|file| file == executable);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path)
+        .map(|directory| directory.join(NAME))
+        .find(|file| file.is_file());
+    if on_path.is_some_and(|file| same(&file)) {
+        return NAME.to_owned();
+    }
+    let working_dir = std::env::current_dir().unwrap_or_default();
+    match executable.strip_prefix(&working_dir) {
+        Ok(below) if below.components().count() == 1 => format!("./{}", below.display()),
+        Ok(below) => below.display().to_string(),
+        Err(_) => executable.display().to_string(),
     }
 }

@@ -2,11 +2,14 @@
 //! installs the TLS provider, and prints.
 //!
 //! ```text
+//!   admin      backups of what `up` keeps
+//!   manager    the controllers against any Kubernetes cluster
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   generate   templates to manifests            describe, get, delete   the running API server
-//!   simulate   the simulated OpenStack alone
+//!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
 
+mod admin;
 mod apply;
 mod cli;
 mod connect;
@@ -15,7 +18,9 @@ mod delete;
 mod describe;
 mod environment;
 mod generate;
+mod guests;
 mod kubeconfig;
+mod manager;
 mod manifest;
 mod readiness;
 mod simulated;
@@ -31,7 +36,7 @@ use clap::Parser;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command, Delete, Describe, Generate, Get};
+use crate::cli::{Admin, Cli, Command, Delete, Describe, Generate, Get, SimulateCommand};
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
@@ -53,6 +58,11 @@ fn main() -> ExitCode {
 async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
+        Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
+        Command::Generate(Generate::Manager { namespace, image }) => {
+            generate::check_name(&namespace)?;
+            print(&manager::manifests::render(&namespace, image.as_deref())?)
+        }
         Command::Generate(Generate::Cluster {
             name,
             options,
@@ -84,7 +94,14 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             let limit = wait.then_some(timeout);
             delete::cluster(&name, &connect, limit, &environment, say).await
         }
-        Command::Simulate(args) => simulated::run(&args, stop_on_signal()?, say).await,
+        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say).await,
+        Command::Admin(Admin::Restore(args)) => admin::restore(&args, &environment, say),
+        Command::Simulate(args) => match &args.command {
+            None => simulated::run(&args, stop_on_signal()?, say).await,
+            Some(SimulateCommand::Guests(guests)) => {
+                guests::run(guests, &environment, stop_on_signal()?, say).await
+            }
+        },
     }
 }
 

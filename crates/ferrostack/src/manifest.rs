@@ -65,7 +65,10 @@ impl Document {
 
 /// Reads the file at `path`; `-` is standard input.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
-    let file = path.display().to_string();
+    let file = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
     let text = read_text(path).map_err(|source| ManifestError::Unreadable {
         file: file.clone(),
         problem: source,

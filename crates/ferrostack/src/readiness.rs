@@ -57,9 +57,25 @@ pub(crate) fn waits_for(item: &Item) -> Option<String> {
             |c| match (c.message.lines().next().unwrap_or_default(), c.reason) {
                 ("", "") => format!("{} is {}", c.type_, c.status),
                 ("", reason) => reason.to_owned(),
-                (message, _) => message.trim_start_matches("* ").to_owned(),
+                _ => summary(c.message),
             },
         )
+}
+
+/// The first sentence of a condition's message. Messages of summaries are lists, with a line for
+/// each object below the line that ends with a colon.
+pub(crate) fn summary(message: &str) -> String {
+    let mut out = String::new();
+    for line in message.lines() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(line.trim_start().trim_start_matches("* "));
+        if !out.ends_with(':') {
+            break;
+        }
+    }
+    out
 }
 
 fn cluster(item: &Item) -> Option<String> {

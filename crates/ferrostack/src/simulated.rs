@@ -57,10 +57,7 @@ impl Simulated {
             .context("the range of floating IPs")?;
         let cloud = Cloud::open(cloud::Options {
             store: setup.store,
-            latency: match setup.latency {
-                LatencyArg::None => Latency::None,
-                LatencyArg::Real => Latency::Real,
-            },
+            latency: latency(&setup.latency)?,
             seed: setup.seed,
             external_cidr,
             images: vec![IMAGE.to_owned()],
@@ -105,6 +102,22 @@ impl Simulated {
     }
 }
 
+fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {
+    match asked {
+        LatencyArg::None => Ok(Latency::None),
+        LatencyArg::Real => Ok(Latency::Real),
+        LatencyArg::File(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| {
+                format!(
+                    "--latency {}: neither `none` nor `real`, and no file that can be read",
+                    path.display()
+                )
+            })?;
+            Latency::parse(&text).with_context(|| format!("--latency {}", path.display()))
+        }
+    }
+}
+
 /// Runs a simulated cloud until Ctrl-C.
 pub(crate) async fn run(
     args: &crate::cli::Simulate,
@@ -120,7 +133,7 @@ pub(crate) async fn run(
     let setup = Setup {
         store: None,
         guest_state: None,
-        latency: args.latency,
+        latency: args.latency.clone(),
         seed: args.seed,
         floating: 30,
         guests: args.guests,

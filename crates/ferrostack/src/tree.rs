@@ -4,7 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::readiness::waits_for;
+use crate::readiness::{summary, waits_for};
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// One object, or several alike, with what stands below.
@@ -29,6 +29,9 @@ pub(crate) struct Branch {
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) phase: String,
+    /// What the object says that it waits for, without the names of the conditions that say it.
+    #[serde(skip)]
+    pub(crate) waits_for: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Branch>,
 }
@@ -128,7 +131,7 @@ fn branch(item: &Item, type_: &str, prefix: &str) -> Branch {
             if c.status == "True" {
                 String::new()
             } else {
-                first_line(c.message)
+                summary(c.message)
             },
         ),
         None => (String::new(), String::new(), String::new(), String::new()),
@@ -147,6 +150,9 @@ fn branch(item: &Item, type_: &str, prefix: &str) -> Branch {
         status,
         reason,
         since,
+        waits_for: waits_for(item)
+            .map(|why| without_conditions(&why).to_owned())
+            .unwrap_or_default(),
         phase: item
             .field("/status/phase")
             .as_str()
@@ -154,15 +160,6 @@ fn branch(item: &Item, type_: &str, prefix: &str) -> Branch {
             .to_owned(),
         children: Vec::new(),
     }
-}
-
-fn first_line(message: &str) -> String {
-    message
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("* ")
-        .to_owned()
 }
 
 fn empty() -> Branch {
@@ -177,7 +174,20 @@ fn empty() -> Branch {
         since: String::new(),
         message: String::new(),
         phase: String::new(),
+        waits_for: String::new(),
         children: Vec::new(),
+    }
+}
+
+/// `InfrastructureReady: InstanceReady: waiting for ...` without the leading condition types.
+pub(crate) fn without_conditions(message: &str) -> &str {
+    let is_type = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_uppercase())
+            && text.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    match message.split_once(": ") {
+        Some((first, rest)) if is_type(first) => without_conditions(rest),
+        _ => message,
     }
 }
 

@@ -1,11 +1,12 @@
 //! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all is ready.
 
-mod cloud;
+pub(crate) mod cloud;
 mod endpoints;
 mod management;
 mod observer;
-mod pki;
+pub(crate) mod pki;
 mod progress;
+mod welcome;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use kube::Client;
 use openstack::config::CloudConfig;
-use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,16 +22,18 @@ use tokio_util::sync::CancellationToken;
 use self::endpoints::Endpoints;
 use self::management::Management;
 use self::progress::Progress;
+use self::welcome::Welcome;
 use crate::apply;
 use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::generate::{Source, check_name};
+use crate::manager;
 use crate::manifest::{self, Document};
 use crate::readiness::{self, Pending};
 use crate::simulated::{self, Setup, Simulated};
-use crate::snapshot::{Item, Kind, Snapshot};
+use crate::snapshot::{Kind, Snapshot};
 
 /// How long a stop waits for reconciles that are under way.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -68,20 +70,19 @@ pub(crate) async fn run(
     let controllers = start_controllers(args, &management.client, &stop);
     let snapshots = observer::observe(&management.client, stop.clone());
 
+    let welcome = Welcome {
+        program: &environment.program,
+        data: &data,
+        simulator: simulated.as_ref().map(|simulated| simulated.url.as_str()),
+    };
     let work = async {
         apply_input(args, environment, documents, &management.client, &config).await?;
-        follow(args, &mut progress, snapshots, &shutdown).await
+        follow(args, &mut progress, &welcome, snapshots, &stop).await
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
         () = shutdown.cancelled() => Ok(Outcome::Interrupted),
     };
-    if let Ok(Outcome::Ready(snapshot)) = &outcome {
-        welcome(&mut progress, &data, snapshot, simulated.as_ref(), started)?;
-        if !args.exit_when_ready {
-            shutdown.cancelled().await;
-        }
-    }
     stop.cancel();
     let stopped = stop_all(controllers, management, simulated);
     if tokio::time::timeout(PATIENCE, stopped).await.is_err() {
@@ -91,18 +92,19 @@ pub(crate) async fn run(
         );
     }
     match outcome? {
-        Outcome::Ready(_) => Ok(()),
+        Outcome::Ready => Ok(()),
         Outcome::Interrupted => {
-            progress.say("stopped; `ferrostack up` with the same data directory resumes")?;
+            progress.leave();
+            progress.say("stopped; `up` with the same data directory resumes")?;
             Ok(())
         }
         Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
     }
 }
 
-/// How waiting ended.
+/// How `up` ended.
 enum Outcome {
-    Ready(Arc<Snapshot>),
+    Ready,
     Interrupted,
     TimedOut(Vec<Pending>),
 }
@@ -135,7 +137,7 @@ async fn start_cloud(
     let setup = Setup {
         store: Some(data.file("cloud.db")),
         guest_state: Some(data.file("guests")),
-        latency: args.latency,
+        latency: args.latency.clone(),
         seed: u64::from(address.port()),
         floating,
         guests: true,
@@ -147,18 +149,11 @@ async fn start_cloud(
 }
 
 fn start_controllers(args: &Up, client: &Client, stop: &CancellationToken) -> JoinSet<()> {
-    let mut controllers = JoinSet::new();
-    controllers.spawn(clusterapi::run(
-        client.clone(),
-        clusterapi::Options::default(),
-        stop.clone(),
-    ));
-    let options = provider::Options {
+    let infrastructure = provider::Options {
         bootstrap_timeout: args.bootstrap_timeout,
         ..provider::Options::default()
     };
-    controllers.spawn(provider::run(client.clone(), options, stop.clone()));
-    controllers
+    manager::controllers(client, clusterapi::Options::default(), infrastructure, stop)
 }
 
 /// Applies the given manifests; without any, and with no Cluster stored, those of the default one.
@@ -196,38 +191,43 @@ async fn apply_input(
         .context("the manifests were refused")
 }
 
-/// Shows progress until all is ready (or, with `--exit-when-ready`, until the timeout).
+/// Shows progress for ever; with `--exit-when-ready` until all is ready, or until the timeout.
 async fn follow(
     args: &Up,
     progress: &mut Progress,
+    welcome: &Welcome<'_>,
     mut snapshots: watch::Receiver<Arc<Snapshot>>,
-    shutdown: &CancellationToken,
+    stop: &CancellationToken,
 ) -> anyhow::Result<Outcome> {
     let deadline = args
         .exit_when_ready
         .then(|| tokio::time::Instant::now() + args.timeout);
     let mut tick = tokio::time::interval(Duration::from_millis(200));
+    let mut welcomed = false;
     loop {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
         progress.show(&snapshot)?;
         let pending = readiness::pending(&snapshot);
-        if pending.is_empty() {
-            return Ok(Outcome::Ready(snapshot));
+        if pending.is_empty() && !welcomed {
+            progress.ready(&snapshot, welcome)?;
+            welcomed = true;
+        }
+        if pending.is_empty() && args.exit_when_ready {
+            return Ok(Outcome::Ready);
         }
         loop {
             tokio::select! {
-                () = shutdown.cancelled() => return Ok(Outcome::Interrupted),
                 changed = snapshots.changed() => match changed {
                     Ok(()) => break,
-                    // The watch ends with everything else.
-                    Err(_) if shutdown.is_cancelled() => return Ok(Outcome::Interrupted),
+                    // The watches end with everything else.
+                    Err(_) if stop.is_cancelled() => return Ok(Outcome::Interrupted),
                     Err(source) => return Err(source).context("the watch of the clusters ended"),
                 },
                 _ = tick.tick() => {
                     if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                         return Ok(Outcome::TimedOut(pending));
                     }
-                    if progress.is_live() {
+                    if progress.is_ticking() {
                         break;
                     }
                 }
@@ -242,44 +242,6 @@ fn not_ready(timeout: Duration, pending: &[Pending]) -> String {
         text.push_str(&format!("\n  {object}: {why}"));
     }
     text
-}
-
-/// Says that all is ready, and how to go on from here.
-fn welcome(
-    progress: &mut Progress,
-    data: &DataDir,
-    snapshot: &Snapshot,
-    simulated: Option<&Simulated>,
-    started: Instant,
-) -> std::io::Result<()> {
-    let names: Vec<&str> = snapshot.of_kind(Kind::Cluster).map(Item::name).collect();
-    let kubeconfig = data.file("kubeconfig").display().to_string();
-    let first = names.first().copied().unwrap_or_default();
-    let mut lines = vec![
-        String::new(),
-        format!(
-            "Ready after {:.1} s: {}",
-            started.elapsed().as_secs_f64(),
-            names.join(", ")
-        ),
-        String::new(),
-        format!("  Management API    kubectl --kubeconfig {kubeconfig} get clusters,machines"),
-        format!("  Workload cluster  ferrostack get kubeconfig {first} > {first}.kubeconfig"),
-        format!("                    kubectl --kubeconfig {first}.kubeconfig get nodes"),
-    ];
-    if simulated.is_some() {
-        lines.push(format!(
-            "  OpenStack         OS_CLIENT_CONFIG_FILE={} openstack --os-cloud {} server list",
-            data.file("clouds.yaml").display(),
-            simulated::CLOUD
-        ));
-    }
-    let event = json!({
-        "ready": names,
-        "kubeconfig": kubeconfig,
-        "simulatedOpenStack": simulated.map(|simulated| simulated.url.as_str()),
-    });
-    progress.ready(&event, &lines)
 }
 
 async fn stop_all(

@@ -10,13 +10,19 @@
 //!   patch       the smallest status patch, guarded by resourceVersion
 //!   events      events that people see in `kubectl describe`
 //!   metrics     reconcile counters and durations
+//!   election    one of several managers works, by a Lease
+//!   health      /healthz, /readyz, /metrics
+//!   webhook     conversion, defaults and validation as a kube-apiserver asks for them
 //! ```
 //!
 //! Nothing in this crate sleeps inside a reconcile, and nothing knows OpenStack.
 
 pub mod controller;
+pub mod election;
 pub mod events;
 pub mod finalizer;
+pub mod health;
 pub mod metrics;
 pub mod patch;
 pub mod retry;
+pub mod webhook;

@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use api::conditions::Status;
 use api::core::v1beta2::{Cluster, Machine};
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
 use kube::api::ListParams;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
-use openstack::Kind;
+use openstack::{Cloud, Kind};
 use operator::{finalizer, patch};
 use tracing::instrument;
 
 use self::apply::{Outcome, Work};
-use self::desired::{ControlPlaneMachine, balancer_spec};
+use self::desired::{ControlPlaneMachine, Desired, balancer_spec};
 use self::observed::Observed;
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
@@ -131,17 +131,10 @@ async fn normal(
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
-    let mut kinds = apply::kinds(&cloud, balancer_spec(&object.spec).is_some(), false)
-        .await
-        .to_vec();
-    if let Some(balancer) = balancer_spec(&object.spec) {
-        kinds.extend(balancer.provider.is_some().then_some(Kind::Providers));
-        kinds.extend(balancer.flavor.is_some().then_some(Kind::LbFlavors));
-    }
-    let recorder = &ctx.recorder;
+    let kinds = kinds(&cloud, &object.spec).await;
     let work = Work {
         object,
-        recorder,
+        recorder: &ctx.recorder,
         cloud: &cloud,
         cluster: id,
         kinds: &kinds,
@@ -149,37 +142,54 @@ async fn normal(
     let observed = work.observe(apply::FRESH).await?;
     let machines = control_plane(ctx, object, cluster, &observed).await?;
     let names = Names::new(&namespace(object), &cluster.name_any());
-    let mark = Mark::cluster(id);
-    let facts = facts::facts(&object.spec, mark, names, &observed, machines)?;
+    let facts = facts::facts(&object.spec, Mark::cluster(id), names, &observed, machines)?;
     for (reason, text) in &facts.warnings {
-        recorder
-            .warning(object, reason, "CreateLoadBalancer", text)
-            .await;
+        let recorded = ctx
+            .recorder
+            .warning(object, reason, "CreateLoadBalancer", text);
+        recorded.await;
     }
     let desired = desired::desired(&object.spec, &facts);
     let plan = |observed: &Observed| plan::plan(&desired, observed);
-    let outcome = work
-        .apply(plan, |step, observed| {
-            request::request(step, &desired, observed)
-        })
-        .await?;
-    let Outcome {
-        observed,
-        plan,
-        problem,
-    } = outcome;
-    let problem = problem.or_else(|| status::no_endpoint(&object.spec, &desired));
-    if let Some(endpoint) = status::endpoint(&object.spec, &desired, &observed) {
+    let request =
+        |step: &plan::Step, observed: &Observed| request::request(step, &desired, observed);
+    let outcome = work.apply(plan, request).await?;
+    Ok(show(ctx, &object.spec, next, &desired, outcome))
+}
+
+/// The kinds of resources that this spec needs a look at.
+async fn kinds(cloud: &Cloud, spec: &OpenStackClusterSpec) -> Vec<Kind> {
+    let balancer = balancer_spec(spec);
+    let kinds = apply::kinds(cloud, balancer.is_some(), false).await;
+    let mut kinds = kinds.to_vec();
+    if let Some(balancer) = balancer {
+        kinds.extend(balancer.provider.is_some().then_some(Kind::Providers));
+        kinds.extend(balancer.flavor.is_some().then_some(Kind::LbFlavors));
+    }
+    kinds
+}
+
+/// Writes into `next` what is there, and what it is waiting for.
+fn show(
+    ctx: &Context,
+    spec: &OpenStackClusterSpec,
+    next: &mut OpenStackCluster,
+    desired: &Desired,
+    outcome: Outcome,
+) -> Progress {
+    let problem = outcome.problem;
+    let problem = problem.or_else(|| status::no_endpoint(spec, desired));
+    if let Some(endpoint) = status::endpoint(spec, desired, &outcome.observed) {
         next.spec.control_plane_endpoint = Some(endpoint);
     }
     let shown = next.status.get_or_insert_default();
-    status::resources(shown, &object.spec, &desired, &observed);
-    status::verdicts(next, &plan, problem.as_ref(), ctx.now());
-    Ok(match problem {
+    status::resources(shown, spec, desired, &outcome.observed);
+    status::verdicts(next, &outcome.plan, problem.as_ref(), ctx.now());
+    match problem {
         Some(problem) => Progress::Stopped(problem),
-        None if plan.is_empty() => Progress::Settled,
+        None if outcome.plan.is_empty() => Progress::Settled,
         None => Progress::Waiting,
-    })
+    }
 }
 
 /// How far a reconcile came.
@@ -276,21 +286,12 @@ async fn delete(
             removed.map_err(Error::kubernetes("removing the finalizer"))?;
             return Ok(Action::await_change());
         }
-        Ok(Some(message)) => (
-            Reason::WaitingForDeletion,
-            message,
-            Ok(Action::requeue(FALLBACK)),
-        ),
+        Ok(Some(message)) => {
+            let again = Ok(Action::requeue(FALLBACK));
+            (Reason::WaitingForDeletion, message, again)
+        }
         Err(Error::Problem(problem)) => {
-            let text = format!(
-                "{}. Until that is put right nothing can be deleted in the cloud (if nothing of \
-                 the cluster is left there, remove the finalizer {FINALIZER})",
-                problem.message
-            );
-            let message = match problem.about {
-                Type::Authentication => text,
-                _ => problem.message.clone(),
-            };
+            let message = undeletable(&problem);
             (problem.reason, message, Err(Error::Problem(problem)))
         }
         Err(error) => return Err(error),
@@ -307,6 +308,18 @@ async fn delete(
     let stored = patch::status(&api(ctx, object), object, &next).await;
     stored.map_err(Error::kubernetes("storing the status"))?;
     action
+}
+
+/// Why a deletion does not go on, and what to do.
+fn undeletable(problem: &Problem) -> String {
+    match problem.about {
+        Type::Authentication => format!(
+            "{}. Until that is put right nothing can be deleted in the cloud (if nothing of \
+             the cluster is left there, remove the finalizer {FINALIZER})",
+            problem.message
+        ),
+        _ => problem.message.clone(),
+    }
 }
 
 /// What is being waited for until nothing in the cloud carries the cluster's mark.

@@ -137,6 +137,7 @@ fn said(object: &OpenStackMachine, type_: Type) -> Option<(&str, &str)> {
     Some((&known.reason, &known.message))
 }
 
+/// Does everything that can be done now.
 async fn normal(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -151,18 +152,11 @@ async fn normal(
             return Ok(Action::await_change());
         }
     };
-    let mark = prepare(
-        ctx,
-        object,
-        next,
-        needs.cluster_id,
-        around.is_control_plane(),
-    )
-    .await?;
+    let control_plane = around.is_control_plane();
+    let mark = prepare(ctx, object, next, needs.cluster_id, control_plane).await?;
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     status::condition(next, now, Type::Authentication, verdict);
-
     let known = known_server(object);
     let work = Work {
         ctx,
@@ -180,11 +174,22 @@ async fn normal(
         status::not_ready(next, now, Type::Instance, Reason::WaitingForCloud, &wait);
         return Ok(Action::requeue(FALLBACK));
     }
+    server(&work, next, around, &needs).await
+}
+
+/// Goes on with a machine whose server exists.
+async fn server(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    around: &Surroundings,
+    needs: &Needs<'_>,
+) -> Result<Action, Error> {
+    let (ctx, object) = (work.ctx, work.object);
     let observed = work.known();
     let Some(server) = observed.server() else {
         return Ok(Action::requeue(FALLBACK));
     };
-    if !status::server(next, server, now) {
+    if !status::server(next, server, ctx.now()) {
         if server.status == "ERROR" && said(object, Type::Instance) != said(next, Type::Instance) {
             let text = status::fault(server);
             ctx.recorder
@@ -194,7 +199,7 @@ async fn normal(
         return Ok(Action::requeue(FALLBACK));
     }
     next.spec.provider_id = Some(provider_id(object, &server.id));
-    running::running(&work, next, around, needs.machine).await
+    running::running(work, next, around, needs.machine).await
 }
 
 /// Makes what is missing of a machine; gives what has to be waited for first.

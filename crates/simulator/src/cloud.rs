@@ -1,7 +1,7 @@
 //! The simulated OpenStack cloud.
 //!
 //! A [`Cloud`] is a set of resources and a clock. [`Cloud::router`] serves it as the HTTP APIs of Keystone, Nova,
-//! Neutron, Glance, Cinder, Octavia and Placement, each under its own first path segment, and an operator's
+//! Neutron, Glance, Cinder, Octavia, Placement and Barbican, each under its own first path segment, and an operator's
 //! interface under `/_simulator/`. What it does, a real OpenStack Zed does; where it knows less, it says so with the
 //! real service's error rather than pretend.
 //!
@@ -26,10 +26,13 @@ mod journal;
 mod kind;
 mod latency;
 mod network;
+mod newest;
 mod placement;
 mod query;
 mod quota;
+mod rendered;
 mod route;
+mod secrets;
 mod seed;
 mod service;
 mod settings;
@@ -51,7 +54,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
 pub use self::journal::RequestCount;
-pub use self::latency::{Latency, Timings};
+pub use self::latency::{Latency, LatencyError, RouteTiming, Timings};
 pub use self::store::OpenError;
 
 use self::clock::Clock;
@@ -163,6 +166,7 @@ impl Cloud {
             token_lifetime: options.token_lifetime,
             console: RwLock::new(None),
             server_faults: Mutex::new(Vec::new()),
+            reclaim_seconds: AtomicU64::new(0),
         };
         let clock = Clock::default();
         let mut state = State::new(options.seed);
@@ -220,6 +224,11 @@ impl Cloud {
     /// How often each operation was called since the start or the last reset, by service, method and route.
     pub fn requests(&self) -> Vec<RequestCount> {
         self.inner.journal.counts()
+    }
+
+    /// Every operation there is: service, method and route, as [`Cloud::requests`] names them.
+    pub fn operations(&self) -> Vec<(String, String, String)> {
+        self.inner.routes.names()
     }
 
     /// Forgets the counts of [`Cloud::requests`].

@@ -24,7 +24,6 @@ mod cluster;
 mod console;
 mod discovery;
 mod fleet;
-mod front;
 mod jinja;
 mod jws;
 mod kubeadm;

@@ -182,10 +182,11 @@ def volume_types(cinder):
 def external_network(neutron):
     network = neutron.find_network('public') or neutron.create_network(
         name='public', is_router_external=True, is_default=True, provider_network_type='flat', provider_physical_network='public')
+    # Loopback addresses: what stands behind a floating IP can be bound on this machine (`simulate guests`).
     if not neutron.find_subnet('public-subnet'):
-        neutron.create_subnet(network_id=network.id, name='public-subnet', ip_version=4, cidr='172.24.0.0/20',
-                              gateway_ip='172.24.0.1', enable_dhcp=False,
-                              allocation_pools=[{'start': '172.24.0.10', 'end': '172.24.15.250'}])
+        neutron.create_subnet(network_id=network.id, name='public-subnet', ip_version=4, cidr='127.24.0.0/20',
+                              gateway_ip='127.24.0.1', enable_dhcp=False,
+                              allocation_pools=[{'start': '127.24.0.10', 'end': '127.24.15.250'}])
 
 
 def amphora_network(cloud, projects):

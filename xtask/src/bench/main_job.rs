@@ -6,11 +6,10 @@
 mod process;
 mod table;
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +27,38 @@ const CHAIN: [(&str, f64, u32); 5] = [
     ("server to ACTIVE", 1.5, 3),
 ];
 
+/// The lists that all objects of a cloud share, read again while something is awaited. Every other
+/// read is a lookup made for one object, and counts with the writes.
+const SHARED: [&str; 12] = [
+    "/v2.1/servers/detail",
+    "/v2.0/floatingips",
+    "/v2.0/networks",
+    "/v2.0/ports",
+    "/v2.0/routers",
+    "/v2.0/security-groups",
+    "/v2.0/subnets",
+    "/v2.0/lbaas/healthmonitors",
+    "/v2.0/lbaas/listeners",
+    "/v2.0/lbaas/loadbalancers",
+    "/v2.0/lbaas/pools",
+    "/v2.0/lbaas/pools/{pool_id}/members",
+];
+
+const CONTROL_PLANE: u64 = 3;
+const WORKERS: u64 = 3;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Report {
+    pub(super) machine: String,
+    pub(super) runs: Vec<Run>,
+    /// What a cluster with one more worker requests more, shared lists apart.
+    pub(super) requests_per_worker: u64,
+    /// What remains of a cluster's requests without those of its machines, shared lists apart.
+    pub(super) requests_per_cluster: u64,
+}
+
 /// One run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,9 +67,10 @@ pub(super) struct Run {
     pub(super) seconds_to_ready: f64,
     pub(super) peak_rss_megabytes: f64,
     pub(super) sqlite_bytes: u64,
-    /// Requests that change or look up something; `polls` are the shared lists.
+    /// Logins, writes and lookups.
     pub(super) requests: u64,
-    pub(super) polls: u64,
+    /// Reads of the lists that all objects share.
+    pub(super) shared_lists: u64,
     pub(super) by_route: Vec<Route>,
     /// The longest chain of cloud operations, in seconds; 0 without latency.
     pub(super) chain_seconds: f64,
@@ -53,30 +85,37 @@ pub(super) struct Route {
     pub(super) count: u64,
 }
 
-/// Builds the release binary and measures it.
-pub(crate) fn run(root: &Path, json: bool) -> anyhow::Result<()> {
-    let built = Command::new("cargo")
-        .args(["build", "--release", "--package", "ferrostack", "--quiet"])
-        .current_dir(root)
-        .status()
-        .context("cargo build")?;
-    if !built.success() {
-        bail!("the release build failed");
-    }
-    let binary = root.join("target/release/ferrostack");
-    let runs = vec![measure(&binary, "none")?, measure(&binary, "real")?];
+/// Measures the given binary, or builds the release one and measures that.
+pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+    let binary = match binary {
+        Some(binary) => binary,
+        None => super::build(root)?,
+    };
+    let runs = vec![
+        measure(&binary, "none", WORKERS)?,
+        measure(&binary, "real", WORKERS)?,
+    ];
+    let larger = measure(&binary, "none", WORKERS + 1)?;
+    let requests_per_worker = larger.requests.saturating_sub(runs[0].requests);
+    let of_machines = requests_per_worker * (CONTROL_PLANE + WORKERS);
+    let report = Report {
+        machine: super::machine(),
+        requests_per_worker,
+        requests_per_cluster: runs[0].requests.saturating_sub(of_machines),
+        runs,
+    };
     let text = if json {
-        serde_json::to_string_pretty(&runs)? + "\n"
+        serde_json::to_string_pretty(&report)? + "\n"
     } else {
-        table::render(&runs)
+        table::render(&report)
     };
     crate::print(&text)
 }
 
-fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
+fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
     let data = tempfile::tempdir()?;
     let started = Instant::now();
-    let mut up = Up::start(binary, data.path(), latency)?;
+    let mut up = Up::start(binary, data.path(), latency, workers)?;
     let ready = up.wait_until_ready()?;
     let seconds_to_ready = started.elapsed().as_secs_f64();
     let peak_rss_megabytes = up.peak_rss_megabytes()?;
@@ -90,10 +129,10 @@ fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
     }
     up.stop()?;
     let by_route = routes(&serde_json::from_str(&counts)?);
-    let is_poll = |route: &&Route| route.method == "GET";
-    let polls = by_route
+    let shared = |route: &&Route| route.method == "GET" && SHARED.contains(&&*route.route);
+    let shared_lists = by_route
         .iter()
-        .filter(is_poll)
+        .filter(shared)
         .map(|route| route.count)
         .sum();
     let all: u64 = by_route.iter().map(|route| route.count).sum();
@@ -102,8 +141,8 @@ fn measure(binary: &Path, latency: &str) -> anyhow::Result<Run> {
         seconds_to_ready,
         peak_rss_megabytes,
         sqlite_bytes: bytes_below(data.path()),
-        requests: all - polls,
-        polls,
+        requests: all - shared_lists,
+        shared_lists,
         by_route,
         chain_seconds: match latency {
             "none" => 0.0,

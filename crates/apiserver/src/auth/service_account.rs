@@ -99,7 +99,7 @@ impl Signer {
         if *stored.facts.uid != *uid {
             return None;
         }
-        Some(UserInfo {
+        let user = UserInfo {
             name: format!("system:serviceaccount:{namespace}:{name}"),
             uid: uid.to_owned(),
             groups: vec![
@@ -107,6 +107,10 @@ impl Signer {
                 format!("system:serviceaccounts:{namespace}"),
             ],
             ..UserInfo::default()
+        };
+        Some(match claims["jti"].as_str() {
+            Some(id) => user.known_by(format!("JTI={id}")),
+            None => user,
         })
     }
 

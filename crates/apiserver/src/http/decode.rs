@@ -7,7 +7,9 @@ use http_body_util::{BodyExt as _, Limited};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::go_json;
 use crate::error::ApiError;
+use crate::kinds::shape::protobuf as wire;
 
 /// As kube-apiserver limits request bodies.
 const LIMIT: usize = 3 * 1024 * 1024;
@@ -47,13 +49,28 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded
     match media {
         "application/json" | "*/*" | "" => json(bytes),
         "application/yaml" => yaml(bytes),
+        "application/vnd.kubernetes.protobuf" => protobuf(bytes),
         _ => Err(ApiError::unsupported_media_type(
             "application/json, application/yaml",
         )),
     }
 }
 
-/// Decodes JSON.
+/// Decodes protobuf of built-in kinds, as typed clients send it.
+fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
+    match wire::decode(bytes) {
+        Ok(Some(value)) => Ok(Decoded {
+            value,
+            duplicates: Vec::new(),
+        }),
+        Err(why) if wire::is_envelope(bytes) => Err(ApiError::bad_request(why)),
+        _ => Err(ApiError::unsupported_media_type(
+            "application/json, application/yaml",
+        )),
+    }
+}
+
+/// Decodes JSON. What is no JSON is refused in the words of Go.
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let mut duplicates = Vec::new();
     let mut from = serde_json::Deserializer::from_slice(bytes);
@@ -64,7 +81,9 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let value = seed
         .deserialize(&mut from)
         .and_then(|value| from.end().map(|()| value))
-        .map_err(|error| ApiError::bad_request(format!("invalid JSON: {error}")))?;
+        .map_err(|error| {
+            ApiError::bad_request(go_json::problem(bytes).unwrap_or_else(|| error.to_string()))
+        })?;
     Ok(Decoded { value, duplicates })
 }
 
@@ -76,8 +95,11 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     {
         return Ok(decoded);
     }
+    // The parser's words without its picture of the place.
     let failed = |error: &dyn fmt::Display| {
-        ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}"))
+        let text = error.to_string();
+        let text = text.lines().next().unwrap_or_default();
+        ApiError::bad_request(format!("yaml: {}", text.trim_start_matches("error: ")))
     };
     let text = std::str::from_utf8(bytes).map_err(|error| failed(&error))?;
     let value = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;

@@ -11,6 +11,8 @@ pub(crate) enum Route {
     /// `/healthz`, `/livez`, `/readyz`, also with a check's name after it.
     Health,
     Metrics,
+    /// `/_ferrostack/backup`.
+    Backup,
     /// `/api`.
     Api,
     /// `/apis`.
@@ -58,6 +60,7 @@ pub(crate) fn route(path: &str) -> Route {
         ["version"] => Route::Version,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
         ["metrics"] => Route::Metrics,
+        ["_ferrostack", "backup"] => Route::Backup,
         ["api"] => Route::Api,
         ["apis"] => Route::Apis,
         ["apis", group] => Route::Group(group.to_owned()),

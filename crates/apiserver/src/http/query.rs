@@ -45,6 +45,18 @@ impl Query {
         })
     }
 
+    /// `resourceVersion` of a list.
+    pub(crate) fn revision(&self) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.get("resourceVersion") else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            ApiError::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
+        })
+    }
+
     /// `dryRun`: only `All` is known.
     pub(crate) fn dry_run(&self, kind: &str) -> Result<bool, ApiError> {
         let mut dry = false;

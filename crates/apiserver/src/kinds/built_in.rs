@@ -439,6 +439,7 @@ fn resource(row: &Row) -> Resource {
         singular: row.kind.to_lowercase(),
         kind: row.kind.to_owned(),
         list_kind: format!("{}List", row.kind),
+        conversion: None,
         short_names: owned(row.short),
         categories: owned(row.categories),
         namespaced: !has(Cluster),
@@ -473,11 +474,14 @@ fn resource(row: &Row) -> Resource {
                     }
                 })
                 .collect(),
-            columns: super::columns::of(row.group, row.kind),
+            columns: super::columns::of(row.group, row.version, row.kind),
             schema: None,
             open_api: None,
             selectable: selectable(row.kind),
-            warning: None,
+            warning: (row.kind == "Endpoints").then(|| {
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+                    .to_owned()
+            }),
         }],
     }
 }

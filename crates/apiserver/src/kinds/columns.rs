@@ -1,13 +1,50 @@
 //! Printer columns of built-in kinds (`pkg/printers/internalversion` of Kubernetes).
 
 mod cells;
+mod more;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use super::{Cell, Column};
 
-/// The columns of a built-in kind.
-pub(super) fn of(group: &str, kind: &str) -> Vec<Column> {
+/// A column as `columns.json` tells it, which kube-apiserver 1.34 printed: name, type, format, description (none for
+/// the name and the age), priority.
+type Told = (String, String, String, String, i64);
+
+static TOLD: LazyLock<HashMap<String, Vec<Told>>> = LazyLock::new(|| {
+    // Part of the program; a test holds that it parses.
+    serde_json::from_str(include_str!("columns.json")).unwrap_or_default()
+});
+
+/// The columns of a built-in kind, in the order and the words of kube-apiserver.
+pub(super) fn of(group: &str, version: &str, kind: &str) -> Vec<Column> {
+    let mut made = cells_of(group, kind);
+    let Some(told) = TOLD.get(&format!("{group}/{version}, Kind={kind}")) else {
+        return made;
+    };
+    let mut all = Vec::with_capacity(told.len());
+    for (name, kind, format, description, priority) in told {
+        let at = made.iter().position(|column| column.name == *name);
+        let mut column = match at {
+            Some(at) => made.remove(at),
+            None => self::made(name, cells::nothing),
+        };
+        column.told = Some(kind.clone());
+        column.format.clone_from(format);
+        if !description.is_empty() {
+            column.description.clone_from(description);
+        }
+        column.priority = *priority;
+        all.push(column);
+    }
+    all
+}
+
+/// What the cells of each column are made of.
+fn cells_of(group: &str, kind: &str) -> Vec<Column> {
     let mut all = vec![name()];
     match (group, kind) {
         ("", "Node") => {
@@ -63,10 +100,12 @@ pub(super) fn of(group: &str, kind: &str) -> Vec<Column> {
         ("", "Event") | ("events.k8s.io", "Event") => return events(),
         ("", "PersistentVolumeClaim") => all.extend([
             path("Status", ".status.phase"),
-            path("Volume", ".spec.volumeName"),
-            path("Capacity", ".status.capacity.storage"),
-            made("Access Modes", cells::access_modes),
+            made("Volume", more::bound_volume),
+            made("Capacity", more::bound_capacity),
+            made("Access Modes", more::bound_modes),
             path("StorageClass", ".spec.storageClassName"),
+            made("VolumeAttributesClass", more::attributes_class),
+            made("VolumeMode", more::volume_mode),
             age(),
         ]),
         ("", "PersistentVolume") => all.extend([
@@ -76,14 +115,84 @@ pub(super) fn of(group: &str, kind: &str) -> Vec<Column> {
             path("Status", ".status.phase"),
             made("Claim", cells::claim),
             path("StorageClass", ".spec.storageClassName"),
-            path("Reason", ".status.reason"),
+            made("Reason", more::volume_reason),
+            made("VolumeAttributesClass", more::attributes_class),
+            made("VolumeMode", more::volume_mode),
+            age(),
+        ]),
+        ("", "ReplicationController") => {
+            workloads("ReplicaSet", &mut all);
+        }
+        ("", "ResourceQuota") => all.extend([
+            made("Request", more::empty),
+            made("Limit", more::empty),
+            age(),
+        ]),
+        ("", "LimitRange") => all.push(path("Created At", ".metadata.creationTimestamp")),
+        ("apps", "ControllerRevision") => all.extend([
+            made("Controller", more::revision_controller),
+            integer("Revision", ".revision"),
             age(),
         ]),
         ("apps", kind) => workloads(kind, &mut all),
+        ("batch", "CronJob") => all.extend([
+            path("Schedule", ".spec.schedule"),
+            made("Timezone", more::cron_zone),
+            made("Suspend", more::cron_suspend),
+            number(made("Active", more::cron_active)),
+            made("Last Schedule", more::cron_last),
+            age(),
+            made("Containers", more::cron_containers),
+            made("Images", more::cron_images),
+            made("Selector", more::cron_selector),
+        ]),
+        ("discovery.k8s.io", _) => all.extend([
+            path("AddressType", ".addressType"),
+            made("Ports", more::slice_ports),
+            made("Endpoints", more::slice_endpoints),
+            age(),
+        ]),
+        ("networking.k8s.io", "Ingress") => all.extend([
+            made("Class", more::ingress_class),
+            made("Hosts", more::ingress_hosts),
+            made("Address", more::ingress_address),
+            made("Ports", more::ingress_ports),
+            age(),
+        ]),
+        ("networking.k8s.io", "IngressClass") => all.extend([
+            path("Controller", ".spec.controller"),
+            made("Parameters", more::class_parameters),
+            age(),
+        ]),
+        ("networking.k8s.io", "NetworkPolicy") => {
+            all.extend([made("Pod-Selector", more::policy_selector), age()]);
+        }
+        ("scheduling.k8s.io", _) => all.extend([
+            integer("Value", ".value"),
+            made("Global-Default", more::is_global_default),
+            age(),
+            path("PreemptionPolicy", ".preemptionPolicy"),
+        ]),
+        ("storage.k8s.io", "CSIDriver") => all.extend([
+            boolean("AttachRequired", ".spec.attachRequired"),
+            boolean("PodInfoOnMount", ".spec.podInfoOnMount"),
+            boolean("StorageCapacity", ".spec.storageCapacity"),
+            made("TokenRequests", more::token_requests),
+            boolean("RequiresRepublish", ".spec.requiresRepublish"),
+            made("Modes", more::life_cycles),
+            age(),
+        ]),
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            all.push(path("Created At", ".metadata.creationTimestamp"));
+        }
         ("batch", "Job") => all.extend([
             made("Status", cells::job_status),
             made("Completions", cells::completions),
+            made("Duration", more::job_duration),
             age(),
+            made("Containers", cells::containers),
+            made("Images", cells::images),
+            made("Selector", cells::selector),
         ]),
         ("coordination.k8s.io", _) => all.extend([path("Holder", ".spec.holderIdentity"), age()]),
         ("policy", _) => all.extend([
@@ -93,12 +202,16 @@ pub(super) fn of(group: &str, kind: &str) -> Vec<Column> {
             age(),
         ]),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
-            all.extend([made("Role", cells::role_ref), age()]);
+            all.extend([
+                made("Role", cells::role_ref),
+                age(),
+                made("Users", more::users),
+                made("Groups", more::groups),
+                made("ServiceAccounts", more::accounts),
+            ]);
         }
         ("rbac.authorization.k8s.io", _) | ("apiextensions.k8s.io", _) => {
-            let mut created = path("Created At", ".metadata.creationTimestamp");
-            "date".clone_into(&mut created.format);
-            all.push(created);
+            all.push(path("Created At", ".metadata.creationTimestamp"));
         }
         ("storage.k8s.io", "StorageClass") => all.extend([
             path("Provisioner", ".provisioner"),
@@ -114,7 +227,7 @@ pub(super) fn of(group: &str, kind: &str) -> Vec<Column> {
             path("Attacher", ".spec.attacher"),
             path("PV", ".spec.source.persistentVolumeName"),
             path("Node", ".spec.nodeName"),
-            path("Attached", ".status.attached"),
+            boolean("Attached", ".status.attached"),
             age(),
         ]),
         ("certificates.k8s.io", _) => all.extend([
@@ -142,7 +255,7 @@ fn workloads(kind: &str, all: &mut Vec<Column>) {
         ]),
         "StatefulSet" => all.extend([made("Ready", cells::replicas_ready), age()]),
         "ReplicaSet" => all.extend([
-            integer("Desired", ".spec.replicas"),
+            number(made("Desired", more::replicas_wanted)),
             number(made("Current", cells::current)),
             number(made("Ready", cells::ready)),
             age(),
@@ -176,6 +289,10 @@ fn events() -> Vec<Column> {
         path("Type", ".type"),
         path("Reason", ".reason"),
         made("Object", cells::event_object),
+        made("Subobject", more::event_subobject),
+        made("Source", more::event_source),
+        made("First Seen", more::event_first_seen),
+        made("Count", more::event_count),
         made("Message", cells::event_message),
         wide(name()),
     ]
@@ -194,7 +311,7 @@ pub(crate) fn name() -> Column {
 pub(crate) fn age() -> Column {
     Column {
         kind: "date".to_owned(),
-        description: "CreationTimestamp is a timestamp representing the server time when this object was created.".to_owned(),
+        description: "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata".to_owned(),
         ..path("Age", ".metadata.creationTimestamp")
     }
 }
@@ -203,6 +320,7 @@ fn path(name: &str, path: &str) -> Column {
     Column {
         name: name.to_owned(),
         kind: "string".to_owned(),
+        told: None,
         format: String::new(),
         description: String::new(),
         priority: 0,
@@ -212,6 +330,12 @@ fn path(name: &str, path: &str) -> Column {
 
 fn integer(name: &str, at: &str) -> Column {
     number(path(name, at))
+}
+
+fn boolean(name: &str, at: &str) -> Column {
+    let mut column = path(name, at);
+    "boolean".clone_into(&mut column.kind);
+    column
 }
 
 fn made(name: &str, make: fn(&Value) -> Value) -> Column {

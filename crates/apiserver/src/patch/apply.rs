@@ -38,6 +38,10 @@ pub trait Versions {
     fn types(&self, api_version: &str) -> Option<Types<'_>>;
     /// The object converted to `api_version`.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
+    /// What a new object is compared with: of a built-in kind, what its Go type writes when it is empty.
+    fn blank(&self, _api_version: &str) -> Option<Value> {
+        None
+    }
     /// Fields (dotted paths) that a request to `subresource` cannot change and so nobody comes to own through it
     /// (kube-apiserver's `GetResetFields`). The default is for kinds with a status subresource; a kind without one gives
     /// nothing for the empty subresource.

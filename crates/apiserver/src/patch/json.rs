@@ -6,7 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::PatchError;
-use crate::schema::{MAX_DEPTH, depth, too_deep};
+use crate::rest::json_type;
+use crate::schema::{MAX_DEPTH, depth, go_quote, too_deep};
 
 /// Operations that kube-apiserver accepts in one JSON patch.
 const MAX_OPERATIONS: usize = 10_000;
@@ -17,7 +18,10 @@ const MAX_COPIED: usize = 3 * 1024 * 1024;
 /// See [`super::json`].
 pub(super) fn json(doc: &Value, operations: &Value) -> Result<Value, PatchError> {
     let Value::Array(operations) = operations else {
-        return Err(malformed("a JSON patch must be an array of operations"));
+        return Err(malformed(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            json_type(operations)
+        )));
     };
     if operations.len() > MAX_OPERATIONS {
         let message = format!(
@@ -99,19 +103,23 @@ enum Operation<'a> {
 impl<'a> Operation<'a> {
     fn parse(operation: &'a Value) -> Result<Self, PatchError> {
         let Value::Object(fields) = operation else {
-            return Err(malformed("an operation of a JSON patch must be an object"));
+            return Err(malformed(format!(
+                "error decoding patch: json: cannot unmarshal {} into Go value of type handlers.jsonPatchOp",
+                json_type(operation)
+            )));
         };
         let text = |name: &str| match fields.get(name) {
             Some(Value::String(text)) => Ok(text.as_str()),
-            Some(_) => Err(malformed(format!(
-                "`{name}` of a JSON patch operation must be a string"
+            Some(other) => Err(malformed(format!(
+                "error decoding patch: json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
+                json_type(other)
             ))),
-            None => Err(malformed(format!("a JSON patch operation lacks `{name}`"))),
+            None => Err(unfit(format!("a JSON patch operation lacks `{name}`"))),
         };
         let path = || Pointer::parse(text("path")?);
         let from = || Pointer::parse(text("from")?);
         let value = || {
-            let missing = || malformed("a JSON patch operation lacks `value`");
+            let missing = || unfit("a JSON patch operation lacks `value`");
             fields.get("value").ok_or_else(missing)
         };
         Ok(match text("op")? {
@@ -137,7 +145,7 @@ impl<'a> Operation<'a> {
                 path: path()?,
                 value: fields.get("value").unwrap_or(&Value::Null),
             },
-            other => return Err(malformed(format!("Unexpected kind: {other}"))),
+            other => return Err(unfit(format!("Unexpected kind: {other}"))),
         })
     }
 
@@ -199,9 +207,7 @@ impl<'a> Pointer<'a> {
             });
         }
         let Some(rest) = text.strip_prefix('/') else {
-            return Err(malformed(format!(
-                "JSON pointer `{text}` must start with `/`"
-            )));
+            return Err(unfit(format!("JSON pointer `{text}` must start with `/`")));
         };
         // `~1` first, so that `~01` becomes `~1` and not `/`.
         let unescape = |token: &str| token.replace("~1", "/").replace("~0", "~");
@@ -218,7 +224,7 @@ impl<'a> Pointer<'a> {
     fn failed(&self, operation: &str, why: impl std::fmt::Display) -> PatchError {
         let message = format!(
             "{operation} operation does not apply: doc is missing path: {}: {why}",
-            self.text
+            go_quote(self.text)
         );
         PatchError::Unprocessable { message }
     }
@@ -345,6 +351,13 @@ fn size(value: &Value) -> usize {
                 .sum::<usize>()
         }
         _ => 5,
+    }
+}
+
+/// A patch that is one, and does not fit: 422.
+fn unfit(message: impl Into<String>) -> PatchError {
+    PatchError::Unprocessable {
+        message: message.into(),
     }
 }
 

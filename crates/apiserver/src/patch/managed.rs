@@ -114,12 +114,16 @@ pub(super) fn record(
     };
     let live = match live {
         Some(live) => entries::without(live),
-        None => Value::Object(
-            ["apiVersion", "kind"]
-                .into_iter()
-                .filter_map(|name| Some((name.to_owned(), new.get(name)?.clone())))
-                .collect(),
-        ),
+        None => {
+            let blank = versions.blank(writer.api_version);
+            let mut blank = blank.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            for name in ["apiVersion", "kind"] {
+                if let (Value::Object(fields), Some(value)) = (&mut blank, new.get(name)) {
+                    fields.insert(name.to_owned(), value.clone());
+                }
+            }
+            blank
+        }
     };
     let set = updater.update(&live, new, managers)?;
     let set = set.difference(&never_owned());
@@ -130,7 +134,8 @@ pub(super) fn record(
             None => set,
         };
         let api_version = writer.api_version.to_owned();
-        let time = Some(writer.time.to_owned());
+        // The handler of scales makes its entries without a time (`ScaleHandler`).
+        let time = (writer.subresource != "scale").then(|| writer.time.to_owned());
         managers.insert(
             manager,
             Entry {

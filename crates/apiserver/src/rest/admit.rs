@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::view::Kind;
-use super::{Call, Warnings, meta, strategy};
+use super::{Call, Warnings, hooked, meta, scale, strategy};
+use crate::admission::{self, Admission, Attributes, Operation};
+use crate::conversion;
 use crate::crd::seconds;
 use crate::error::ApiError;
-use crate::kinds::{Origin, Resource};
+use crate::kinds::{Origin, Resource, Version};
 use crate::patch::managed::{self, Writer};
 use crate::schema::{FieldError, Reason};
 
@@ -27,7 +29,7 @@ impl FieldValidation {
             None | Some("Warn") => Ok(Self::Warn),
             Some("Strict") => Ok(Self::Strict),
             Some(other) => {
-                let known = ["Ignore", "Strict", "Warn"].map(str::to_owned);
+                let known = ["", "Ignore", "Strict", "Warn"].map(str::to_owned);
                 let error =
                     FieldError::not_supported("fieldValidation", &Value::from(other), &known);
                 Err(ApiError::invalid(
@@ -68,7 +70,7 @@ pub(crate) struct Incoming<'a> {
 }
 
 /// The object to store, in the stored version.
-pub(crate) fn admit(
+pub(crate) async fn admit(
     call: &Call,
     incoming: Incoming<'_>,
     warnings: &mut Warnings,
@@ -92,10 +94,19 @@ pub(crate) fn admit(
         ..
     } = incoming;
 
+    if resource.is_custom() && new["kind"] != resource.kind.as_str() {
+        return Err(other_kind(resource, version, &new, live));
+    }
     let as_sent = new.clone();
     let mut unknown = meta::prune(&mut new);
     if let Some(schema) = &version.schema {
         unknown.extend(schema.prune(&mut new));
+    }
+    if let Some(shape) = resource.shape(&call.version) {
+        match shape.read(&mut new) {
+            Ok(more) => unknown.extend(more),
+            Err(why) => return Err(undecodable(call, &as_sent, &why, incoming.patch)),
+        }
     }
     check_fields(
         call,
@@ -106,28 +117,32 @@ pub(crate) fn admit(
         warnings,
     )?;
 
-    match live {
-        None => meta::created(&mut new, &call.namespace, counts_generation(resource), now),
-        Some(live) => {
-            meta::carried(&mut new, live);
-            partition(resource, version.status, subresource, &mut new, live);
-        }
+    let operation = if live.is_some() {
+        Operation::Update
+    } else {
+        Operation::Create
+    };
+    let mut attributes = Attributes::of(call, operation, incoming.dry_run);
+    if live.is_none() {
+        attributes = attributes.named(as_sent["metadata"]["name"].as_str().unwrap_or_default());
     }
-    if live.is_none()
-        && resource.is_custom()
-        && version.status
-        && let Some(new) = new.as_object_mut()
-    {
-        new.remove("status");
+    let admission = Admission::of(&call.core, attributes);
+    let mut owned = None;
+    if let Some(admission) = admission.as_ref().filter(|admission| admission.mutates()) {
+        let write = hooked::Write {
+            call,
+            sent: &as_sent,
+            live,
+            subresource,
+            applied: incoming.applied,
+            put: !incoming.patch,
+            now,
+        };
+        owned = write.mutate(admission, &mut new, warnings).await?;
     }
-    if let Some(schema) = &version.schema {
-        schema.default(&mut new);
-    }
-    if !resource.is_custom() {
-        strategy::prepare(call, &mut new, live, subresource, now)?;
-    }
+    settle(call, &mut new, live, subresource, now)?;
 
-    let mut ready = kind.convert(new, &resource.stored)?;
+    let mut ready = kind.converted(new, &resource.stored).await?;
     let hooked = resource.is_custom() && subresource.is_empty();
     if hooked {
         call.core.options.hooks.default(&mut ready, stored);
@@ -139,13 +154,34 @@ pub(crate) fn admit(
     let mut shown = if same {
         ready.clone()
     } else {
-        kind.convert(ready.clone(), &version.api_version)?
+        kind.converted(ready.clone(), &version.api_version).await?
     };
 
     let mut errors = meta::validate(resource, &shown, live);
     match &version.schema {
-        Some(schema) => errors.extend(schema.validate(&shown, live)),
-        None => errors.extend(strategy::validate(resource, &shown, live)),
+        Some(schema) => {
+            let scale = version.scale.as_ref();
+            let scaled = scale.map(|scale| scale::rules(scale, &shown, subresource));
+            let found = schema.validate_beside(&shown, live, scaled.unwrap_or_default());
+            let status = subresource == "status" && version.status;
+            errors.extend(found.into_iter().map(|error| {
+                if status {
+                    named_from_status(error)
+                } else {
+                    error
+                }
+            }));
+        }
+        None => {
+            errors.extend(strategy::validate(resource, &shown, live));
+            errors.extend(admission::validate_configuration(resource, &shown, live));
+            if resource.is_crd() {
+                errors.extend(conversion::check(
+                    &shown,
+                    call.core.options.hooks.converts(),
+                ));
+            }
+        }
     }
     if hooked && errors.is_empty() {
         if !same && let Some(schema) = &resource.stored_version().schema {
@@ -174,7 +210,10 @@ pub(crate) fn admit(
         ));
     }
 
-    if !incoming.applied {
+    if let Some(owned) = owned {
+        // What hooks change is nobody's.
+        meta::of(&mut shown).insert("managedFields".to_owned(), owned);
+    } else if !incoming.applied {
         let manager = call.manager();
         let time = seconds(now);
         let writer = Writer {
@@ -183,11 +222,94 @@ pub(crate) fn admit(
             api_version: &version.api_version,
             time: &time,
         };
-        managed::update(live, &mut shown, writer, &kind)?;
+        if live.is_none() {
+            strategy::without_own(resource, &as_sent, &mut shown);
+        }
+        if resource.conversion.is_none() {
+            managed::update(live, &mut shown, writer, &kind)?;
+        } else {
+            shown = conversion::resolve(&call.core, || {
+                let mut shown = shown.clone();
+                managed::update(live, &mut shown, writer, &kind)?;
+                Ok(shown)
+            })
+            .await?;
+        }
+    }
+    // kube-apiserver keeps no record of these, applied or not.
+    if resource.group == "certificates.k8s.io" {
+        meta::of(&mut shown).remove("managedFields");
     }
     copy_managed(&shown, &mut ready);
     count_generation(resource, &mut ready, stored);
+    if let Some(admission) = &admission {
+        let shown = if same {
+            ready.clone()
+        } else {
+            kind.converted(ready.clone(), &version.api_version).await?
+        };
+        hooked::validate(call, admission, subresource, &shown, live, warnings).await?;
+    }
     Ok(ready)
+}
+
+/// Sets what the server sets, takes over what may not change, and fills in defaults.
+pub(super) fn settle(
+    call: &Call,
+    new: &mut Value,
+    live: Option<&Value>,
+    subresource: &str,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let (resource, version) = (&*call.resource, call.version());
+    match live {
+        None => meta::created(new, &call.namespace, counts_generation(resource), now),
+        Some(live) => {
+            meta::carried(new, live);
+            partition(resource, version.status, subresource, new, live);
+        }
+    }
+    if live.is_none()
+        && resource.is_custom()
+        && version.status
+        && let Some(new) = new.as_object_mut()
+    {
+        new.remove("status");
+    }
+    if let Some(schema) = &version.schema {
+        schema.default(new);
+    }
+    if !resource.is_custom() {
+        strategy::prepare(call, new, live, subresource, now)?;
+    }
+    Ok(())
+}
+
+/// The validator of a status names fields by their paths in it.
+fn named_from_status(mut error: FieldError) -> FieldError {
+    if let Some(inner) = error.path.strip_prefix("status") {
+        let named = format!("{} in body", error.path);
+        let inner = format!("{} in body", inner.trim_start_matches('.'));
+        error.message = error.message.replacen(&named, &inner, 1);
+    }
+    error
+}
+
+/// A custom object of another kind is refused once its rules ran over it as it came: without defaults.
+fn other_kind(
+    resource: &Resource,
+    version: &Version,
+    new: &Value,
+    live: Option<&Value>,
+) -> ApiError {
+    let detail = format!("must be {}", resource.kind);
+    let mut errors = vec![FieldError::invalid("kind", &new["kind"], detail)];
+    if let Some(schema) = &version.schema {
+        errors.extend(schema.validate(new, live));
+    }
+    let kind = new["kind"].as_str().unwrap_or_default();
+    let name = new["metadata"]["name"].as_str().unwrap_or_default();
+    ApiError::invalid(&resource.group, kind, name, &errors)
 }
 
 /// Whether objects of this kind have a generation.
@@ -220,18 +342,23 @@ fn check_fields(
         }
         FieldValidation::Strict => {
             let strict = format!("strict decoding error: {}", problems.join(", "));
-            if patch {
-                let text = Value::from(sent.to_string());
-                let error = FieldError::invalid("patch", &text, strict);
-                return Err(ApiError::invalid("", "", "", &[error]));
-            }
-            let kind = &call.resource.kind;
-            Err(ApiError::bad_request(format!(
-                "{kind} in version \"{}\" cannot be handled as a {kind}: {strict}",
-                call.version
-            )))
+            Err(undecodable(call, sent, &strict, patch))
         }
     }
+}
+
+/// What a client sent, or what its patch made, cannot be decoded.
+fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> ApiError {
+    if patch {
+        let text = Value::from(sent.to_string());
+        let error = FieldError::invalid("patch", &text, why);
+        return ApiError::invalid("", "", "", &[error]);
+    }
+    let kind = &call.resource.kind;
+    ApiError::bad_request(format!(
+        "{kind} in version \"{}\" cannot be handled as a {kind}: {why}",
+        call.version
+    ))
 }
 
 /// A write to the object leaves its status alone, and a write to its status everything else.
@@ -316,6 +443,12 @@ fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
         return;
     };
     let status_apart = resource.stored_version().status;
+    // Whoever programs a network by these selects them by their labels.
+    if resource.kind == "EndpointSlice" && old["metadata"]["labels"] != new["metadata"]["labels"] {
+        let next = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
+        meta::of(new).insert("generation".to_owned(), Value::from(next));
+        return;
+    }
     let counted = |object: &Value| -> serde_json::Map<String, Value> {
         let fields = object.as_object().into_iter().flatten();
         fields
@@ -327,7 +460,12 @@ fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
             .collect()
     };
     let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
-    let generation = if counted(new) == counted(old) {
+    // The Deployment controller acts on annotations.
+    let noted = |object: &Value| match resource.kind.as_str() {
+        "Deployment" if !resource.is_custom() => object["metadata"]["annotations"].clone(),
+        _ => Value::Null,
+    };
+    let generation = if counted(new) == counted(old) && noted(new) == noted(old) {
         before
     } else {
         before + 1

@@ -6,8 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::read::{Selection, shown};
+use super::view::Kind;
 use super::write::{commit, is_finished, unstored};
-use super::{Answer, Call, meta};
+use super::{Answer, Call, Warnings, meta};
+use crate::admission;
+use crate::conversion;
 use crate::crd::{self, seconds};
 use crate::error::ApiError;
 use crate::http::query::Query;
@@ -37,6 +40,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) revision: Option<String>,
     pub(crate) dry_run: bool,
+    /// As hooks are shown them.
+    pub(crate) given: Value,
 }
 
 /// What a deletion did.
@@ -48,13 +53,53 @@ pub(crate) enum Deleted {
 }
 
 /// Answers a delete.
-pub(crate) async fn delete(call: &Call) -> Result<Answer, ApiError> {
-    let options = options(call)?;
-    let key = call.resource.key(&call.namespace, call.name());
-    match delete_object(&call.core, &call.resource, &key, &options).await? {
-        Deleted::Gone(object) => Ok(Answer::Value(200, success(call, &object))),
-        Deleted::Waiting(object) => shown(call, 200, &object),
+pub(crate) async fn delete(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
+    let mut options = options(call)?;
+    if options.propagation.is_none() && preserves_dependents(&call.resource) {
+        options.propagation = Some(Propagation::Orphan);
+        if call.resource.kind == "Job" {
+            warnings.0.push("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned());
+        }
     }
+    let key = call.resource.key(&call.namespace, call.name());
+    let asked = Some(Asked { call, warnings });
+    match delete_asked(&call.core, &call.resource, &key, &options, asked).await? {
+        Deleted::Gone(object) if returns_object(call) => {
+            super::read::shown_value(call, 200, object)
+        }
+        Deleted::Gone(object) => Ok(Answer::Value(200, success(call, &object))),
+        Deleted::Waiting(object) => {
+            conversion::resolve(&call.core, || shown(call, 200, &object)).await
+        }
+    }
+}
+
+/// Kinds whose storage answers a deletion with the object (`ReturnDeletedObject`).
+fn returns_object(call: &Call) -> bool {
+    let plural = call.resource.plural.as_str();
+    match call.group() {
+        "" => matches!(
+            plural,
+            "pods"
+                | "serviceaccounts"
+                | "services"
+                | "resourcequotas"
+                | "persistentvolumes"
+                | "persistentvolumeclaims"
+                | "podtemplates"
+        ),
+        "apiextensions.k8s.io" => true,
+        "storage.k8s.io" => matches!(
+            plural,
+            "csidrivers" | "csinodes" | "storageclasses" | "volumeattachments"
+        ),
+        _ => false,
+    }
+}
+
+/// Kinds that leave their dependents unless told otherwise, for the sake of old clients.
+fn preserves_dependents(resource: &Resource) -> bool {
+    matches!(resource.kind.as_str(), "Job" | "ReplicationController") && !resource.is_custom()
 }
 
 fn success(call: &Call, object: &Value) -> Value {
@@ -68,7 +113,10 @@ fn success(call: &Call, object: &Value) -> Value {
 }
 
 /// Answers a deletecollection with what was there.
-pub(crate) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
+pub(crate) async fn delete_collection(
+    call: &Call,
+    warnings: &mut Warnings,
+) -> Result<Answer, ApiError> {
     if call.resource.namespaced && call.namespace.is_empty()
         || &*call.resource.collection == "/namespaces"
     {
@@ -83,9 +131,10 @@ pub(crate) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
             .cloned()
             .collect()
     };
-    let answer = super::read::list(call)?;
+    let answer = conversion::resolve(&call.core, || super::read::list(call)).await?;
     for object in objects {
-        match delete_object(&call.core, &call.resource, &object.key, &options).await {
+        let asked = Some(Asked { call, warnings });
+        match delete_asked(&call.core, &call.resource, &object.key, &options, asked).await {
             Err(error) if error.code != 404 => return Err(error),
             _ => {}
         }
@@ -106,14 +155,13 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
             .map(str::to_owned)
             .or_else(|| query.get(name).map(str::to_owned))
     };
-    let known = ["Background", "Foreground", "Orphan"];
     let propagation = match text("propagationPolicy").as_deref() {
         None => orphan_dependents(&body, query),
         Some("Background") => Some(Propagation::Background),
         Some("Foreground") => Some(Propagation::Foreground),
         Some("Orphan") => Some(Propagation::Orphan),
         Some(other) => {
-            let known = known.map(str::to_owned);
+            let known = ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned);
             let error = FieldError::not_supported("propagationPolicy", &Value::from(other), &known);
             return Err(ApiError::invalid(
                 "meta.k8s.io",
@@ -132,6 +180,7 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     let in_body = body["dryRun"]
         .as_array()
         .is_some_and(|list| list.iter().any(|item| item == "All"));
+    let given = given(&body, query);
     let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
     Ok(DeleteOptions {
         grace,
@@ -139,7 +188,33 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
         uid: precondition("uid"),
         revision: precondition("resourceVersion"),
         dry_run: in_body || query.dry_run("DeleteOptions")?,
+        given,
     })
+}
+
+/// The options of the body, or where there is none those of the query, as `DeleteOptions`.
+fn given(body: &Value, query: &Query) -> Value {
+    let mut given = if body.is_object() {
+        body.clone()
+    } else {
+        json!({})
+    };
+    given["kind"] = Value::from("DeleteOptions");
+    given["apiVersion"] = Value::from("meta.k8s.io/v1");
+    if !body.is_null() {
+        return given;
+    }
+    if let Ok(Some(grace)) = query.number("gracePeriodSeconds") {
+        given["gracePeriodSeconds"] = Value::from(grace);
+    }
+    if let Some(policy) = query.get("propagationPolicy") {
+        given["propagationPolicy"] = Value::from(policy);
+    }
+    let dry: Vec<&str> = query.all("dryRun").collect();
+    if !dry.is_empty() {
+        given["dryRun"] = json!(dry);
+    }
+    given
 }
 
 /// `orphanDependents`, which `propagationPolicy` replaced.
@@ -163,6 +238,22 @@ pub(crate) async fn delete_object(
     key: &Arc<str>,
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
+    delete_asked(core, resource, key, options, None).await
+}
+
+/// A deletion that somebody asked for, so that admission hooks are asked about it.
+struct Asked<'a> {
+    call: &'a Call,
+    warnings: &'a mut Warnings,
+}
+
+async fn delete_asked(
+    core: &Core,
+    resource: &Resource,
+    key: &Arc<str>,
+    options: &DeleteOptions,
+    mut asked: Option<Asked<'_>>,
+) -> Result<Deleted, ApiError> {
     loop {
         let name = key.rsplit('/').next().unwrap_or_default();
         let current = core
@@ -181,8 +272,15 @@ pub(crate) async fn delete_object(
                 why,
             ));
         }
+        if let Some(Asked { call, warnings }) = &mut asked {
+            let kind = Kind { core, resource };
+            let api_version = &call.version().api_version;
+            let shown = kind.converted(current.value(), api_version).await?;
+            let (given, dry_run) = (&options.given, options.dry_run);
+            admission::of_deletion(call, given, dry_run, &shown, warnings).await?;
+        }
         let old = current.value();
-        let new = marked(core, resource, &old, options, Timestamp::now());
+        let new = marked(resource, &old, options, Timestamp::now());
         let gone = is_finished(resource, &new);
         if options.dry_run {
             return Ok(if gone {
@@ -195,11 +293,8 @@ pub(crate) async fn delete_object(
             return Ok(Deleted::Waiting(current));
         }
         // What watchers of the deletion see is the object as it was, unless the deletion was announced before.
-        let last = if gone && !current.facts.deleting {
-            &old
-        } else {
-            &new
-        };
+        let announced = current.facts.deleting || &*resource.collection == "/pods";
+        let last = if gone && !announced { &old } else { &new };
         match commit(
             core,
             resource,
@@ -224,13 +319,13 @@ fn check_preconditions(
     current: &Object,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    let conflict = |field: &str, wanted: &str, has: &str| {
+    let conflict = |field: &str, wanted: &str, has: &str, then: &str| {
         let why = format!(
-            "Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {has}"
+            "the {field} in the precondition ({wanted}) does not match the {field} in record ({has}). The object might have been {then}"
         );
         Err(ApiError::conflict(
             &resource.group,
-            &resource.plural,
+            &resource.kind,
             name,
             &why,
         ))
@@ -238,26 +333,21 @@ fn check_preconditions(
     if let Some(uid) = options.uid.as_deref()
         && *uid != *current.facts.uid
     {
-        return conflict("UID", uid, &current.facts.uid);
+        let then = "deleted and then recreated";
+        return conflict("UID", uid, &current.facts.uid, then);
     }
     if let Some(revision) = options.revision.as_deref()
         && *revision != current.revision.to_string()
     {
-        return conflict("ResourceVersion", revision, &current.revision.to_string());
+        let has = current.revision.to_string();
+        return conflict("ResourceVersion", revision, &has, "modified");
     }
     Ok(())
 }
 
 /// The object with its deletion marked: time, grace, and the finalizers of the propagation policy.
-fn marked(
-    core: &Core,
-    resource: &Resource,
-    old: &Value,
-    options: &DeleteOptions,
-    now: Timestamp,
-) -> Value {
+fn marked(resource: &Resource, old: &Value, options: &DeleteOptions, now: Timestamp) -> Value {
     let mut new = old.clone();
-    let uid = old["metadata"]["uid"].as_str().unwrap_or_default();
     let mut finalizers: Vec<String> = old["metadata"]["finalizers"]
         .as_array()
         .into_iter()
@@ -266,15 +356,14 @@ fn marked(
         .collect();
     if let Some(propagation) = options.propagation {
         finalizers.retain(|name| name != FOREGROUND && name != ORPHAN);
-        let has_dependents = core.store.read().dependents(uid).next().is_some();
         match propagation {
-            Propagation::Foreground if has_dependents => finalizers.push(FOREGROUND.to_owned()),
-            Propagation::Orphan if has_dependents => finalizers.push(ORPHAN.to_owned()),
-            _ => {}
+            Propagation::Foreground => finalizers.push(FOREGROUND.to_owned()),
+            Propagation::Orphan => finalizers.push(ORPHAN.to_owned()),
+            Propagation::Background => {}
         }
     }
     let deleting = !old["metadata"]["deletionTimestamp"].is_null();
-    if resource.is_crd() && !deleting && has_objects(core, old) {
+    if resource.is_crd() && !deleting && !finalizers.iter().any(|name| name == crd::FINALIZER) {
         finalizers.push(crd::FINALIZER.to_owned());
     }
     let grace = grace(resource, old, options);
@@ -295,28 +384,20 @@ fn marked(
             .checked_add(SignedDuration::from_secs(grace))
             .unwrap_or(now);
         metadata.insert("deletionTimestamp".to_owned(), Value::from(seconds(at)));
-        metadata.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));
+        // Namespaces have no graceful deletion.
+        if &*resource.collection != "/namespaces" {
+            metadata.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));
+        }
         if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
             metadata.insert("generation".to_owned(), Value::from(generation + 1));
         }
     } else if before.is_some_and(|before| grace < before) {
         metadata.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));
     }
-    if resource.is_crd() && !is_finished(resource, &new) {
-        let old = new.clone();
-        crd::prepare(&mut new, Some(&old), now);
+    if resource.is_crd() && !deleting {
+        crd::terminate(&mut new, now);
     }
     new
-}
-
-fn has_objects(core: &Core, crd: &Value) -> bool {
-    let group = crd["spec"]["group"].as_str().unwrap_or_default();
-    let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
-    core.store
-        .read()
-        .range(&format!("{group}/{plural}"), "", None)
-        .next()
-        .is_some()
 }
 
 /// How long an object is given to end. Only pods on a node are.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crd::seconds;
 use crate::kinds::Resource;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, go_json};
 
 /// The fields of `ObjectMeta`.
 const FIELDS: &[&str] = &[
@@ -118,14 +118,24 @@ pub(crate) fn carried(object: &mut Value, old: &Value) {
     }
 }
 
+/// Letters that a generated name ends with.
+const SUFFIX: usize = 5;
+
 /// A name from `generateName`, as kube-apiserver makes it.
 pub(crate) fn generated(base: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     const MAX_BASE: usize = 58;
     let mut name: String = base.chars().take(MAX_BASE).collect();
     let mut random = rand::rng();
-    name.extend((0..5).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])));
+    name.extend((0..SUFFIX).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])));
     name
+}
+
+/// Whether the name of an object was made from its `generateName`.
+pub(crate) fn is_generated(object: &Value) -> bool {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let (base, name) = (text("generateName"), text("name"));
+    !base.is_empty() && name.len() == base.len() + SUFFIX && name.starts_with(base)
 }
 
 /// What is wrong with the metadata of an object about to be stored.
@@ -142,7 +152,7 @@ pub(crate) fn validate(
     for field in ["labels", "annotations"] {
         validate_map(field, &metadata[field], &mut errors);
     }
-    validate_finalizers(metadata, old, &mut errors);
+    validate_finalizers(resource.is_custom(), metadata, old, &mut errors);
     validate_owners(&metadata["ownerReferences"], &mut errors);
     errors
 }
@@ -163,7 +173,12 @@ fn validate_name(resource: &Resource, metadata: &Value, errors: &mut Vec<FieldEr
         (resource.group.as_str(), resource.plural.as_str()),
         ("", "namespaces" | "services")
     ) {
-        label(name)
+        // A name that would do but for its dots is told so.
+        if name.contains('.') && subdomain(name).is_none() {
+            Some("must not contain dots")
+        } else {
+            label(name)
+        }
     } else {
         subdomain(name)
     };
@@ -201,6 +216,19 @@ fn label(name: &str) -> Option<&'static str> {
     (!is_label(name)).then_some("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 }
 
+/// RFC 1035 label.
+pub(crate) fn label_1035(name: &str) -> Option<String> {
+    const LONGEST: usize = 63;
+    let mut problems = Vec::new();
+    if name.len() > LONGEST {
+        problems.push(format!("must be no more than {LONGEST} bytes"));
+    }
+    if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        problems.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
+    }
+    (!problems.is_empty()).then(|| problems.join(","))
+}
+
 fn is_label(text: &str) -> bool {
     let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     let edge = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -214,13 +242,9 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
         Value::Null => {}
         Value::Object(map) => {
             for (key, value) in map {
-                if !is_qualified(key) {
-                    let detail = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-                    errors.push(FieldError::invalid(
-                        &*path,
-                        &Value::from(key.as_str()),
-                        detail,
-                    ));
+                for problem in unqualified(key) {
+                    let key = Value::from(key.as_str());
+                    errors.push(FieldError::invalid(&*path, &key, problem));
                 }
                 match value {
                     Value::String(text) if field == "labels" && !is_label_value(text) => {
@@ -244,14 +268,37 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn is_qualified(key: &str) -> bool {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
+/// What keeps a text from being a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
+fn unqualified(key: &str) -> Vec<String> {
+    const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    const LONGEST: usize = 63;
+    let mut problems = Vec::new();
+    let name = match key.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => *name,
+        ["", name] => {
+            problems.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        [prefix, name] => {
+            problems
+                .extend(subdomain(&prefix.to_lowercase()).map(|why| format!("prefix part {why}")));
+            name
+        }
+        _ => {
+            return vec![format!(
+                "a qualified name {RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
     };
-    prefix.is_none_or(|prefix| subdomain(&prefix.to_lowercase()).is_none())
-        && !name.is_empty()
-        && is_label_value(name)
+    if name.is_empty() {
+        problems.push("name part must be non-empty".to_owned());
+    } else if name.len() > LONGEST {
+        problems.push(format!("name part must be no more than {LONGEST} bytes"));
+    }
+    if name.is_empty() || !is_label_value(&name[..name.floor_char_boundary(LONGEST)]) {
+        problems.push(format!("name part {RULE}"));
+    }
+    problems
 }
 
 fn is_label_value(text: &str) -> bool {
@@ -261,21 +308,28 @@ fn is_label_value(text: &str) -> bool {
     bytes.len() <= 63 && bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
 }
 
-fn validate_finalizers(metadata: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn validate_finalizers(
+    custom: bool,
+    metadata: &Value,
+    old: Option<&Value>,
+    errors: &mut Vec<FieldError>,
+) {
     let list = |metadata: &Value| -> Vec<String> {
         let all = metadata["finalizers"].as_array().into_iter().flatten();
         all.filter_map(|item| item.as_str().map(str::to_owned))
             .collect()
     };
     let now = list(metadata);
-    for finalizer in &now {
-        if !is_qualified(finalizer) {
-            let detail = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-            errors.push(FieldError::invalid(
-                "metadata.finalizers",
-                &Value::from(finalizer.as_str()),
-                detail,
-            ));
+    for (index, finalizer) in now.iter().enumerate() {
+        let value = Value::from(finalizer.as_str());
+        for problem in unqualified(finalizer) {
+            errors.push(FieldError::invalid("metadata.finalizers", &value, problem));
+        }
+        let standard = ["foregroundDeletion", "orphan", "kubernetes"];
+        if !custom && !finalizer.contains('/') && !standard.contains(&finalizer.as_str()) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            let path = format!("metadata.finalizers[{index}]");
+            errors.push(FieldError::invalid(path, &value, detail));
         }
     }
     let Some(old) = old.filter(|old| !old["metadata"]["deletionTimestamp"].is_null()) else {
@@ -295,12 +349,14 @@ fn validate_finalizers(metadata: &Value, old: Option<&Value>, errors: &mut Vec<F
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
         );
-        errors.push(FieldError::forbidden("metadata.finalizers", detail));
+        // Told by the validation of all kinds and by that of each kind.
+        let error = FieldError::forbidden("metadata.finalizers", detail);
+        errors.extend([error.clone(), error]);
     }
 }
 
 fn validate_owners(owners: &Value, errors: &mut Vec<FieldError>) {
-    let mut controllers = 0;
+    let mut controllers = Vec::new();
     let path = "metadata.ownerReferences";
     for owner in owners.as_array().into_iter().flatten() {
         for (field, detail) in [
@@ -318,14 +374,42 @@ fn validate_owners(owners: &Value, errors: &mut Vec<FieldError>) {
                 ));
             }
         }
-        controllers += usize::from(owner["controller"] == true);
+        if owner["controller"] == true {
+            controllers.push(owner);
+        }
     }
-    if controllers > 1 {
-        let detail = "Only one reference can have Controller set to true";
-        errors.push(FieldError::invalid(
-            "metadata.ownerReferences",
-            owners,
-            detail,
-        ));
+    if let [first, second, ..] = controllers.as_slice() {
+        let named = |owner: &Value| {
+            let text = |field: &str| owner[field].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}", text("kind"), text("name"))
+        };
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+            named(first),
+            named(second)
+        );
+        let printed = format!("{}: {detail}", owners_as_printed(owners));
+        errors.push(FieldError::invalid_unprinted(path, printed));
     }
+}
+
+/// Owner references with their fields in the order of the Go type.
+fn owners_as_printed(owners: &Value) -> String {
+    let fields = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let owner = |owner: &Value| {
+        let given = fields
+            .iter()
+            .filter_map(|field| Some((field, owner.get(field)?)));
+        let given = given.map(|(field, value)| format!("\"{field}\":{}", go_json(value)));
+        format!("{{{}}}", given.collect::<Vec<_>>().join(","))
+    };
+    let owners = owners.as_array().into_iter().flatten().map(owner);
+    format!("[{}]", owners.collect::<Vec<_>>().join(","))
 }

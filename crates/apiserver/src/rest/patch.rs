@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::view::Kind;
 use super::write::{Change, change_object, check_type, create_object};
 use super::{Answer, Call, Warnings, meta};
+use crate::conversion;
 use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::http::decode;
@@ -29,17 +30,32 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
         _ => false,
     };
     if !accepted {
-        let strategic = if call.resource.is_custom() {
-            ""
-        } else {
-            STRATEGIC
-        };
-        let all = [JSON, MERGE, strategic, APPLY];
-        let all: Vec<&str> = all.into_iter().filter(|media| !media.is_empty()).collect();
-        return Err(ApiError::unsupported_media_type(&all.join(", ")));
+        let custom = call.resource.is_custom() && media == STRATEGIC;
+        return Err(unsupported(custom));
     }
-    let decoded = decode::json(&call.body)?;
+    if call.query.get("force").is_some() {
+        let detail = "may not be specified for non-apply patch";
+        let error = crate::schema::FieldError::forbidden("force", detail);
+        return Err(ApiError::invalid(
+            "meta.k8s.io",
+            "PatchOptions",
+            "",
+            &[error],
+        ));
+    }
+    let decoded = decode::json(&call.body).map_err(|error| match (error.code, media) {
+        (400, JSON | MERGE) => {
+            ApiError::bad_request(format!("error decoding patch: {}", error.message))
+        }
+        _ => error,
+    })?;
     let body = &decoded.value;
+    if media == MERGE && !body.is_object() && !body.is_null() {
+        return Err(ApiError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            super::json_type(body)
+        )));
+    }
     let gvk = (
         call.group(),
         call.version.as_str(),
@@ -83,6 +99,16 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
     .await
 }
 
+/// 415 for a patch of a type that there is not (`negotiation.NewUnsupportedMediaTypeError` says less of patches).
+fn unsupported(strategic_of_custom: bool) -> ApiError {
+    if strategic_of_custom {
+        return ApiError::unsupported_media_type(&[JSON, MERGE, APPLY].join(", "));
+    }
+    let mut error = ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+    error.details = Some(Box::new(json!({})));
+    error
+}
+
 fn renamed(call: &Call, patched: &Value) -> ApiError {
     let name = patched["metadata"]["name"].as_str().unwrap_or_default();
     ApiError::bad_request(format!(
@@ -109,7 +135,13 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
             &[error],
         ));
     };
-    let decoded = decode::yaml(&call.body)?;
+    let decoded = decode::yaml(&call.body).map_err(|error| match error.code {
+        400 => ApiError::bad_request(format!(
+            "error decoding YAML: error converting YAML to JSON: {}",
+            error.message
+        )),
+        _ => error,
+    })?;
     let mut config = decoded.value;
     check_type(call, &mut config)?;
     let given = config["metadata"]["name"].as_str().unwrap_or_default();
@@ -159,7 +191,10 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
             "apiVersion": config["apiVersion"], "kind": config["kind"],
             "metadata": {"name": call.name()},
         });
-        let new = patch::apply(&empty, &config, applier, &kind)?;
+        let new = conversion::resolve(&call.core, || {
+            Ok(patch::apply(&empty, &config, applier, &kind)?)
+        })
+        .await?;
         let duplicates = decoded.duplicates.clone();
         match create_object(call, new, duplicates, dry_run, true, warnings).await {
             Err(error) if error.reason == "AlreadyExists" => {}

@@ -11,7 +11,9 @@ use super::view::{self, Kind};
 use super::{Answer, Call};
 use crate::error::ApiError;
 use crate::http::accept::Form;
+use crate::http::go_json;
 use crate::kinds::Resource;
+use crate::schema::FieldError;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::store::{Gone, Object};
 use crate::table;
@@ -48,12 +50,9 @@ pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer
             Form::Whole => value,
             Form::Metadata => view::metadata_only(&value),
             Form::Table => {
+                let include = included(call)?;
                 let revision = value["metadata"]["resourceVersion"].clone();
-                let rows = vec![table::row(
-                    call.version(),
-                    value,
-                    call.query.get("includeObject"),
-                )];
+                let rows = vec![table::row(call.version(), value, include)];
                 table::table(
                     call.version(),
                     rows,
@@ -63,6 +62,16 @@ pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer
             }
         },
     ))
+}
+
+/// `includeObject`: what of an object stands in its row.
+pub(super) fn included(call: &Call) -> Result<Option<&str>, ApiError> {
+    match call.query.get("includeObject") {
+        given @ (None | Some("Metadata" | "Object" | "None")) => Ok(given),
+        Some(other) => Err(ApiError::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+        ))),
+    }
 }
 
 /// Which objects of a collection a request selects.
@@ -79,9 +88,7 @@ pub(crate) struct Selection {
 impl Selection {
     pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
         let labels = LabelSelector::parse(call.query.get("labelSelector").unwrap_or_default())
-            .map_err(|error| {
-                ApiError::bad_request(format!("unable to parse requirement: {error}"))
-            })?;
+            .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let fields = FieldSelector::parse(call.query.get("fieldSelector").unwrap_or_default())
             .map_err(|error| ApiError::bad_request(error.message))?;
         let mut deep = false;
@@ -141,6 +148,9 @@ impl Selection {
 }
 
 fn unsupported_field(resource: &Resource, field: &str) -> ApiError {
+    if resource.is_custom() || !matches!(resource.kind.as_str(), "Pod" | "Node" | "Event") {
+        return ApiError::bad_request(format!("field label not supported: {field}"));
+    }
     let problem = format!("field label not supported: {field}");
     let version = resource
         .versions
@@ -188,6 +198,9 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let page = page(call, &selection)?;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if call.resource.is_custom() {
+        metadata["continue"] = Value::from("");
+    }
     if let Some((key, left)) = &page.more {
         metadata["continue"] = Value::from(token(page.revision, key));
         if let Some(left) = left {
@@ -200,6 +213,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
     };
     let version = call.version();
     let api_version = &version.api_version;
+    kind.ask_for(&page.objects, api_version)?;
     match call.accept.form {
         Form::Whole => {
             let items: Result<Vec<Bytes>, ApiError> = page
@@ -207,10 +221,22 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
                 .iter()
                 .map(|object| kind.bytes(object, api_version))
                 .collect();
-            let bytes = assemble(&call.resource.list_kind, api_version, &metadata, &items?);
+            let names = (!call.resource.is_custom())
+                .then_some((api_version.as_str(), call.resource.kind.as_str()));
+            let bytes = assemble(
+                &call.resource.list_kind,
+                api_version,
+                &metadata,
+                &items?,
+                names,
+            );
             Ok(Answer::Bytes(200, bytes))
         }
         Form::Metadata => {
+            // Empty, it is left out of this form.
+            if let Some(fields) = metadata.as_object_mut() {
+                fields.retain(|_, value| value != "");
+            }
             let items: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
@@ -225,7 +251,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
             ))
         }
         Form::Table => {
-            let include = call.query.get("includeObject");
+            let include = included(call)?;
             let rows: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
@@ -246,15 +272,33 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
 }
 
 fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
-    let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
+    // Less than nothing is no limit, as it is to Go.
+    let negative = call
+        .query
+        .get("limit")
+        .is_some_and(|text| text.parse::<i64>().is_ok_and(|n| n < 0));
+    let limit = match negative {
+        true => None,
+        false => call.query.number("limit")?.filter(|limit| *limit > 0),
+    };
     let limit = limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
     let from = call.query.get("continue").map(untoken).transpose()?;
+    if from.is_some()
+        && call
+            .query
+            .get("resourceVersion")
+            .is_some_and(|rv| rv != "0")
+    {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
     let exact = exact_revision(call)?;
     let collection = &*call.resource.collection;
     let state = call.core.store.read();
-    if let Some(asked) = call.query.number("resourceVersion")?
+    if let Some(asked) = call.query.revision()?
         && asked > state.revision
     {
         return Err(too_large(asked, state.revision));
@@ -290,17 +334,30 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
 
 /// `resourceVersionMatch=Exact`, checked as kube-apiserver checks it.
 fn exact_revision(call: &Call) -> Result<Option<u64>, ApiError> {
-    let revision = call.query.number("resourceVersion")?;
+    let revision = call.query.revision()?;
     match (call.query.get("resourceVersionMatch"), revision) {
         (None, _) | (Some("NotOlderThan"), Some(_)) => Ok(None),
         (Some("Exact"), Some(revision)) if revision > 0 => Ok(Some(revision)),
-        (Some("Exact" | "NotOlderThan"), _) => Err(ApiError::bad_request(
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        )),
-        (Some(other), _) => Err(ApiError::bad_request(format!(
-            "resourceVersionMatch: Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
+        (Some("Exact"), Some(_)) => Err(list_options(FieldError::forbidden(
+            MATCH,
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
         ))),
+        (Some(_), None) => Err(list_options(FieldError::forbidden(
+            MATCH,
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ))),
+        (Some(other), _) => {
+            let known = ["Exact", "NotOlderThan", ""].map(str::to_owned);
+            let error = FieldError::not_supported(MATCH, &Value::from(other), &known);
+            Err(list_options(error))
+        }
     }
+}
+
+const MATCH: &str = "resourceVersionMatch";
+
+fn list_options(error: FieldError) -> ApiError {
+    ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
 }
 
 /// 504 for a revision that has not happened yet.
@@ -335,10 +392,17 @@ fn token(revision: u64, key: &str) -> String {
 }
 
 fn untoken(token: &str) -> Result<(u64, String), ApiError> {
-    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let invalid = |why: &str| {
+        ApiError::bad_request(format!(
+            "invalid continue token: continue key is not valid: {why}"
+        ))
+    };
     let bytes = URL_SAFE_NO_PAD
         .decode(token)
         .map_err(|error| invalid(&error.to_string()))?;
+    if let Some(problem) = go_json::problem(&bytes) {
+        return Err(invalid(&problem));
+    }
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
     match (value["rv"].as_u64(), value["start"].as_str()) {
@@ -347,8 +411,24 @@ fn untoken(token: &str) -> Result<(u64, String), ApiError> {
     }
 }
 
-/// A list from the JSON of its items, none of which is serialised again.
-fn assemble(kind: &str, api_version: &str, metadata: &Value, items: &[Bytes]) -> Bytes {
+/// A list from the JSON of its items, none of which is serialised again. `names`: version and kind of built-in items,
+/// which tell them by being in the list.
+fn assemble(
+    kind: &str,
+    api_version: &str,
+    metadata: &Value,
+    items: &[Bytes],
+    names: Option<(&str, &str)>,
+) -> Bytes {
+    // As objects are serialised for the store.
+    let names = names.map(|(version, kind)| {
+        format!(
+            "{{\"apiVersion\":{},\"kind\":{},",
+            Value::from(version),
+            Value::from(kind)
+        )
+    });
+    let names = names.unwrap_or_default();
     let size = items.iter().map(|item| item.len() + 1).sum::<usize>();
     let mut out = Vec::with_capacity(size + 200);
     let head = format!(
@@ -361,7 +441,13 @@ fn assemble(kind: &str, api_version: &str, metadata: &Value, items: &[Bytes]) ->
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(item);
+        match item.strip_prefix(names.as_bytes()) {
+            Some(rest) if !names.is_empty() => {
+                out.push(b'{');
+                out.extend_from_slice(rest);
+            }
+            _ => out.extend_from_slice(item),
+        }
     }
     out.extend_from_slice(b"]}");
     out.into()

@@ -9,6 +9,7 @@ use crate::error::ApiError;
 use crate::http::decode;
 use crate::kinds::Scale;
 use crate::patch;
+use crate::schema::{FieldError, go_plain};
 
 /// Answers a get of the scale.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
@@ -24,11 +25,18 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
         resource: &call.resource,
     };
     let value = kind.value(&object, &call.version().api_version)?;
+    if call.resource.is_custom() && get_path(&value, &scale.spec).is_none() {
+        return Err(without_replicas(scale));
+    }
     Ok(Answer::Value(200, shown(scale, &value)))
 }
 
 /// Answers a put or a patch of the scale: of the object only the number of replicas changes.
-pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiError> {
+pub(crate) async fn update(
+    call: &Call,
+    is_patch: bool,
+    warnings: &mut Warnings,
+) -> Result<Answer, ApiError> {
     let scale = of(call)?.clone();
     let dry_run = call.dry_run("UpdateOptions")?;
     let media = call
@@ -48,8 +56,7 @@ pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiErr
         dry_run,
         ..Change::default()
     };
-    let mut warnings = Warnings::default();
-    let answer = change_object(call, change, &mut warnings, |live| {
+    let answer = change_object(call, change, warnings, |live| {
         let mut wanted = shown(&scale, live);
         if !is_patch {
             wanted = body.clone();
@@ -67,7 +74,7 @@ pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiErr
         };
         let Some(count) = count.filter(|count| *count >= 0) else {
             let detail = "must be greater than or equal to 0";
-            let error = crate::schema::FieldError::invalid("spec.replicas", replicas, detail);
+            let error = FieldError::invalid("spec.replicas", replicas, detail);
             return Err(ApiError::invalid(
                 "autoscaling",
                 "Scale",
@@ -94,6 +101,84 @@ pub(crate) async fn update(call: &Call, is_patch: bool) -> Result<Answer, ApiErr
     Ok(Answer::Value(200, shown(&scale, &value)))
 }
 
+/// 500 for a custom object without the field that its definition names.
+fn without_replicas(scale: &Scale) -> ApiError {
+    ApiError::internal(format!(
+        "the spec replicas field \"{}\" does not exist",
+        scale.spec
+    ))
+}
+
+/// What is wrong with the fields of a custom object that its scale shows (`ValidateScaleSpec`, `ValidateScaleStatus`).
+pub(super) fn rules(scale: &Scale, object: &Value, subresource: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if subresource != "status" {
+        errors.extend(number_rule(object, &scale.spec));
+    }
+    errors.extend(number_rule(object, &scale.status));
+    if let Some(path) = scale.selector.as_deref() {
+        let found = reach(object, path).and_then(|found| match found {
+            None | Some(Value::String(_)) => Ok(()),
+            Some(other) => Err(misplaced(path, other, "string")),
+        });
+        errors.extend(
+            found
+                .err()
+                .map(|why| FieldError::invalid(path, &json!(""), why)),
+        );
+    }
+    errors
+}
+
+fn number_rule(object: &Value, path: &str) -> Option<FieldError> {
+    let refused = |number: i64, why: &str| Some(FieldError::invalid(path, &json!(number), why));
+    let found = match reach(object, path) {
+        Ok(None) => return None,
+        Ok(Some(found)) => found,
+        Err(why) => return refused(0, &why),
+    };
+    match found.as_i64() {
+        None => refused(0, &misplaced(path, found, "int64")),
+        Some(number) if number < 0 => refused(number, "should be a non-negative integer"),
+        Some(number) if number > i64::from(i32::MAX) => {
+            refused(number, "should be less than or equal to 2147483647")
+        }
+        Some(_) => None,
+    }
+}
+
+/// The field of a path; an error where it leads through something that has no fields (`NestedFieldNoCopy`).
+fn reach<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
+    let mut at = object;
+    let mut walked = String::new();
+    for part in path.trim_start_matches('.').split('.') {
+        walked = format!("{walked}.{part}");
+        at = match at {
+            Value::Null => return Ok(None),
+            Value::Object(fields) => match fields.get(part) {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+            other => return Err(misplaced(&walked, other, "map[string]interface{}")),
+        };
+    }
+    Ok(Some(at))
+}
+
+fn misplaced(path: &str, found: &Value, wanted: &str) -> String {
+    let kind = match found {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    };
+    let found = go_plain(found);
+    format!("{path} accessor error: {found} is of the type {kind}, expected {wanted}")
+}
+
 fn of(call: &Call) -> Result<&Scale, ApiError> {
     call.version()
         .scale
@@ -101,7 +186,8 @@ fn of(call: &Call) -> Result<&Scale, ApiError> {
         .ok_or_else(ApiError::unknown_resource)
 }
 
-fn shown(scale: &Scale, object: &Value) -> Value {
+/// What of an object its scale shows.
+pub(super) fn shown(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = json!({});
     for field in [
@@ -152,7 +238,7 @@ fn get_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
         .try_fold(object, |value, part| value.get(part))
 }
 
-fn set(object: &mut Value, path: &str, value: Value) {
+pub(super) fn set(object: &mut Value, path: &str, value: Value) {
     let mut at = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {
         if !at.is_object() {

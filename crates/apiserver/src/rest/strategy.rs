@@ -3,16 +3,24 @@
 //! Not the whole of Kubernetes' defaulting: what kubectl, the Cluster API controllers and simulated
 //! nodes read back.
 
+mod pods;
+mod volumes;
+mod workloads;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Call, meta};
+use super::{Call, json_type, meta};
 use crate::crd;
 use crate::error::ApiError;
 use crate::kinds::Resource;
 use crate::schema::FieldError;
+
+pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
+
+use workloads::{job, pod, pod_rules, pod_spec, workload, workload_rules};
 
 /// Fills in defaults, and keeps what clients may not change.
 pub(crate) fn prepare(
@@ -23,39 +31,122 @@ pub(crate) fn prepare(
     now: Timestamp,
 ) -> Result<(), ApiError> {
     let resource = &call.resource;
+    let shape = resource.shape(&call.version);
     check_shape(call, new)?;
+    drop_nulls(new);
+    if let Some(shape) = shape {
+        shape.default(new);
+    }
     if live.is_none() && resource.stored_version().status && !resource.is_crd() {
         reset_status(&resource.kind, new);
     }
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Namespace") => namespace(new, live, subresource),
         ("", "Secret") => secret(call, new)?,
-        ("", "Pod") => pod(new),
-        ("", "Service") => service(call, new, live),
-        ("", "Node") if live.is_none() => default(new, "spec", "podCIDR", Value::Null),
+        ("", "Pod") => {
+            pod(new, live.is_none());
+            if live.is_none() {
+                pods::mount(new);
+            }
+        }
+        ("", "Service") => service(call, new, live)?,
+        ("", "Node") if live.is_none() => volumes::taint(new),
+        ("", "PersistentVolume") => volumes::volume(new, live, now),
+        ("", "PersistentVolumeClaim") if live.is_none() => volumes::protect(new, CLAIM_PROTECTION),
         ("", "Event") | ("events.k8s.io", "Event") => {}
-        ("", "PersistentVolumeClaim") => default(new, "spec", "volumeMode", json!("Filesystem")),
-        ("", "PersistentVolume") => {
-            default(new, "spec", "volumeMode", json!("Filesystem"));
-            default(
-                new,
-                "spec",
-                "persistentVolumeReclaimPolicy",
-                json!("Retain"),
-            );
+        ("", "LimitRange") => limits(new),
+        ("", "ReplicationController") => replication(new),
+        ("apps", kind) => workload(kind, new, live),
+        ("batch", "Job") => job(new, live.is_none()),
+        ("batch", "CronJob") => {
+            if let Some(spec) = new.pointer_mut("/spec/jobTemplate/spec/template/spec") {
+                pod_spec(spec);
+            }
         }
-        ("apps", kind) => workload(kind, new),
-        ("batch", "Job") => job(new),
-        ("storage.k8s.io", "StorageClass") => {
-            top(new, "reclaimPolicy", json!("Delete"));
-            top(new, "volumeBindingMode", json!("Immediate"));
-        }
+        ("networking.k8s.io", "NetworkPolicy") => network_policy(new),
+        ("rbac.authorization.k8s.io", _) => subjects(new),
         ("certificates.k8s.io", _) if live.is_none() => csr(call, new),
-        ("apiextensions.k8s.io", _) => definition(call, new, live, subresource, now)?,
+        ("apiextensions.k8s.io", _) => definition(new, live, subresource),
         _ => {}
     }
     drop_nulls(new);
+    if resource.is_crd() && live.is_none() {
+        new["status"]["conditions"] = Value::Null;
+    }
+    if let Some(shape) = shape {
+        shape.write(new);
+    }
     Ok(())
+}
+
+/// Takes out of a new object what neither its sender nor a default of its type gave it, but admission or storage: the
+/// sender does not own that.
+pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
+    let fields: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Namespace") => {
+            // A name that is generated is not known yet when the label of the name is defaulted.
+            if meta::is_generated(sent) {
+                meta::of(new).remove("labels");
+                if let Some(labels) = sent["metadata"].get("labels") {
+                    meta::of(new).insert("labels".to_owned(), labels.clone());
+                }
+            }
+            &["finalizers"]
+        }
+        ("", "Node") => &["taints"],
+        ("", "PersistentVolume" | "PersistentVolumeClaim") => {
+            meta::of(new).remove("finalizers");
+            if let Some(given) = sent["metadata"].get("finalizers") {
+                meta::of(new).insert("finalizers".to_owned(), given.clone());
+            }
+            return;
+        }
+        ("", "Pod") => {
+            pods::unmount(new);
+            &[
+                "preemptionPolicy",
+                "priority",
+                "serviceAccount",
+                "serviceAccountName",
+                "tolerations",
+            ]
+        }
+        ("", "Service") => {
+            let ports = new["spec"].get_mut("ports").and_then(Value::as_array_mut);
+            for (index, port) in ports.into_iter().flatten().enumerate() {
+                if sent["spec"]["ports"][index]["nodePort"].is_null()
+                    && let Some(port) = port.as_object_mut()
+                {
+                    port.remove("nodePort");
+                }
+            }
+            &["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]
+        }
+        ("batch", "Job") => {
+            for metadata in ["/metadata", "/spec/template/metadata"] {
+                let metadata = new.pointer_mut(metadata).and_then(Value::as_object_mut);
+                let Some(metadata) = metadata else { continue };
+                if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+                    labels.retain(|name, _| {
+                        !matches!(
+                            name.trim_start_matches("batch.kubernetes.io/"),
+                            "controller-uid" | "job-name"
+                        )
+                    });
+                    if labels.is_empty() {
+                        metadata.remove("labels");
+                    }
+                }
+            }
+            &["selector"]
+        }
+        _ => return,
+    };
+    if let Some(spec) = new["spec"].as_object_mut() {
+        spec.retain(|name, _| {
+            !fields.contains(&name.as_str()) || !sent["spec"][name.as_str()].is_null()
+        });
+    }
 }
 
 /// What is wrong with a built-in object.
@@ -66,6 +157,16 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
         "ConfigMap" => config_map_rules(new, live, &mut errors),
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => {
             workload_rules(resource, new, live, &mut errors);
+        }
+        "Pod" => {
+            pod_rules("spec", &new["spec"], &mut errors);
+            if let Some(live) = live {
+                errors.extend(pods::unchangeable(new, live));
+            }
+        }
+        "Service" => service_rules(new, &mut errors),
+        "CustomResourceDefinition" if live.is_none_or(|live| live["spec"] != new["spec"]) => {
+            errors.extend(crd::rules::check(new, live));
         }
         "Lease" => {
             if let Some(duration) = new["spec"]["leaseDurationSeconds"].as_i64()
@@ -103,20 +204,9 @@ fn check_shape(call: &Call, object: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn reset_status(kind: &str, new: &mut Value) {
     let status = match kind {
-        "Pod" => json!({"phase": "Pending", "qosClass": "BestEffort"}),
+        "Pod" => json!({"phase": "Pending"}),
         "Namespace" => json!({"phase": "Active"}),
         "PersistentVolume" | "PersistentVolumeClaim" => json!({"phase": "Pending"}),
         "Service" => json!({"loadBalancer": {}}),
@@ -260,170 +350,89 @@ fn data_keys(data: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn pod(new: &mut Value) {
-    pod_spec(&mut new["spec"]);
-    default(new, "spec", "serviceAccountName", json!("default"));
-    let account = new["spec"]["serviceAccountName"].clone();
-    default(new, "spec", "serviceAccount", account);
-    default(new, "spec", "enableServiceLinks", json!(true));
-    default(new, "spec", "priority", json!(0));
-    default(
-        new,
-        "spec",
-        "preemptionPolicy",
-        json!("PreemptLowerPriority"),
-    );
+/// What may be used up to what is set as the most of it.
+fn limits(new: &mut Value) {
+    for item in new["spec"]["limits"].as_array_mut().into_iter().flatten() {
+        if item["type"] != "Container" {
+            continue;
+        }
+        for (from, to) in [
+            ("max", "default"),
+            ("default", "defaultRequest"),
+            ("min", "defaultRequest"),
+        ] {
+            let Some(from) = item[from].as_object().cloned() else {
+                continue;
+            };
+            if !item[to].is_object() {
+                item[to] = json!({});
+            }
+            for (resource, quantity) in from {
+                if item[to].get(&resource).is_none() {
+                    item[to][resource] = quantity;
+                }
+            }
+        }
+    }
 }
 
-fn pod_spec(spec: &mut Value) {
-    let Some(spec) = spec.as_object_mut() else {
-        return;
-    };
-    for (field, value) in [
-        ("restartPolicy", json!("Always")),
-        ("terminationGracePeriodSeconds", json!(30)),
-        ("dnsPolicy", json!("ClusterFirst")),
-        ("securityContext", json!({})),
-        ("schedulerName", json!("default-scheduler")),
-    ] {
-        spec.entry(field).or_insert(value);
+fn replication(new: &mut Value) {
+    let labels = new["spec"]["template"]["metadata"]["labels"].clone();
+    default(new, "spec", "selector", labels.clone());
+    if new["metadata"]["labels"].is_null() && !labels.is_null() {
+        meta::of(new).insert("labels".to_owned(), labels);
     }
-    for list in ["initContainers", "containers"] {
-        for container in spec
-            .get_mut(list)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
+    if let Some(spec) = new.pointer_mut("/spec/template/spec") {
+        pod_spec(spec);
+    }
+}
+
+fn network_policy(new: &mut Value) {
+    let egress = new["spec"]["egress"]
+        .as_array()
+        .is_some_and(|rules| !rules.is_empty());
+    let kinds = if egress {
+        json!(["Ingress", "Egress"])
+    } else {
+        json!(["Ingress"])
+    };
+    default(new, "spec", "policyTypes", kinds);
+}
+
+fn subjects(new: &mut Value) {
+    for subject in new["subjects"].as_array_mut().into_iter().flatten() {
+        if matches!(subject["kind"].as_str(), Some("User" | "Group"))
+            && subject["apiGroup"].is_null()
         {
-            container_defaults(container);
+            subject["apiGroup"] = json!("rbac.authorization.k8s.io");
         }
     }
 }
 
-fn container_defaults(container: &mut Value) {
-    let Some(fields) = container.as_object_mut() else {
-        return;
-    };
-    let image = fields
-        .get("image")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let tag = image.rsplit('/').next().unwrap_or_default();
-    let latest = !tag.contains('@') && (tag.ends_with(":latest") || !tag.contains(':'));
-    let pull = if latest { "Always" } else { "IfNotPresent" };
-    for (field, value) in [
-        ("terminationMessagePath", json!("/dev/termination-log")),
-        ("terminationMessagePolicy", json!("File")),
-        ("imagePullPolicy", json!(pull)),
-        ("resources", json!({})),
-    ] {
-        fields.entry(field).or_insert(value);
+fn service_rules(service: &Value, errors: &mut Vec<FieldError>) {
+    let spec = &service["spec"];
+    let external = spec["type"] == "ExternalName";
+    let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    if ports.is_empty() && !external && spec["clusterIP"] != "None" {
+        errors.push(FieldError::required("spec.ports", ""));
     }
-    for port in fields
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(port) = port.as_object_mut() {
-            port.entry("protocol").or_insert(json!("TCP"));
+    for (index, port) in ports.iter().enumerate() {
+        let number = &port["port"];
+        if !number
+            .as_i64()
+            .is_some_and(|number| (1..=65535).contains(&number))
+        {
+            let detail = "must be between 1 and 65535, inclusive";
+            errors.push(FieldError::invalid(
+                format!("spec.ports[{index}].port"),
+                number,
+                detail,
+            ));
         }
     }
 }
 
-fn workload(kind: &str, new: &mut Value) {
-    let replicated = matches!(kind, "Deployment" | "ReplicaSet" | "StatefulSet");
-    if replicated {
-        default(new, "spec", "replicas", json!(1));
-    }
-    if matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet") {
-        default(new, "spec", "revisionHistoryLimit", json!(10));
-    }
-    match kind {
-        "Deployment" => {
-            default(new, "spec", "progressDeadlineSeconds", json!(600));
-            let rolling = json!({
-                "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
-            });
-            default(new, "spec", "strategy", rolling);
-        }
-        "StatefulSet" => {
-            default(new, "spec", "podManagementPolicy", json!("OrderedReady"));
-            let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
-            default(new, "spec", "updateStrategy", rolling);
-        }
-        "DaemonSet" => {
-            let rolling = json!({
-                "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0},
-            });
-            default(new, "spec", "updateStrategy", rolling);
-        }
-        _ => {}
-    }
-    if new["spec"]["template"].is_object() && new["spec"]["template"]["spec"].is_object() {
-        pod_spec(&mut new["spec"]["template"]["spec"]);
-    }
-}
-
-fn workload_rules(
-    resource: &Resource,
-    new: &Value,
-    live: Option<&Value>,
-    errors: &mut Vec<FieldError>,
-) {
-    let selector = &new["spec"]["selector"];
-    if selector.is_null() {
-        errors.push(FieldError::required("spec.selector", ""));
-        return;
-    }
-    if let Some(live) = live
-        && live["spec"]["selector"] != *selector
-        && resource.kind != "StatefulSet"
-    {
-        errors.push(FieldError::invalid(
-            "spec.selector",
-            selector,
-            "field is immutable",
-        ));
-    }
-    let labels = &new["spec"]["template"]["metadata"]["labels"];
-    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    if wanted
-        .into_iter()
-        .any(|(key, value)| labels.get(key) != Some(value))
-    {
-        let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(
-            "spec.template.metadata.labels",
-            labels,
-            detail,
-        ));
-    }
-    if let Some(replicas) = new["spec"]["replicas"].as_i64()
-        && replicas < 0
-    {
-        let value = &new["spec"]["replicas"];
-        errors.push(FieldError::invalid(
-            "spec.replicas",
-            value,
-            "must be greater than or equal to 0",
-        ));
-    }
-}
-
-fn job(new: &mut Value) {
-    for (field, value) in [
-        ("parallelism", json!(1)),
-        ("completions", json!(1)),
-        ("backoffLimit", json!(6)),
-        ("completionMode", json!("NonIndexed")),
-        ("suspend", json!(false)),
-    ] {
-        default(new, "spec", field, value);
-    }
-}
-
-fn service(call: &Call, new: &mut Value, live: Option<&Value>) {
+fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
     default(new, "spec", "type", json!("ClusterIP"));
     default(new, "spec", "sessionAffinity", json!("None"));
     let external = new["spec"]["type"] == "ExternalName";
@@ -436,12 +445,38 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) {
         } else if new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty) {
             let address = crate::special::service_address(call);
             new["spec"]["clusterIP"] = Value::from(address);
+        } else {
+            crate::special::check_address(call, new)?;
         }
         let address = new["spec"]["clusterIP"].clone();
+        // Whoever makes the endpoints of a headless service without a selector may give them any addresses.
+        let selects = |spec: &Value| {
+            spec["selector"]
+                .as_object()
+                .is_some_and(|all| !all.is_empty())
+        };
+        let (families, policy) = if address == "None" && !selects(&new["spec"]) {
+            (json!(["IPv4", "IPv6"]), "RequireDualStack")
+        } else {
+            (json!(["IPv4"]), "SingleStack")
+        };
         default(new, "spec", "clusterIPs", json!([address]));
-        default(new, "spec", "ipFamilies", json!(["IPv4"]));
-        default(new, "spec", "ipFamilyPolicy", json!("SingleStack"));
+        default(new, "spec", "ipFamilies", families);
+        default(new, "spec", "ipFamilyPolicy", json!(policy));
         default(new, "spec", "internalTrafficPolicy", json!("Cluster"));
+        crate::special::node_ports(call, new, live)?;
+        let ingress = new
+            .pointer_mut("/status/loadBalancer/ingress")
+            .and_then(Value::as_array_mut);
+        for address in ingress
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+        {
+            if address.contains_key("ip") {
+                address.entry("ipMode").or_insert(json!("VIP"));
+            }
+        }
     }
     for port in new["spec"]
         .get_mut("ports")
@@ -449,13 +484,13 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) {
         .into_iter()
         .flatten()
     {
-        if let Some(port) = port.as_object_mut() {
-            port.entry("protocol").or_insert(json!("TCP"));
-            if let Some(number) = port.get("port").cloned() {
-                port.entry("targetPort").or_insert(number);
-            }
+        if let Some(port) = port.as_object_mut()
+            && let Some(number) = port.get("port").cloned()
+        {
+            port.entry("targetPort").or_insert(number);
         }
     }
+    Ok(())
 }
 
 fn csr(call: &Call, new: &mut Value) {
@@ -464,41 +499,18 @@ fn csr(call: &Call, new: &mut Value) {
     }
     new["spec"]["username"] = Value::from(call.user.name.as_str());
     new["spec"]["groups"] = json!(call.user.groups);
+    if !call.user.extra.is_empty() {
+        new["spec"]["extra"] = json!(call.user.extra);
+    }
 }
 
-fn definition(
-    call: &Call,
-    new: &mut Value,
-    live: Option<&Value>,
-    subresource: &str,
-    now: Timestamp,
-) -> Result<(), ApiError> {
-    if let Err(errors) = crd::compile(new) {
-        let name = new["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(
-            call.group(),
-            &call.resource.kind,
-            name,
-            &errors,
-        ));
-    }
-    let errors = live.map_or_else(Vec::new, |live| crd::unchangeable(new, live));
-    if !errors.is_empty() {
-        let name = new["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(
-            call.group(),
-            &call.resource.kind,
-            name,
-            &errors,
-        ));
-    }
+fn definition(new: &mut Value, live: Option<&Value>, subresource: &str) {
     let stored = new["status"]["storedVersions"].take();
-    crd::prepare(new, live, now);
+    crd::prepare(new, live);
     // Clients drop versions here once no object is stored in them any more.
     if subresource == "status" && stored.as_array().is_some_and(|list| !list.is_empty()) {
         new["status"]["storedVersions"] = stored;
     }
-    Ok(())
 }
 
 /// An Event of one of its two groups as one of the other.

@@ -1,13 +1,16 @@
 //! Objects as clients see them: in the version of the request, whole, as metadata, or as a table row.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::conversion;
 use crate::error::ApiError;
-use crate::kinds::{Origin, Resource};
+use crate::kinds::{Origin, Resource, shape};
 use crate::patch::{Types, Versions};
 use crate::server::Core;
-use crate::store::Object;
+use crate::store::{Draft, Object};
 
 /// The versions of a resource, and the way between them.
 pub(crate) struct Kind<'a> {
@@ -23,7 +26,25 @@ impl Kind<'_> {
         }
         match self.resource.origin {
             Origin::BuiltIn(_) if self.resource.plural == "events" => {
-                Ok(super::strategy::convert_event(value, api_version))
+                let mut event = super::strategy::convert_event(value, api_version);
+                let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+                if let Some(shape) = shape::of(group, version, "Event") {
+                    shape.write(&mut event);
+                }
+                Ok(event)
+            }
+            Origin::Custom { converts: true } if self.resource.conversion.is_some() => {
+                let Some(webhook) = &self.resource.conversion else {
+                    return Ok(value);
+                };
+                let mut converted = webhook.convert(self.core, value, api_version)?;
+                let mut versions = self.resource.versions.iter();
+                if let Some(version) = versions.find(|v| v.api_version == api_version)
+                    && let Some(schema) = &version.schema
+                {
+                    schema.default(&mut converted);
+                }
+                Ok(converted)
             }
             Origin::Custom { converts: true } => {
                 let metadata = value["metadata"].clone();
@@ -60,6 +81,36 @@ impl Kind<'_> {
         }
     }
 
+    /// The object in `api_version`, which a webhook may have to make.
+    pub(crate) async fn converted(
+        &self,
+        value: Value,
+        api_version: &str,
+    ) -> Result<Value, ApiError> {
+        if self.resource.conversion.is_none() || value["apiVersion"] == api_version {
+            return self.convert(value, api_version);
+        }
+        conversion::resolve(self.core, || self.convert(value.clone(), api_version)).await
+    }
+
+    /// Asks for all conversions that a list needs before the first of them is missed, so that one call makes them.
+    pub(crate) fn ask_for(
+        &self,
+        objects: &[Arc<Object>],
+        api_version: &str,
+    ) -> Result<(), ApiError> {
+        if self.resource.conversion.is_none() {
+            return Ok(());
+        }
+        let mut all = Ok(());
+        for object in objects {
+            if *object.facts.api_version != *api_version {
+                all = self.value(object, api_version).map(drop).and(all);
+            }
+        }
+        all
+    }
+
     /// The stored object as a value in `api_version`.
     pub(crate) fn value(&self, object: &Object, api_version: &str) -> Result<Value, ApiError> {
         self.convert(object.value(), api_version)
@@ -68,12 +119,12 @@ impl Kind<'_> {
     /// The JSON of the stored object in `api_version`; that of the stored version is not made again.
     pub(crate) fn bytes(&self, object: &Object, api_version: &str) -> Result<Bytes, ApiError> {
         if &*object.facts.api_version == api_version {
-            return Ok(object.bytes.clone());
+            return Ok(object.json());
         }
         let value = self.value(object, api_version)?;
-        serde_json::to_vec(&value)
-            .map(Bytes::from)
-            .map_err(ApiError::internal)
+        Ok(Draft::new(&value)
+            .at(object.revision, Arc::clone(&object.key))
+            .json())
     }
 }
 
@@ -91,6 +142,19 @@ impl Versions for Kind<'_> {
                 kind: &self.resource.kind,
             },
         })
+    }
+
+    fn blank(&self, api_version: &str) -> Option<Value> {
+        let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        if self.resource.is_crd() {
+            let names = json!({"plural": "", "kind": ""});
+            return Some(json!({
+                "metadata": {},
+                "spec": {"group": "", "names": names, "scope": "", "versions": null},
+                "status": {"acceptedNames": names, "conditions": null, "storedVersions": null},
+            }));
+        }
+        self.resource.shape(version).map(shape::Struct::zero)
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {

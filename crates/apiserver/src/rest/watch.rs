@@ -17,10 +17,12 @@ use super::read::Selection;
 use super::view::{self, Kind};
 use super::{Answer, Call};
 use crate::body;
+use crate::conversion;
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::query::Query;
 use crate::kinds::{CRD_COLLECTION, Resource};
+use crate::metrics::{Labels, Watching};
 use crate::server::Core;
 use crate::store::{Change, Event, Object, frame};
 use crate::table;
@@ -44,11 +46,12 @@ pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
     let watcher = Watcher {
         core: Arc::clone(&call.core),
         _counted: Counted::new(&call.core),
+        _watching: Watching::new(&call.core, Labels::watch(call)),
         resource: Arc::clone(&call.resource),
         api_version: call.version().api_version.clone(),
         version: call.version.clone(),
         form: call.accept.form,
-        include: call.query.get("includeObject").map(str::to_owned),
+        include: super::read::included(call)?.map(str::to_owned),
         bookmarks: call.query.flag("allowWatchBookmarks"),
         selection,
         headed: false,
@@ -91,6 +94,9 @@ fn start(query: &Query) -> Result<Start, ApiError> {
             &[error],
         ))
     };
+    if query.get("continue").is_some() {
+        return forbidden("resourceVersionMatch is forbidden when continue is provided");
+    }
     match (initial, matching) {
         (Some(_), None) => {
             forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
@@ -137,9 +143,16 @@ impl Drop for Counted {
     }
 }
 
+/// A line of a watch, or the failure to make it; none when there is nothing to say.
+fn told(line: Result<Bytes, ApiError>) -> Option<Bytes> {
+    let line = line.unwrap_or_else(|error| frame("ERROR", error.status().to_string().as_bytes()));
+    (!line.is_empty()).then_some(line)
+}
+
 struct Watcher {
     core: Arc<Core>,
     _counted: Counted,
+    _watching: Watching,
     resource: Arc<Resource>,
     api_version: String,
     version: String,
@@ -162,8 +175,14 @@ impl Watcher {
         async_stream::stream! {
             let deadline = Instant::now() + timeout;
             let mut definitions = self.definitions();
+            let core = Arc::clone(&self.core);
             for object in &initial {
-                yield self.object_line(Change::Added, object);
+                let line = conversion::resolve(&core, || {
+                    Ok(self.object_line(Change::Added, object))
+                });
+                if let Some(line) = told(line.await) {
+                    yield line;
+                }
             }
             drop(initial);
             if marked {
@@ -183,7 +202,8 @@ impl Watcher {
                 };
                 let full = events.len() == BATCH;
                 for event in &events {
-                    if let Some(line) = self.event_line(event) {
+                    let line = conversion::resolve(&core, || Ok(self.event_line(event)));
+                    if let Some(line) = told(line.await.map(Option::unwrap_or_default)) {
                         yield line;
                     }
                 }
@@ -333,8 +353,7 @@ impl Watcher {
     }
 
     fn bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
-        let mut metadata =
-            json!({"creationTimestamp": null, "resourceVersion": revision.to_string()});
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

@@ -9,6 +9,7 @@ use super::admit::{Incoming, admit};
 use super::read::{shown, shown_value};
 use super::view::Kind;
 use super::{Answer, Call, Warnings, meta};
+use crate::conversion;
 use crate::crd;
 use crate::error::ApiError;
 use crate::kinds::Resource;
@@ -21,7 +22,7 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
         return Err(ApiError::method_not_allowed());
     }
     let dry_run = call.dry_run("CreateOptions")?;
-    let decoded = call.decode()?;
+    let decoded = call.decode_object()?;
     let mut object = decoded.value;
     check_type(call, &mut object)?;
     check_namespace(call, &object)?;
@@ -71,7 +72,7 @@ pub(crate) async fn create_object(
     let now = Timestamp::now();
     let resource = &call.resource;
     if !resource.is_custom()
-        && let Some(answer) = crate::special::virtual_create(call, &object).await?
+        && let Some(answer) = crate::special::virtual_create(call, &object, warnings).await?
     {
         return Ok(answer);
     }
@@ -92,17 +93,26 @@ pub(crate) async fn create_object(
         patch: applied,
         now,
     };
-    let ready = admit(call, incoming, warnings)?;
+    let ready = admit(call, incoming, warnings).await?;
     let key = resource.key(&call.namespace, &name);
     let taken = || ApiError::already_exists(&resource.group, &resource.plural, &name);
     if dry_run {
         if call.core.store.get(&resource.collection, &key).is_some() {
             return Err(taken());
         }
-        return dry_answer(call, 201, ready);
+        return dry_answer(call, 201, ready).await;
     }
     match commit(&call.core, resource, key, 0, &ready, false).await {
-        Ok(object) => shown(call, 201, &object),
+        Ok(object) => {
+            if resource.is_crd() {
+                crate::collector::definitions::accept(&call.core, &name).await;
+            }
+            if &*resource.collection == "/namespaces" {
+                let furnished = crate::namespaces::furnish(&call.core, &name).await;
+                furnished.map_err(|problem| unstored(&problem))?;
+            }
+            conversion::resolve(&call.core, || shown(call, 201, &object)).await
+        }
         Err(WriteError::Conflict) => Err(taken()),
         Err(WriteError::Failed(problem)) => Err(unstored(&problem)),
     }
@@ -111,7 +121,7 @@ pub(crate) async fn create_object(
 /// Answers an update of an object, or of its status.
 pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let dry_run = call.dry_run("UpdateOptions")?;
-    let decoded = call.decode()?;
+    let decoded = call.decode_object()?;
     let mut object = decoded.value;
     check_type(call, &mut object)?;
     check_namespace(call, &object)?;
@@ -163,9 +173,13 @@ pub(crate) async fn change_object(
             .store
             .get(&resource.collection, &key)
             .ok_or_else(|| call.not_found())?;
-        let stored = kind.value(&current, &resource.stored)?;
-        let live = kind.value(&current, &call.version().api_version)?;
-        let new = how(&live)?;
+        let (stored, live, new) = conversion::resolve(&call.core, || {
+            let stored = kind.value(&current, &resource.stored)?;
+            let live = kind.value(&current, &call.version().api_version)?;
+            let new = how(&live)?;
+            Ok((stored, live, new))
+        })
+        .await?;
         check_preconditions(call, &new, &live, change.put)?;
         let incoming = Incoming {
             object: new,
@@ -178,16 +192,16 @@ pub(crate) async fn change_object(
             now: Timestamp::now(),
         };
         let mut found = Warnings::default();
-        let ready = admit(call, incoming, &mut found)?;
+        let ready = admit(call, incoming, &mut found).await?;
         let unchanged = ready == stored;
         if change.dry_run || unchanged {
             warnings.0.append(&mut found.0);
         }
         if unchanged && *current.facts.api_version == *resource.stored {
-            return shown(call, 200, &current);
+            return conversion::resolve(&call.core, || shown(call, 200, &current)).await;
         }
         if change.dry_run {
-            return dry_answer(call, 200, ready);
+            return dry_answer(call, 200, ready).await;
         }
         let gone = is_finished(resource, &ready);
         match commit(
@@ -202,7 +216,7 @@ pub(crate) async fn change_object(
         {
             Ok(object) => {
                 warnings.0.append(&mut found.0);
-                return shown(call, 200, &object);
+                return conversion::resolve(&call.core, || shown(call, 200, &object)).await;
             }
             Err(WriteError::Conflict) => {}
             Err(WriteError::Failed(problem)) => return Err(unstored(&problem)),
@@ -263,8 +277,8 @@ pub(crate) async fn commit(
     object: &Value,
     delete: bool,
 ) -> Result<Arc<Object>, WriteError> {
-    let serve = if resource.is_crd() {
-        Some(serving(object, delete)?)
+    let serve = if resource.is_crd() && !is_same(core, &key, object, delete) {
+        Some(serving(core, object, delete)?)
     } else {
         None
     };
@@ -283,8 +297,32 @@ pub(crate) async fn commit(
         .await
 }
 
-fn serving(crd: &Value, delete: bool) -> Result<Serve, WriteError> {
-    if delete {
+/// The stored definitions of a group but for one.
+pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
+    let state = core.store.read();
+    let all = state.range(crate::kinds::CRD_COLLECTION, "", None);
+    all.map(|object| object.value())
+        .filter(|other| {
+            other["spec"]["group"] == crd["spec"]["group"]
+                && other["metadata"]["name"] != crd["metadata"]["name"]
+        })
+        .collect()
+}
+
+/// Whether a definition goes on to be served as it is.
+fn is_same(core: &Core, name: &str, crd: &Value, delete: bool) -> bool {
+    let (spec, registry) = (&crd["spec"], core.store.registry());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let stored = core.store.get(crate::kinds::CRD_COLLECTION, name);
+    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+    !delete
+        && stored.is_some_and(|stored| stored.value()["spec"] == *spec)
+        && registry.find(&group, &plural).is_some()
+        && crd::names::is_served(crd, &definitions_beside(core, crd))
+}
+
+fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> {
+    if delete || !crd::names::is_served(crd, &definitions_beside(core, crd)) {
         let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
         return Ok(Serve::Remove {
             group: text(&crd["spec"]["group"]),
@@ -308,7 +346,7 @@ pub(crate) fn unstored(problem: &str) -> ApiError {
     ApiError::internal(format!("the object was not stored: {problem}"))
 }
 
-fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> {
+async fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> {
     let kind = Kind {
         core: &call.core,
         resource: &call.resource,
@@ -316,7 +354,7 @@ fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> 
     shown_value(
         call,
         code,
-        kind.convert(ready, &call.version().api_version)?,
+        kind.converted(ready, &call.version().api_version).await?,
     )
 }
 
@@ -350,27 +388,61 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
             "Object 'Kind' is missing in the request body",
         ));
     }
-    if has_version != version {
+    let (other_version, other_kind) = (has_version != version, has_kind != kind);
+    if !call.resource.is_custom() && (other_version || other_kind) {
+        unconvertible(call, has_version, has_kind)?;
+    }
+    if other_version {
         return Err(ApiError::bad_request(format!(
             "the API version in the data ({has_version}) does not match the expected API version ({version})"
         )));
     }
-    if has_kind != kind {
-        return Err(ApiError::bad_request(format!(
-            "{has_kind} in version \"{}\" cannot be handled as a {kind}: kind in the data does not match",
-            call.version
-        )));
-    }
-    if fields
+    let metadata = fields
         .get("metadata")
-        .is_some_and(|metadata| !metadata.is_object() && !metadata.is_null())
-    {
+        .filter(|metadata| !metadata.is_object() && !metadata.is_null());
+    if let Some(metadata) = metadata {
+        let target = match call.resource.is_custom() {
+            true => "Go value".to_owned(),
+            false => format!("Go struct field {kind}.metadata"),
+        };
         return Err(ApiError::bad_request(format!(
-            "{kind} in version \"{}\" cannot be handled as a {kind}: metadata must be an object",
-            call.version
+            "{kind} in version \"{}\" cannot be handled as a {kind}: json: cannot unmarshal {} into {target} of type v1.ObjectMeta",
+            call.version,
+            super::json_type(metadata)
         )));
     }
     Ok(())
+}
+
+/// Refuses what is of another built-in kind, or of none, as Go's scheme does.
+fn unconvertible(call: &Call, api_version: &str, kind: &str) -> Result<(), ApiError> {
+    let own = &call.resource;
+    let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let registry = call.core.store.registry();
+    let known = registry.all().any(|resource| {
+        let mut versions = resource.versions.iter();
+        !resource.is_custom()
+            && resource.kind == kind
+            && versions.any(|version| version.api_version == api_version)
+    });
+    let why = if !known {
+        format!(
+            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:110\""
+        )
+    } else if kind != own.kind {
+        let package = own.group.split('.').next().filter(|name| !name.is_empty());
+        format!(
+            "converting ({version}.{kind}) to ({}.{}): unknown conversion",
+            package.unwrap_or("core"),
+            own.kind
+        )
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {}: {why}",
+        own.kind
+    )))
 }
 
 fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
@@ -419,9 +491,10 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
                 &zero,
                 "must be specified for an update",
             );
+            // By its plural, as kube-apiserver's store names it.
             return Err(ApiError::invalid(
                 &resource.group,
-                &resource.kind,
+                &resource.plural,
                 call.name(),
                 &[error],
             ));
@@ -436,8 +509,10 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
     let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
     let has = live["metadata"]["uid"].as_str().unwrap_or_default();
     if !uid.is_empty() && uid != has {
-        let why =
-            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {has}");
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {has}",
+            etcd_key(resource, &call.namespace, call.name())
+        );
         return Err(ApiError::conflict(
             &resource.group,
             &resource.plural,
@@ -446,4 +521,23 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
         ));
     }
     Ok(())
+}
+
+/// Where kube-apiserver keeps an object, which its conflicts name.
+fn etcd_key(resource: &Resource, namespace: &str, name: &str) -> String {
+    let place = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "nodes") => "minions".to_owned(),
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group, plural) if resource.is_custom() || resource.is_crd() => format!("{group}/{plural}"),
+        (_, plural) => plural.to_owned(),
+    };
+    let key = if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    };
+    format!("/registry/{place}/{key}")
 }

@@ -8,13 +8,16 @@
 //! not count its steps; instead a rule whose estimate, with the sizes of the actual values, is over
 //! the limit is not run.
 
+mod check;
 mod compile;
+mod condition;
 mod convert;
 mod cost;
 mod measure;
 mod run;
 
 pub(super) use compile::{check, compile};
+pub(crate) use condition::Condition;
 pub(super) use run::validate;
 
 use kube_cel::cel::IdedExpr;

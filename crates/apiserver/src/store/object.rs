@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::packing::Packable;
+
 /// One revision of one object.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -14,7 +16,7 @@ pub(crate) struct Object {
     /// `namespace/name`, or `name`.
     pub(crate) key: Arc<str>,
     /// The whole object as JSON in the stored version.
-    pub(crate) bytes: Bytes,
+    body: Packable,
     /// What is needed of it without parsing.
     pub(crate) facts: Facts,
 }
@@ -33,9 +35,29 @@ pub(crate) struct Facts {
 }
 
 impl Object {
+    /// The whole object as JSON in the stored version.
+    pub(crate) fn json(&self) -> Bytes {
+        self.body.bytes()
+    }
+
+    /// Bytes of that JSON.
+    pub(crate) fn length(&self) -> usize {
+        self.body.length()
+    }
+
     /// The object as a value. It was serialised from one, so it parses.
     pub(crate) fn value(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
+        serde_json::from_slice(&self.json()).unwrap_or(Value::Null)
+    }
+
+    /// The same object in less memory, if it can be.
+    pub(crate) fn packed(&self) -> Self {
+        Self {
+            revision: self.revision,
+            key: Arc::clone(&self.key),
+            body: self.body.packed(),
+            facts: self.facts.clone(),
+        }
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -55,7 +77,7 @@ impl Object {
         Some(Self {
             revision,
             key,
-            bytes: bytes.into(),
+            body: Packable::from(Bytes::from(bytes)),
             facts,
         })
     }
@@ -133,7 +155,7 @@ impl Draft {
         Object {
             revision,
             key,
-            bytes: bytes.into(),
+            body: Packable::from(Bytes::from(bytes)),
             facts: self.facts,
         }
     }
@@ -188,7 +210,7 @@ impl Event {
     /// The line of a watch stream, made once for all watchers that want the stored form.
     pub(crate) fn frame(&self) -> Bytes {
         self.frame
-            .get_or_init(|| frame(self.change.as_str(), &self.object.bytes))
+            .get_or_init(|| frame(self.change.as_str(), &self.object.json()))
             .clone()
     }
 }

@@ -4,7 +4,10 @@
 //! are committed together, and answered after the commit. Reads never come here: the file is read
 //! once, when it is opened.
 
+pub(crate) mod format;
+
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
@@ -13,15 +16,15 @@ use parking_lot::RwLock;
 use rusqlite::{Connection, ErrorCode, params};
 use tokio::sync::oneshot;
 
+use self::format::Row;
 use super::object::Object;
-use super::state::{Place, State};
+use super::packing::{self, PACK_ABOVE};
+use super::state::{Cold, Place, State};
 use super::{Shared, Write, WriteError};
 use crate::kinds::Registry;
 use crate::options::Synchronous;
 use crate::server::OpenError;
 
-/// The format that this release writes, in `PRAGMA user_version`.
-const FORMAT: i64 = 1;
 /// Writes committed together at most.
 const BATCH: usize = 256;
 /// Superseded rows are kept for this many revisions, so that watches resume after a restart.
@@ -29,23 +32,11 @@ const KEEP: u64 = 5_000;
 /// Compaction runs after this many writes.
 const COMPACT_EVERY: u64 = 1_000;
 
-const SCHEMA: &str = "
-    CREATE TABLE log (
-        rev        INTEGER PRIMARY KEY,
-        collection TEXT NOT NULL,
-        key        TEXT NOT NULL,
-        prev       INTEGER NOT NULL,
-        deleted    INTEGER NOT NULL,
-        value      BLOB NOT NULL
-    );
-    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO meta VALUES ('compacted', 0);
-";
-
 type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
 
 enum Message {
     Write(Box<Write>, Answer),
+    Backup(oneshot::Sender<Result<File, String>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -62,6 +53,14 @@ impl Writer {
         let _ = self.queue.send(Message::Write(Box::new(write), answer));
     }
 
+    /// A copy of the file as it is after what was asked to be written before, open and already without a name.
+    pub(crate) async fn backup(&self) -> Result<File, String> {
+        let (answer, answered) = oneshot::channel();
+        let _ = self.queue.send(Message::Backup(answer));
+        let closed = |_| Err("the store is closed".to_owned());
+        answered.await.unwrap_or_else(closed)
+    }
+
     pub(crate) async fn close(&self) {
         let (done, closed) = oneshot::channel();
         if self.queue.send(Message::Close(done)).is_ok() {
@@ -72,9 +71,7 @@ impl Writer {
     /// Bytes of the file and its log.
     pub(crate) fn bytes(&self) -> u64 {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-        let mut wal = self.path.clone().into_os_string();
-        wal.push("-wal");
-        size(&self.path) + size(Path::new(&wal))
+        size(&self.path) + size(&beside(&self.path, "-wal"))
     }
 }
 
@@ -88,24 +85,29 @@ pub(crate) async fn open(
     let (ready, opened) = oneshot::channel();
     let file = path.clone();
     let thread = std::thread::Builder::new().name("apiserver-store".to_owned());
-    let spawned = thread.spawn(move || match prepare(&file, synchronous, history) {
-        Ok((connection, state)) => {
-            let registry = ArcSwap::new(Registry::stored(&state));
-            let shared = Arc::new(Shared {
-                state: RwLock::new(state),
-                registry,
-            });
-            if ready.send(Ok(Arc::clone(&shared))).is_ok() {
-                Thread {
-                    connection,
-                    shared,
-                    compacted_at: 0,
+    let spawned = thread.spawn(move || {
+        let state = State::new(history).packing_above(PACK_ABOVE);
+        match format::prepare(&file, synchronous, state) {
+            Ok((connection, state)) => {
+                let registry = ArcSwap::new(Registry::stored(&state));
+                let shared = Arc::new(Shared {
+                    state: RwLock::new(state),
+                    registry,
+                });
+                if ready.send(Ok(Arc::clone(&shared))).is_ok() {
+                    Thread {
+                        path: file,
+                        connection,
+                        packer: packing::start(&shared),
+                        shared,
+                        compacted_at: 0,
+                    }
+                    .run(&requests);
                 }
-                .run(&requests);
             }
-        }
-        Err(error) => {
-            let _ = ready.send(Err(error));
+            Err(error) => {
+                let _ = ready.send(Err(error));
+            }
         }
     });
     let problem = |problem: String| OpenError::Option {
@@ -120,8 +122,11 @@ pub(crate) async fn open(
 }
 
 struct Thread {
+    path: PathBuf,
     connection: Connection,
     shared: Arc<Shared>,
+    /// Takes what has grown cold. None when no thread could be had: then nothing is packed.
+    packer: Option<mpsc::Sender<Vec<Cold>>>,
     compacted_at: u64,
 }
 
@@ -131,10 +136,15 @@ impl Thread {
         while closing.is_none() {
             let Ok(first) = requests.recv() else { break };
             let mut batch = Vec::new();
+            let mut copies = Vec::new();
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
                     Message::Write(write, answer) => batch.push((*write, answer)),
+                    Message::Backup(answer) => {
+                        copies.push(answer);
+                        break;
+                    }
                     Message::Close(done) => {
                         closing = Some(done);
                         break;
@@ -148,6 +158,9 @@ impl Thread {
             }
             self.commit(batch);
             self.compact();
+            for answer in copies {
+                let _ = answer.send(self.backup().map_err(|error| self.words(&error)));
+            }
         }
         if let Err((_, error)) = self.connection.close() {
             tracing::error!(%error, "the database could not be closed");
@@ -174,11 +187,17 @@ impl Thread {
                     );
                     let _ = answer.send(Ok(publish.object));
                 }
+                let cold = state.take_cold();
+                drop(state);
+                if let Some(packer) = self.packer.as_ref().filter(|_| !cold.is_empty()) {
+                    let _ = packer.send(cold);
+                }
             }
             Err(error) => {
-                tracing::error!(%error, "nothing could be written to the database");
+                let words = self.words(&error);
+                tracing::error!(%error, "{words}");
                 for (_, answer) in accepted {
-                    let _ = answer.send(Err(WriteError::Failed(error.to_string())));
+                    let _ = answer.send(Err(WriteError::Failed(words.clone())));
                 }
             }
         }
@@ -222,19 +241,33 @@ impl Thread {
         if accepted.is_empty() {
             return Ok(());
         }
+        // A disk that refused may have refused the end of the last one too.
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         let transaction = self.connection.transaction()?;
         {
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO log (rev, collection, key, prev, deleted, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO log (rev, collection, key, prev, deleted, value, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
             for (publish, _) in &*accepted {
+                let json = publish.object.json();
+                let row = Row {
+                    revision: signed(publish.object.revision),
+                    collection: &publish.place.collection,
+                    key: &publish.place.key,
+                    previous: signed(publish.previous),
+                    deleted: publish.delete.into(),
+                    value: &json,
+                };
                 insert.execute(params![
-                    signed(publish.object.revision),
-                    &*publish.place.collection,
-                    &*publish.place.key,
-                    signed(publish.previous),
-                    publish.delete,
-                    &*publish.object.bytes,
+                    row.revision,
+                    row.collection,
+                    row.key,
+                    row.previous,
+                    row.deleted,
+                    row.value,
+                    row.sum(),
                 ])?;
             }
         }
@@ -252,6 +285,35 @@ impl Thread {
             tracing::warn!(%error, "the database could not be compacted");
         }
     }
+
+    /// A compact copy. It loses its name before anybody sees it, so none is left over.
+    fn backup(&self) -> rusqlite::Result<File> {
+        let copy = beside(&self.path, ".backup");
+        let io = |error: std::io::Error| {
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+            rusqlite::Error::SqliteFailure(code, Some(format!("{}: {error}", copy.display())))
+        };
+        // That of a server that was killed.
+        let _ = std::fs::remove_file(&copy);
+        format::make(&copy).map_err(io)?;
+        let made = self
+            .connection
+            .execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
+        let file = made.and_then(|_| File::open(&copy).map_err(io));
+        let _ = std::fs::remove_file(&copy);
+        file
+    }
+
+    /// What a refusal of the disk means to whoever asked for the write.
+    fn words(&self, error: &rusqlite::Error) -> String {
+        let path = self.path.display();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => format!(
+                "there is no room for {path} ({error}); reads go on, and writes succeed again once there is room"
+            ),
+            _ => format!("{path} cannot be written ({error}); reads go on"),
+        }
+    }
 }
 
 struct Publish {
@@ -265,10 +327,7 @@ struct Publish {
 fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     let through = signed(through);
     let transaction = connection.transaction()?;
-    let from: i64 =
-        transaction.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| {
-            r.get(0)
-        })?;
+    let from = format::compacted(&transaction)?;
     transaction.execute(
         "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ?1 AND rev <= ?2 AND prev > 0)",
         [from, through],
@@ -277,128 +336,8 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
         "DELETE FROM log WHERE rev > ?1 AND rev <= ?2 AND deleted = 1",
         [from, through],
     )?;
-    transaction.execute(
-        "UPDATE meta SET value = ?1 WHERE name = 'compacted'",
-        [through],
-    )?;
+    format::set_meta(&transaction, "compacted", through)?;
     transaction.commit()
-}
-
-fn prepare(
-    path: &Path,
-    synchronous: Synchronous,
-    history: usize,
-) -> Result<(Connection, State), OpenError> {
-    let failed = |source| refused(path, source);
-    make(path).map_err(|error| {
-        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
-        failed(rusqlite::Error::SqliteFailure(
-            code,
-            Some(error.to_string()),
-        ))
-    })?;
-    let connection = Connection::open(path).map_err(failed)?;
-    configure(&connection, synchronous).map_err(failed)?;
-    check_format(&connection, path)?;
-    check_integrity(&connection, path)?;
-    let state = load(&connection, history).map_err(failed)?;
-    Ok((connection, state))
-}
-
-/// The file is made by us and not by SQLite so that nobody else can ever read it.
-fn make(path: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
-}
-
-fn configure(connection: &Connection, synchronous: Synchronous) -> rusqlite::Result<()> {
-    // A server that has just been dropped needs a moment to let go of the file.
-    connection.busy_timeout(std::time::Duration::from_secs(2))?;
-    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    let level = match synchronous {
-        Synchronous::Full => "FULL",
-        Synchronous::Normal => "NORMAL",
-    };
-    connection.pragma_update(None, "synchronous", level)?;
-    // Takes the lock now and not at the first write.
-    connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
-}
-
-fn check_format(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let failed = |source| refused(path, source);
-    let found: i64 = connection
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .map_err(failed)?;
-    match found {
-        FORMAT => Ok(()),
-        0 => {
-            let make = format!("BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT");
-            connection.execute_batch(&make).map_err(failed)
-        }
-        found => Err(OpenError::Newer {
-            path: path.to_owned(),
-            found,
-            known: FORMAT,
-        }),
-    }
-}
-
-fn check_integrity(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let problem: String = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|source| refused(path, source))?;
-    if problem == "ok" {
-        return Ok(());
-    }
-    Err(OpenError::Damaged {
-        path: path.to_owned(),
-        problem,
-    })
-}
-
-fn load(connection: &Connection, history: usize) -> rusqlite::Result<State> {
-    let compacted: i64 =
-        connection.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| {
-            r.get(0)
-        })?;
-    let mut state = State::starting_at(history, 1, unsigned(compacted));
-    let mut names: HashMap<String, Arc<str>> = HashMap::new();
-    let mut rows =
-        connection.prepare("SELECT rev, collection, key, deleted, value FROM log ORDER BY rev")?;
-    let mut rows = rows.query([])?;
-    while let Some(row) = rows.next()? {
-        let revision = unsigned(row.get(0)?);
-        let name: String = row.get(1)?;
-        let key: String = row.get(2)?;
-        let Some(object) = Object::load(revision, key.into(), row.get(4)?) else {
-            return Err(rusqlite::Error::InvalidColumnType(
-                4,
-                format!("value of revision {revision}"),
-                rusqlite::types::Type::Blob,
-            ));
-        };
-        let collection = names
-            .entry(name)
-            .or_insert_with_key(|name| name.as_str().into());
-        state.publish(collection, Arc::new(object), row.get(3)?);
-    }
-    Ok(state)
-}
-
-fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
-    let path = path.to_owned();
-    match source.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::InUse { path },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => OpenError::Damaged {
-            path,
-            problem: source.to_string(),
-        },
-        _ => OpenError::Database { path, source },
-    }
 }
 
 /// SQLite's integers are signed; revisions stay far below the limit.
@@ -408,4 +347,11 @@ fn signed(revision: u64) -> i64 {
 
 fn unsigned(revision: i64) -> u64 {
     u64::try_from(revision).unwrap_or(0)
+}
+
+/// The path of a file with `suffix` after its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }

@@ -24,6 +24,10 @@ pub(crate) struct State {
     /// Nothing is known of what happened up to this revision.
     compacted: u64,
     history: usize,
+    /// Objects are packed once all together have more bytes than this.
+    pack_above: usize,
+    /// What left the history since it was last asked for, when objects are packed.
+    cold: Vec<Cold>,
     /// Told of each event that the collectors care about.
     notices: Option<mpsc::UnboundedSender<Arc<Notice>>>,
 }
@@ -35,6 +39,13 @@ pub(crate) struct Place {
     pub(crate) collection: Arc<str>,
     /// `namespace/name`, or `name`.
     pub(crate) key: Arc<str>,
+}
+
+/// A current object that watches have no use for any more.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    pub(crate) collection: Arc<str>,
+    pub(crate) object: Arc<Object>,
 }
 
 /// An event together with its place.
@@ -64,7 +75,8 @@ pub(crate) struct Gone {
 impl State {
     pub(crate) fn new(history: usize) -> Self {
         Self {
-            revision: 0,
+            // Revision 0 means "any" to clients; as in etcd, 1 is the empty store.
+            revision: 1,
             objects: 0,
             object_bytes: 0,
             collections: HashMap::new(),
@@ -72,17 +84,42 @@ impl State {
             dependents: HashMap::new(),
             compacted: 0,
             history,
+            pack_above: usize::MAX,
+            cold: Vec::new(),
             notices: None,
         }
     }
 
-    /// Continues after `revision`, before which nothing but the current objects is known.
-    pub(crate) fn starting_at(history: usize, revision: u64, compacted: u64) -> Self {
-        Self {
-            revision,
-            compacted,
-            ..Self::new(history)
+    /// Packs what grows cold once all objects together have more bytes than `bytes`.
+    pub(crate) fn packing_above(mut self, bytes: usize) -> Self {
+        self.pack_above = bytes;
+        self
+    }
+
+    /// Whether there is so much that objects are to be packed.
+    pub(crate) fn packs(&self) -> bool {
+        self.object_bytes > self.pack_above
+    }
+
+    /// What has grown cold since the last time.
+    pub(crate) fn take_cold(&mut self) -> Vec<Cold> {
+        std::mem::take(&mut self.cold)
+    }
+
+    /// Puts the packed form of an object in its place, unless it was changed in the meantime.
+    pub(crate) fn replace(&mut self, cold: &Cold, packed: Arc<Object>) {
+        let found = self.collections.get_mut(&cold.collection);
+        let Some(place) = found.and_then(|found| found.objects.get_mut(&cold.object.key)) else {
+            return;
+        };
+        if Arc::ptr_eq(place, &cold.object) {
+            *place = packed;
         }
+    }
+
+    /// Says that up to the revision `compacted` nothing but the current objects is known.
+    pub(crate) fn continue_after(&mut self, compacted: u64) {
+        self.compacted = compacted;
     }
 
     pub(crate) fn notify(&mut self, notices: mpsc::UnboundedSender<Arc<Notice>>) {
@@ -236,15 +273,24 @@ impl State {
 
     fn remember(&mut self, place: &Place, event: Arc<Event>) {
         let history = self.history;
+        let packs = self.packs();
+        let mut left = Vec::new();
         let revision = event.object.revision;
         let found = self.collection(&place.collection);
         found.events.push_back(Arc::clone(&event));
         while found.events.len() > history {
             if let Some(oldest) = found.events.pop_front() {
                 found.dropped = oldest.object.revision;
+                if packs && oldest.change != Change::Deleted {
+                    left.push(Cold {
+                        collection: Arc::clone(&place.collection),
+                        object: Arc::clone(&oldest.object),
+                    });
+                }
             }
         }
         found.changed.send_replace(revision);
+        self.cold.append(&mut left);
         if let Some(notices) = &self.notices {
             // Nobody listens any more once the server closes.
             let _ = notices.send(Arc::new(Notice {
@@ -257,7 +303,7 @@ impl State {
     fn index(&mut self, place: &Place, before: Option<&Object>, after: Option<&Object>) {
         if let Some(before) = before {
             self.objects -= 1;
-            self.object_bytes -= before.bytes.len();
+            self.object_bytes -= before.length();
             self.uids.remove(&before.facts.uid);
             for owner in &before.facts.owners {
                 if let Some(places) = self.dependents.get_mut(owner) {
@@ -270,7 +316,7 @@ impl State {
         }
         if let Some(after) = after {
             self.objects += 1;
-            self.object_bytes += after.bytes.len();
+            self.object_bytes += after.length();
             self.uids
                 .insert(Arc::clone(&after.facts.uid), place.clone());
             for owner in &after.facts.owners {

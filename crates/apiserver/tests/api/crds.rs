@@ -12,12 +12,16 @@ async fn a_definition_is_served_from_the_moment_it_is_created() {
     let (code, crd) = post(&server, CRDS, &widgets()).await;
     assert_eq!(code, 201, "{crd}");
     assert_eq!(crd["status"]["storedVersions"], json!(["v1"]));
-    assert_eq!(crd["status"]["conditions"][1]["type"], "Established");
+    assert_eq!(crd["status"]["conditions"], json!(null));
     assert_eq!(crd["spec"]["names"]["listKind"], "WidgetList");
     let (code, list) = get(&server, WIDGETS).await;
     assert_eq!((code, list["kind"].as_str()), (200, Some("WidgetList")));
+    until(&server, &format!("{CRDS}/widgets.example.org"), |crd| {
+        crd["status"]["conditions"][1]["type"] == "Established"
+    })
+    .await;
     delete(&server, &format!("{CRDS}/widgets.example.org")).await;
-    assert_eq!(get(&server, WIDGETS).await.0, 404);
+    until(&server, WIDGETS, |answer| answer["kind"] != "WidgetList").await;
 }
 
 #[tokio::test]
@@ -34,7 +38,10 @@ async fn a_definition_that_is_wrong_is_refused_with_its_fields() {
         .iter()
         .map(|cause| cause["field"].as_str().unwrap())
         .collect();
-    assert_eq!(fields, ["metadata.name", "spec.versions"]);
+    assert_eq!(
+        fields,
+        ["metadata.name", "spec.versions", "status.storedVersions"]
+    );
     for broken in [
         json!({"spec": 3}),
         json!({"spec": {"names": []}}),
@@ -87,7 +94,7 @@ async fn a_custom_resource_is_replaced_only_with_its_revision() {
     assert_eq!(code, 422);
     assert_eq!(
         status["message"],
-        "Widget.example.org \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        "widgets.example.org \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
     );
 }
 
@@ -220,4 +227,47 @@ async fn unknown_fields_are_dropped_with_a_warning_or_refused() {
             .contains("duplicate field \"spec.color\""),
         "{status}"
     );
+}
+
+/// Waits for the object of a path to be as it shall be.
+async fn until(
+    server: &apiserver::ApiServer,
+    path: &str,
+    how: impl Fn(&serde_json::Value) -> bool,
+) {
+    for _ in 0..5000 {
+        if how(&get(server, path).await.1) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    panic!("{path} stays {}", get(server, path).await.1);
+}
+
+#[tokio::test]
+async fn a_definition_that_claims_the_names_of_another_is_served_when_that_is_gone() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let first = format!("{CRDS}/widgets.example.org");
+    until(&server, &first, |crd| {
+        crd["status"]["conditions"][1]["status"] == "True"
+    })
+    .await;
+    let mut other = widgets();
+    other["metadata"]["name"] = json!("others.example.org");
+    other["spec"]["names"]["plural"] = json!("others");
+    post(&server, CRDS, &other).await;
+    let second = format!("{CRDS}/others.example.org");
+    until(&server, &second, |crd| {
+        crd["status"]["conditions"][0]["status"] == "False"
+    })
+    .await;
+    let others = WIDGETS.replace("widgets", "others");
+    assert_eq!(get(&server, &others).await.0, 404);
+    delete(&server, &first).await;
+    until(&server, &second, |crd| {
+        crd["status"]["conditions"][1]["status"] == "True"
+    })
+    .await;
+    assert_eq!(get(&server, &others).await.0, 200);
 }

@@ -14,3 +14,4 @@ mod objects;
 mod support;
 mod tables;
 mod watches;
+mod webhooks;

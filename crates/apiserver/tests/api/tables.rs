@@ -106,8 +106,8 @@ async fn discovery_names_every_served_resource_in_both_forms() {
         names,
         [
             &json!("widgets"),
-            &json!("widgets/scale"),
-            &json!("widgets/status")
+            &json!("widgets/status"),
+            &json!("widgets/scale")
         ]
     );
     let aggregated =

@@ -2,20 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::api::core::v1::{Namespace, Node, Secret};
-use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::kube;
-use api::kube::api::{
-    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-};
-use api::kube::core::{GroupVersionKind, NamespaceResourceScope};
-use api::kube::discovery::ApiResource;
-use api::kube::{Client, Resource, ResourceExt};
+use api::kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use api::kube::{Client, ResourceExt};
 use apiserver::ApiServer;
 use clusterapi::Options;
 use clusterapi::remote::{ClusterKey, Connector};
@@ -23,14 +18,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use testbed::{Management, Running, fake_definition};
 use tokio_util::sync::CancellationToken;
 
-/// The namespace of every test.
-pub(crate) const NS: &str = "default";
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
 /// Kinds of the provider, with their groups.
 const KINDS: [(&str, &str); 6] = [
@@ -44,21 +36,25 @@ const KINDS: [(&str, &str); 6] = [
 
 /// Everything that a test plays with.
 pub(crate) struct World {
-    pub(crate) server: ApiServer,
-    pub(crate) client: Client,
+    management: Management,
     pub(crate) workload: Client,
     /// Names of objects in the order in which the provider let them go.
     pub(crate) gone: Arc<Mutex<Vec<String>>>,
     provider: CancellationToken,
-    controllers: Mutex<Option<(CancellationToken, JoinHandle<()>)>>,
+    controllers: Mutex<Option<Running>>,
 }
 
 impl Drop for World {
     fn drop(&mut self) {
         self.provider.cancel();
-        if let Some((shutdown, _)) = self.controllers.lock().take() {
-            shutdown.cancel();
-        }
+    }
+}
+
+impl Deref for World {
+    type Target = Management;
+
+    fn deref(&self) -> &Management {
+        &self.management
     }
 }
 
@@ -81,76 +77,27 @@ impl Connector for Workload {
     }
 }
 
-/// Conversion and admission as the binary wires them.
-struct Rules;
-
-impl apiserver::Hooks for Rules {
-    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
-        api::convert::convert(object, to).map_err(|error| error.to_string())
-    }
-
-    fn default(&self, object: &mut Value, old: Option<&Value>) {
-        api::admission::default_object(object, old);
-    }
-
-    fn validate(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<(), Vec<apiserver::FieldError>> {
-        let review = api::admission::Review {
-            object,
-            old,
-            dry_run,
-        };
-        api::admission::validate(review).map_err(|errors| {
-            let convert = |error: api::admission::FieldError| apiserver::FieldError {
-                path: error.path,
-                message: error.message,
-            };
-            errors.into_iter().map(convert).collect()
-        })
-    }
-}
-
 impl World {
     /// Both clusters and the provider, but no controllers.
     pub(crate) async fn open() -> Self {
-        let hooks = Arc::new(Rules);
-        let options = apiserver::Options {
-            hooks,
-            ..apiserver::Options::default()
-        };
-        let server = ApiServer::open(options).await.unwrap();
+        let fakes = KINDS.map(|(group, kind)| fake_definition(group, kind));
+        let management = Management::open(api::core::crd::all().into_iter().chain(fakes)).await;
+        let namespaces: Api<Namespace> = Api::all(management.client.clone());
+        assert!(namespaces.get_opt(NS).await.unwrap().is_some());
         let workload = ApiServer::open(apiserver::Options::default())
             .await
             .unwrap();
-        let client = Client::new(server.in_process(), NS);
         let workload = Client::new(workload.in_process(), NS);
-        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let ours = api::core::crd::all().into_iter().map(|crd| {
-            let mut crd = serde_json::to_value(crd).unwrap();
-            crd["spec"]["conversion"] = json!({ "strategy": "Webhook", "webhook": {
-                "conversionReviewVersions": ["v1"],
-                "clientConfig": { "url": "https://127.0.0.1/convert" },
-            }});
-            crd
-        });
-        let fakes = KINDS.iter().map(|(group, kind)| fake_crd(group, kind));
-        for crd in ours.chain(fakes) {
-            let crd = serde_json::from_value(crd).unwrap();
-            crds.create(&PostParams::default(), &crd).await.unwrap();
-        }
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        assert!(namespaces.get_opt(NS).await.unwrap().is_some());
         let gone = Arc::default();
         let provider = CancellationToken::new();
-        let task = play(client.clone(), workload.clone(), Arc::clone(&gone));
+        let task = play(
+            management.client.clone(),
+            workload.clone(),
+            Arc::clone(&gone),
+        );
         tokio::spawn(provider.clone().run_until_cancelled_owned(task));
         Self {
-            server,
-            client,
+            management,
             workload,
             gone,
             provider,
@@ -167,96 +114,33 @@ impl World {
 
     /// Starts the controllers.
     pub(crate) fn run(&self) {
-        let shutdown = CancellationToken::new();
         let connector = Arc::new(Workload(self.workload.clone()));
         let options = Options {
             connector,
             concurrency: 8,
             ..Options::default()
         };
-        let run = clusterapi::run(self.client.clone(), options, shutdown.clone());
-        *self.controllers.lock() = Some((shutdown, tokio::spawn(run)));
+        let client = self.client.clone();
+        let run = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
+        *self.controllers.lock() = Some(run);
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.
     pub(crate) async fn kill(&self) {
         let running = self.controllers.lock().take();
-        if let Some((shutdown, task)) = running {
-            task.abort();
-            shutdown.cancel();
-            let _ = task.await;
+        if let Some(running) = running {
+            running.kill().await;
         }
-    }
-
-    pub(crate) fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        Api::namespaced(self.client.clone(), NS)
     }
 
     pub(crate) fn fake(&self, kind: &str) -> Api<DynamicObject> {
         fake(&self.client, kind)
     }
 
-    /// Stores objects given as JSON, whatever they are.
-    pub(crate) async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
-        for object in objects {
-            let object: DynamicObject = serde_json::from_value(object).unwrap();
-            let types = object.types.clone().unwrap();
-            let (group, version) = types.api_version.split_once('/').unwrap();
-            let resource =
-                ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
-            let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
-            api.create(&PostParams::default(), &object).await.unwrap();
-        }
-    }
-
     /// A Cluster `demo` with a control plane and a MachineDeployment `demo-md` of this size.
     pub(crate) async fn cluster(&self, workers: i32) {
         self.apply(cluster("demo")).await;
         self.apply(deployment("demo", workers)).await;
-    }
-
-    pub(crate) async fn merge<K>(&self, name: &str, patch: Value) -> K
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        let patch = Patch::Merge(patch);
-        self.api::<K>()
-            .patch(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap()
-    }
-
-    pub(crate) async fn delete<K>(&self, name: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        self.api::<K>()
-            .delete(name, &DeleteParams::default())
-            .await
-            .unwrap();
-    }
-
-    pub(crate) async fn list<K>(&self) -> Vec<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        self.api::<K>()
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
     }
 
     pub(crate) async fn nodes(&self) -> Vec<Node> {
@@ -320,55 +204,9 @@ impl World {
     }
 }
 
-/// Repeats `check` until it is content; fails with its last complaint when patience ends.
-pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
-where
-    F: Future<Output = Result<T, String>>,
-{
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        match check().await {
-            Ok(value) => return value,
-            Err(seen) if tokio::time::Instant::now() > deadline => {
-                panic!("waited in vain for {what}; last seen: {seen}")
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-        }
-    }
-}
-
 fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
     let (group, _) = KINDS.iter().find(|(_, known)| *known == kind).unwrap();
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-    Api::namespaced_with(client.clone(), NS, &resource)
-}
-
-fn fake_crd(group: &str, kind: &str) -> Value {
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-    let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": format!("{}.{group}", resource.plural),
-            "labels": { "cluster.x-k8s.io/v1beta2": "v1" },
-        },
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {
-                "kind": kind, "plural": resource.plural, "singular": kind.to_lowercase(),
-                "listKind": format!("{kind}List"),
-            },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "subresources": { "status": {} },
-                "schema": { "openAPIV3Schema": {
-                    "type": "object", "properties": { "spec": anything, "status": anything },
-                }},
-            }],
-        },
-    })
+    testbed::fake(client, group, kind)
 }
 
 /// A Cluster with infrastructure and control plane.

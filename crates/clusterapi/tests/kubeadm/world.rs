@@ -1,19 +1,17 @@
 //! A management cluster, a workload cluster, and machines that boot from their user data.
 
 use std::fmt::Debug;
-use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
-use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
-use api::kube::core::{GroupVersionKind, NamespaceResourceScope};
-use api::kube::discovery::ApiResource;
+use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource, ResourceExt};
 use apiserver::ApiServer;
 use clusterapi::Options;
@@ -24,28 +22,33 @@ use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use testbed::{Management, Running, fake_definition};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) const NS: &str = "default";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use testbed::{NAMESPACE as NS, eventually};
+
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const KINDS: [&str; 3] = ["FakeCluster", "FakeMachine", "FakeMachineTemplate"];
 
 /// Everything that a test plays with.
 pub(crate) struct World {
-    pub(crate) client: Client,
+    management: Management,
     pub(crate) workload: Client,
     provider: CancellationToken,
-    controllers: Mutex<Option<(CancellationToken, JoinHandle<()>)>>,
+    controllers: Mutex<Option<Running>>,
 }
 
 impl Drop for World {
     fn drop(&mut self) {
         self.provider.cancel();
-        if let Some((shutdown, _)) = self.controllers.lock().take() {
-            shutdown.cancel();
-        }
+    }
+}
+
+impl Deref for World {
+    type Target = Management;
+
+    fn deref(&self) -> &Management {
+        &self.management
     }
 }
 
@@ -76,77 +79,25 @@ impl Connector for Workload {
     }
 }
 
-/// Admission and conversion, as the binary wires them.
-struct Hooks;
-
-impl apiserver::Hooks for Hooks {
-    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
-        api::convert::convert(object, to).map_err(|error| error.to_string())
-    }
-
-    fn default(&self, object: &mut Value, old: Option<&Value>) {
-        api::admission::default_object(object, old);
-    }
-
-    fn validate(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<(), Vec<apiserver::FieldError>> {
-        let review = api::admission::Review {
-            object,
-            old,
-            dry_run,
-        };
-        api::admission::validate(review).map_err(|errors| {
-            let turn = |error: api::admission::FieldError| apiserver::FieldError {
-                path: error.path,
-                message: error.message,
-            };
-            errors.into_iter().map(turn).collect()
-        })
-    }
-}
-
 impl World {
     /// Both clusters and the provider, but no controllers.
     pub(crate) async fn open() -> Self {
-        let options = apiserver::Options {
-            hooks: Arc::new(Hooks),
-            ..Default::default()
-        };
-        let server = ApiServer::open(options).await.unwrap();
-        let workload = ApiServer::open(apiserver::Options::default())
-            .await
-            .unwrap();
-        let client = Client::new(server.in_process(), NS);
-        let workload = Client::new(workload.in_process(), NS);
-        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
         let groups = [
             api::core::crd::all(),
             api::bootstrap::crd::all(),
             api::controlplane::crd::all(),
         ];
-        let ours = groups.into_iter().flatten().map(|mut crd| {
-            let conversion = json!({"strategy": "Webhook", "webhook": {
-                "conversionReviewVersions": ["v1"],
-                "clientConfig": {"url": "https://localhost/convert"},
-            }});
-            crd.spec.conversion = Some(serde_json::from_value(conversion).unwrap());
-            crd
-        });
-        let fakes = KINDS
-            .iter()
-            .map(|kind| serde_json::from_value(fake_crd(kind)).unwrap());
-        for crd in ours.chain(fakes) {
-            crds.create(&PostParams::default(), &crd).await.unwrap();
-        }
+        let fakes = KINDS.map(|kind| fake_definition(INFRASTRUCTURE, kind));
+        let management = Management::open(groups.into_iter().flatten().chain(fakes)).await;
+        let workload = ApiServer::open(apiserver::Options::default())
+            .await
+            .unwrap();
+        let workload = Client::new(workload.in_process(), NS);
         let provider = CancellationToken::new();
-        let task = play(client.clone(), workload.clone());
+        let task = play(management.client.clone(), workload.clone());
         tokio::spawn(provider.clone().run_until_cancelled_owned(task));
         Self {
-            client,
+            management,
             workload,
             provider,
             controllers: Mutex::default(),
@@ -161,48 +112,27 @@ impl World {
     }
 
     pub(crate) fn run(&self) {
-        let shutdown = CancellationToken::new();
         let connector = Arc::new(Workload(self.workload.clone()));
         let options = Options {
             connector,
             concurrency: 8,
             ..Options::default()
         };
-        let run = clusterapi::run(self.client.clone(), options, shutdown.clone());
-        *self.controllers.lock() = Some((shutdown, tokio::spawn(run)));
+        let client = self.client.clone();
+        let run = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
+        *self.controllers.lock() = Some(run);
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.
     pub(crate) async fn kill(&self) {
         let running = self.controllers.lock().take();
-        if let Some((shutdown, task)) = running {
-            task.abort();
-            shutdown.cancel();
-            let _ = task.await;
+        if let Some(running) = running {
+            running.kill().await;
         }
-    }
-
-    pub(crate) fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        Api::namespaced(self.client.clone(), NS)
     }
 
     pub(crate) fn fake(&self, kind: &str) -> Api<DynamicObject> {
         fake(&self.client, kind)
-    }
-
-    pub(crate) async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
-        for object in objects {
-            let object: DynamicObject = serde_json::from_value(object).unwrap();
-            let types = object.types.clone().unwrap();
-            let (group, version) = types.api_version.split_once('/').unwrap();
-            let resource =
-                ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
-            let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
-            api.create(&PostParams::default(), &object).await.unwrap();
-        }
     }
 
     /// A Cluster `demo` whose control plane has `replicas` machines.
@@ -210,47 +140,6 @@ impl World {
         // ECDSA keys: RSA keys take seconds without optimisation.
         let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
         self.apply(cluster(replicas, config)).await;
-    }
-
-    pub(crate) async fn merge<K>(&self, name: &str, patch: Value) -> K
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        let patch = Patch::Merge(patch);
-        self.api::<K>()
-            .patch(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap()
-    }
-
-    pub(crate) async fn delete<K>(&self, name: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        self.api::<K>()
-            .delete(name, &DeleteParams::default())
-            .await
-            .unwrap();
-    }
-
-    pub(crate) async fn list<K>(&self) -> Vec<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        self.api::<K>()
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
     }
 
     pub(crate) async fn nodes(&self) -> Vec<Node> {
@@ -303,54 +192,8 @@ impl World {
     }
 }
 
-/// Repeats `check` until it is content; fails with its last complaint when patience ends.
-pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
-where
-    F: Future<Output = Result<T, String>>,
-{
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        match check().await {
-            Ok(value) => return value,
-            Err(seen) if tokio::time::Instant::now() > deadline => {
-                panic!("waited in vain for {what}; last seen: {seen}")
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-        }
-    }
-}
-
 fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(INFRASTRUCTURE, "v1", kind));
-    Api::namespaced_with(client.clone(), NS, &resource)
-}
-
-fn fake_crd(kind: &str) -> Value {
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(INFRASTRUCTURE, "v1", kind));
-    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": format!("{}.{INFRASTRUCTURE}", resource.plural),
-            "labels": {"cluster.x-k8s.io/v1beta2": "v1"},
-        },
-        "spec": {
-            "group": INFRASTRUCTURE,
-            "scope": "Namespaced",
-            "names": {
-                "kind": kind, "plural": resource.plural, "singular": kind.to_lowercase(),
-                "listKind": format!("{kind}List"),
-            },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object", "properties": {"spec": anything, "status": anything},
-                }},
-            }],
-        },
-    })
+    testbed::fake(client, INFRASTRUCTURE, kind)
 }
 
 /// A Cluster `demo` with everything that its control plane needs.

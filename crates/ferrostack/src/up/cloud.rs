@@ -18,7 +18,7 @@ use crate::simulated;
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The cloud `name`, found where the `openstack` client would find it.
-pub(super) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
+pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
     let path = |name: &str| environment.non_empty(name).map(PathBuf::from);
     let candidates = find_clouds_yaml(&SearchEnv {
         client_config_file: path("OS_CLIENT_CONFIG_FILE"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use apiserver::{ApiServer, FieldError, Hooks, Options, Store, Synchronous};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, WebhookClientConfig, WebhookConversion,
+    CustomResourceConversion, CustomResourceDefinition,
 };
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::pki::{self, Authority};
+use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
 
@@ -46,9 +46,11 @@ impl Management {
             ..Options::default()
         })
         .await?;
-        let tls = pki::server_tls(
-            &authority.server(&address.ip().to_string())?,
-            &authority.certificate,
+        let server_identity = authority.server(&address.ip().to_string())?;
+        let tls = apiserver::server_config(
+            &server_identity.certificate,
+            server_identity.key.expose_secret(),
+            Some(&authority.certificate),
         )?;
         let client = Client::new(server.in_process(), "default");
         install_definitions(&client).await?;
@@ -93,16 +95,10 @@ async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for mut definition in ::api::crds::all() {
         let name = definition.metadata.name.clone().unwrap_or_default();
-        // Conversion happens in this process; the strategy says that there is one.
+        // Conversion happens in this process; the strategy says that there is one, and no webhook is named.
         definition.spec.conversion = Some(CustomResourceConversion {
             strategy: "Webhook".to_owned(),
-            webhook: Some(WebhookConversion {
-                client_config: Some(WebhookClientConfig {
-                    url: Some("https://127.0.0.1/convert".to_owned()),
-                    ..WebhookClientConfig::default()
-                }),
-                conversion_review_versions: vec!["v1".to_owned()],
-            }),
+            webhook: None,
         });
         let stored = api.get_opt(&name).await?;
         let installed = match stored {

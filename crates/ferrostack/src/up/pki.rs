@@ -1,7 +1,5 @@
 //! Certificates of the management API: its own authority, kept in the data directory.
 
-use std::sync::Arc;
-
 use anyhow::Context;
 use k8s_openapi::jiff::Timestamp;
 use k8s_openapi::jiff::tz::TimeZone;
@@ -9,9 +7,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use crate::data_dir::DataDir;
 
@@ -21,9 +17,9 @@ const AUTHORITY_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 365;
 
 /// A certificate with its key, both PEM.
-pub(super) struct Identity {
-    pub(super) certificate: String,
-    pub(super) key: SecretString,
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: SecretString,
 }
 
 /// The authority of the management API.
@@ -46,12 +42,7 @@ impl Authority {
                 issuer,
             });
         }
-        let mut params = params("ferrostack", None, AUTHORITY_DAYS)?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
+        let params = authority("ferrostack")?;
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?.pem();
         data.write("pki/ca.key", &key.serialize_pem())?;
@@ -95,27 +86,31 @@ impl Authority {
     }
 }
 
-/// TLS settings of a server that shows `identity`, and asks for client certificates signed by
-/// `client_ca` without insisting on them.
-pub(super) fn server_tls(
-    identity: &Identity,
-    client_ca: &str,
-) -> anyhow::Result<Arc<rustls::ServerConfig>> {
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(client_ca.as_bytes()) {
-        roots.add(certificate.context("the client authority")?)?;
-    }
-    let clients = rustls::server::WebPkiClientVerifier::builder(Arc::new(roots))
-        .allow_unauthenticated()
-        .build()?;
-    let chain = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
-        .collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes())?;
-    let mut config = rustls::ServerConfig::builder()
-        .with_client_cert_verifier(clients)
-        .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority made for it alone,
+/// whose key is forgotten at once. Both live as long as an authority does.
+pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(String, Identity)> {
+    let params = authority(&format!("{name}-ca"))?;
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?.pem();
+    let issued = Authority {
+        certificate: certificate.clone(),
+        issuer: Issuer::new(params, key),
+    };
+    let mut params = CertificateParams::new(names)?;
+    (params.not_before, params.not_after) = validity(AUTHORITY_DAYS);
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    Ok((certificate, issued.sign(&params)?))
+}
+
+fn authority(name: &str) -> anyhow::Result<CertificateParams> {
+    let mut params = params(name, None, AUTHORITY_DAYS)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    Ok(params)
 }
 
 fn params(name: &str, organization: Option<&str>, days: i64) -> anyhow::Result<CertificateParams> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::welcome::Welcome;
 use crate::cli::Output;
 use crate::readiness::waits_for;
 use crate::snapshot::{Item, Kind, Snapshot};
@@ -17,6 +18,8 @@ pub(super) struct Progress {
     started: Instant,
     shown: BTreeMap<(Kind, String), String>,
     drawn_lines: usize,
+    /// Stands below the live tree once all has been ready.
+    footer: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +41,7 @@ impl Progress {
             started,
             shown: BTreeMap::new(),
             drawn_lines: 0,
+            footer: Vec::new(),
         }
     }
 
@@ -61,20 +65,28 @@ impl Progress {
     }
 
     /// Says that everything is ready, and for people also how to go on.
-    pub(super) fn ready(&mut self, event: &Value, lines: &[String]) -> io::Result<()> {
+    pub(super) fn ready(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
+        let clusters: Vec<&str> = snapshot.of_kind(Kind::Cluster).map(Item::name).collect();
+        let mut out = io::stdout().lock();
         match self.style {
-            Style::Json => {
-                let mut event = event.clone();
-                event["elapsedSeconds"] = json!(self.elapsed());
-                writeln!(io::stdout().lock(), "{event}")
+            Style::Json => writeln!(out, "{}", welcome.event(&clusters, self.elapsed()))?,
+            Style::Lines => {
+                for line in welcome.lines(&clusters, self.elapsed()) {
+                    writeln!(out, "{line}")?;
+                }
             }
-            Style::Live | Style::Lines => {
-                self.drawn_lines = 0;
-                let mut out = io::stdout().lock();
-                lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-                out.flush()
+            Style::Live => {
+                drop(out);
+                self.footer = welcome.lines(&clusters, self.elapsed());
+                return self.draw(snapshot);
             }
         }
+        out.flush()
+    }
+
+    /// Leaves the picture that is on the screen where it is; what follows goes below it.
+    pub(super) fn leave(&mut self) {
+        self.drawn_lines = 0;
     }
 
     /// Shows what has changed since the last call.
@@ -86,8 +98,8 @@ impl Progress {
     }
 
     /// Whether the picture holds times that grow on their own.
-    pub(super) fn is_live(&self) -> bool {
-        self.style == Style::Live
+    pub(super) fn is_ticking(&self) -> bool {
+        self.style == Style::Live && self.footer.is_empty()
     }
 
     fn elapsed(&self) -> f64 {
@@ -131,10 +143,13 @@ impl Progress {
 
     fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         let (width, height) = crossterm::terminal::size().unwrap_or((100, 40));
-        let mut lines = vec![format!(
-            "Elapsed {:.1} s",
-            self.started.elapsed().as_secs_f64()
-        )];
+        let mut lines = match self.footer.is_empty() {
+            true => vec![format!(
+                "Elapsed {:.1} s",
+                self.started.elapsed().as_secs_f64()
+            )],
+            false => Vec::new(),
+        };
         for cluster in snapshot.of_kind(Kind::Cluster) {
             let mut rows = Vec::new();
             rows_of(
@@ -145,14 +160,20 @@ impl Progress {
             );
             lines.extend(tree::align(&rows).lines().map(str::to_owned));
         }
-        lines.truncate(usize::from(height).saturating_sub(1));
+        // What scrolled off the screen could not be redrawn.
+        lines.truncate(usize::from(height).saturating_sub(1 + self.footer.len()));
         let mut out = io::stdout().lock();
         erase(&mut out, self.drawn_lines)?;
         for line in &lines {
             let cut: String = line.chars().take(usize::from(width)).collect();
             writeln!(out, "{cut}")?;
         }
+        // Lines to copy are not cut; each counts as the rows that it takes on the screen.
         self.drawn_lines = lines.len();
+        for line in &self.footer {
+            writeln!(out, "{line}")?;
+            self.drawn_lines += rows_on_screen(line, usize::from(width));
+        }
         out.flush()
     }
 }
@@ -164,15 +185,20 @@ fn rows_of(node: &Branch, own: &str, below: &str, rows: &mut Vec<[String; 3]>) {
         (false, true) => "",
         (false, false) => "… ",
     };
-    let state = match (node.phase.as_str(), node.replicas.as_str()) {
-        ("", replicas) => replicas.to_owned(),
+    let ready = match node.replicas.split_once('/') {
+        Some((_, wanted)) if node.ready_replicas.is_empty() => format!("0/{wanted}"),
+        Some((_, wanted)) => format!("{}/{wanted}", node.ready_replicas),
+        None => String::new(),
+    };
+    let state = match (node.phase.as_str(), ready.as_str()) {
+        ("", ready) => ready.to_owned(),
         (phase, "") => phase.to_owned(),
-        (phase, replicas) => format!("{phase} {replicas}"),
+        (phase, ready) => format!("{phase} {ready}"),
     };
     rows.push([
         format!("{own}{mark}{}", node.name),
         state,
-        node.message.clone(),
+        node.waits_for.clone(),
     ]);
     for (index, child) in node.children.iter().enumerate() {
         let (branch, rest) = if index + 1 == node.children.len() {
@@ -187,6 +213,10 @@ fn rows_of(node: &Branch, own: &str, below: &str, rows: &mut Vec<[String; 3]>) {
             rows,
         );
     }
+}
+
+fn rows_on_screen(line: &str, width: usize) -> usize {
+    line.chars().count().div_ceil(width.max(1)).max(1)
 }
 
 /// Moves up over the last picture and clears it.
@@ -213,15 +243,15 @@ fn state(item: &Item) -> String {
         ),
         _ => String::new(),
     };
-    let ready = if phase.is_empty() && replicas.is_empty() {
-        "Ready"
-    } else {
-        ""
+    // Kinds without a phase are as far as their Ready condition tells; a new object has none yet.
+    let word = match (item.condition("Ready"), phase.is_empty(), &*replicas) {
+        (Some(ready), true, "") if ready.status == "True" => "Ready",
+        (None, true, "") => "Pending",
+        _ => "",
     };
-    let parts = match waits_for(item) {
-        Some(why) => [phase.to_owned(), replicas, why],
-        None => [phase.to_owned(), replicas, ready.to_owned()],
-    };
+    let why = waits_for(item).unwrap_or_default();
+    let why = tree::without_conditions(&why).to_owned();
+    let parts = [phase.to_owned(), replicas, word.to_owned(), why];
     parts
         .iter()
         .filter(|part| !part.is_empty())
@@ -232,6 +262,8 @@ fn state(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::snapshot::tests::item;
 
@@ -254,5 +286,52 @@ mod tests {
             json!({"metadata": {"name": "m"}, "spec": {"replicas": 3}, "status": {"readyReplicas": 1}}),
         );
         assert_eq!(state(&set), "1/3 ready");
+    }
+
+    #[test]
+    fn the_live_tree_shows_what_each_object_waits_for() {
+        let branch = |kind, object| {
+            let snapshot = Snapshot {
+                items: vec![item(kind, object)],
+            };
+            let mut rows = Vec::new();
+            let root = tree::of_cluster(&snapshot, &snapshot.items[0], false);
+            rows_of(&root, "", "", &mut rows);
+            rows.remove(0)
+        };
+        let condition = |type_: &str, message: &str| json!({"type": type_, "status": "False", "reason": "R", "message": message});
+        let conditions = [
+            condition("Available", "* RemoteConnectionProbe: no connection"),
+            condition(
+                "InfrastructureReady",
+                "APIEndpointReady: waiting for load balancer x",
+            ),
+        ];
+        assert_eq!(
+            branch(
+                Kind::Cluster,
+                json!({"metadata": {"name": "c"}, "status": {"phase": "Provisioning", "conditions": conditions}})
+            ),
+            ["… Cluster/c", "Provisioning", "waiting for load balancer x"]
+        );
+        assert_eq!(
+            branch(
+                Kind::MachineDeployment,
+                json!({"metadata": {"name": "d"}, "spec": {"replicas": 3}, "status": {"replicas": 3, "phase": "Running"}})
+            ),
+            ["MachineDeployment/d", "Running 0/3", ""]
+        );
+    }
+
+    #[test]
+    fn an_object_is_ready_only_when_it_says_so() {
+        let infra = |status: Value| {
+            let object = json!({"metadata": {"name": "m"}, "status": status});
+            state(&item(Kind::OpenStackMachine, object))
+        };
+        let ready = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "R", "message": ""}]});
+        assert_eq!(infra(Value::Null), "Pending");
+        assert_eq!(infra(ready("True")), "Ready");
+        assert_eq!(infra(ready("False")), "R");
     }
 }

@@ -270,6 +270,11 @@ impl UserData {
         Self(data.into())
     }
 
+    /// The user data itself. It is a secret: never log it.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
     /// Length in bytes before encoding. Nova takes 65535 bytes of base64.
     pub fn len(&self) -> usize {
         self.0.len()

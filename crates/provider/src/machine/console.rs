@@ -13,6 +13,7 @@ const TELLING: &[&str] = &[
     "couldn't validate the identity of the API Server",
     "[ERROR ",
     "Failed to run module scripts-user",
+    "Failed to run module scripts_user",
     "kubeadm: error",
     "level=error",
     "error:",
@@ -40,11 +41,12 @@ pub(crate) struct Consoles {
 }
 
 impl Consoles {
-    /// What the console of the server `id` said, if that was read less than `max_age` ago.
-    pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<Option<String>> {
+    /// What the console of the server `id` said, if that was read less than `max_age` ago, and how long it counts yet.
+    pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<(Option<String>, Duration)> {
         let read = self.read.lock();
         let (at, said) = read.get(id)?;
-        (at.elapsed() < max_age).then(|| said.clone())
+        let left = max_age.saturating_sub(at.elapsed());
+        (!left.is_zero()).then(|| (said.clone(), left))
     }
 
     /// Notes what the console of the server `id` says now, and forgets what nobody asks for any more.

@@ -72,6 +72,14 @@ pub fn facts(
             Problem::new(Type::Instance, Reason::DependencyFailed, message)
         }
     };
+    if spec.floating_ip_pool_ref.is_some() {
+        let text = "floatingIPPoolRef: floating IP pools are not built yet";
+        return Err(Problem::new(
+            Type::Instance,
+            Reason::InvalidMachineSpec,
+            text.to_owned(),
+        ));
+    }
     let group = spec.server_group.as_ref();
     let server_group = group
         .map(|param| resolve::server_group(view, param).map(|group| group.id.clone()))

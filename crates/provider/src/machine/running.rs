@@ -15,7 +15,7 @@ use super::{console, said, status};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};
 
-/// How often the console of a server that does not become a Node is read.
+/// How often at most the console of a server that does not become a Node is read.
 const CONSOLE_EVERY: Duration = Duration::from_secs(60);
 /// How many lines of it.
 const CONSOLE_LINES: u32 = 200;
@@ -33,7 +33,7 @@ pub(super) async fn running(
     }
     let failure = failure(work, next, machine).await;
     match &failure {
-        Progress::Failed(line) => {
+        Progress::Failed(line, _) => {
             let message =
                 format!("the server runs but did not become a Node; its console says: {line}");
             status::not_ready(next, now, Type::Ready, Reason::BootstrapFailed, &message);
@@ -50,7 +50,7 @@ pub(super) async fn running(
     Ok(match failure {
         Progress::IsNode => context::settled(),
         Progress::Booting(left) => Action::requeue(left),
-        Progress::Failed(_) | Progress::Silent => Action::requeue(CONSOLE_EVERY),
+        Progress::Failed(_, again) | Progress::Silent(again) => Action::requeue(again),
     })
 }
 
@@ -60,10 +60,10 @@ enum Progress {
     IsNode,
     /// It has this much time left.
     Booting(Duration),
-    /// It should be one by now, and its console says why it is not.
-    Failed(String),
-    /// It should be one by now, and nobody knows why it is not.
-    Silent,
+    /// It should be one by now, and its console says why it is not. It is read again after this time.
+    Failed(String, Duration),
+    /// It should be one by now, and nobody knows why it is not. The console is read again after this time.
+    Silent(Duration),
 }
 
 async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) -> Progress {
@@ -94,20 +94,22 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
     }
     let id = status.instance_id.unwrap_or_default();
     let consoles = &work.ctx.consoles;
-    let said = match consoles.recent(&id, CONSOLE_EVERY) {
-        Some(said) => said,
+    // Whoever waits less for a Node wants to know the reason sooner.
+    let every = CONSOLE_EVERY.min(work.ctx.options.bootstrap_timeout);
+    let (said, again) = match consoles.recent(&id, every) {
+        Some(recent) => recent,
         None => {
             let compute = work.cloud.session.compute();
             let console = compute.console_output(&id, Some(CONSOLE_LINES)).await;
             // A cloud without consoles says nothing about the machine.
             let said = console.ok().and_then(|console| console::failure(&console));
-            consoles.note(&id, said.clone(), CONSOLE_EVERY);
-            said
+            consoles.note(&id, said.clone(), every);
+            (said, every)
         }
     };
     match said {
-        Some(line) => Progress::Failed(line),
-        None => Progress::Silent,
+        Some(line) => Progress::Failed(line, again),
+        None => Progress::Silent(again),
     }
 }
 

@@ -170,3 +170,30 @@ async fn a_paused_cluster_is_left_alone_and_says_so() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let cluster = world.cloud.resources();
+    let pool = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Pool", "name": "p"});
+    for (name, spec, words) in [
+        (
+            "pool",
+            json!({"floatingIPPoolRef": pool}),
+            "floatingIPPoolRef: floating IP pools are not built yet",
+        ),
+        (
+            "trunk",
+            json!({"trunk": true}),
+            "ports[0].trunk: trunks are not built yet",
+        ),
+    ] {
+        world.machine(name, false, spec).await;
+        let said = world.machine_says(name, "InstanceReady", words).await;
+        assert_eq!(said.reason, "InvalidMachineSpec");
+        assert_eq!(world.cloud.resources(), cluster);
+        world.delete_machine(name).await;
+    }
+}

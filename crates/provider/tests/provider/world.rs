@@ -1,62 +1,42 @@
 //! A management cluster, a simulated cloud, and the provider between them.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::api::events::v1::Event;
-use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use apiserver::ApiServer;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::{GroupVersionKind, NamespaceResourceScope};
-use kube::discovery::ApiResource;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::ResourceExt;
+use kube::api::ListParams;
 use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
 use openstack::{PoolOptions, SessionOptions};
 use provider::Options;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use testbed::{Kind, Management, Running};
 
-pub(crate) const NS: &str = "default";
+pub(crate) use testbed::eventually;
+
 const URL: &str = "http://cloud";
-const PATIENCE: Duration = Duration::from_secs(40);
 
 type Resources = BTreeMap<String, BTreeMap<String, usize>>;
 
 /// Everything that a test plays with.
 pub(crate) struct World {
-    pub(crate) client: Client,
+    management: Management,
     pub(crate) cloud: Cloud,
     /// What the cloud had before anything was made.
     pub(crate) before: Resources,
     options: Options,
-    running: Option<Running>,
-}
-
-struct Running {
-    shutdown: CancellationToken,
-    task: JoinHandle<()>,
-    cut: Arc<AtomicBool>,
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.shutdown.cancel();
-            running.task.abort();
-        }
-    }
+    /// The controllers, and what cuts their line to the cloud.
+    running: Option<(Running, Arc<AtomicBool>)>,
 }
 
 /// The way to the cloud, until it is cut: then nothing gets through, and no answer comes back.
@@ -87,35 +67,11 @@ impl Transport for Line {
     }
 }
 
-struct Hooks;
+impl Deref for World {
+    type Target = Management;
 
-impl apiserver::Hooks for Hooks {
-    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
-        api::convert::convert(object, to).map_err(|error| error.to_string())
-    }
-
-    fn default(&self, object: &mut Value, old: Option<&Value>) {
-        api::admission::default_object(object, old);
-    }
-
-    fn validate(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<(), Vec<apiserver::FieldError>> {
-        let review = api::admission::Review {
-            object,
-            old,
-            dry_run,
-        };
-        api::admission::validate(review).map_err(|errors| {
-            let field = |e: api::admission::FieldError| apiserver::FieldError {
-                path: e.path,
-                message: e.message,
-            };
-            errors.into_iter().map(field).collect()
-        })
+    fn deref(&self) -> &Management {
+        &self.management
     }
 }
 
@@ -123,19 +79,10 @@ impl World {
     /// API server and cloud, but no controllers.
     pub(crate) async fn open(cloud: CloudOptions) -> Self {
         let cloud = Cloud::open(cloud).await.unwrap();
-        let options = apiserver::Options {
-            hooks: Arc::new(Hooks),
-            ..apiserver::Options::default()
-        };
-        let server = ApiServer::open(options).await.unwrap();
-        let client = Client::new(server.in_process(), NS);
-        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for crd in api::crds::all() {
-            crds.create(&PostParams::default(), &crd).await.unwrap();
-        }
+        let management = Management::open(api::crds::all()).await;
         let before = cloud.resources();
         let world = Self {
-            client,
+            management,
             cloud,
             before,
             options: Options::default(),
@@ -173,13 +120,7 @@ impl World {
     }
 
     /// Makes a controller look at an object again, as its resync would.
-    pub(crate) async fn poke<K>(&self, name: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
+    pub(crate) async fn poke<K: Kind>(&self, name: &str) {
         let patch =
             json!({"metadata": {"annotations": {"poked": uuid::Uuid::new_v4().to_string()}}});
         self.merge::<K>(name, patch).await;
@@ -212,34 +153,23 @@ impl World {
             clouds,
             ..self.options.clone()
         };
-        let shutdown = CancellationToken::new();
-        let task = tokio::spawn(provider::run(
-            self.client.clone(),
-            options,
-            shutdown.clone(),
-        ));
-        self.running = Some(Running {
-            shutdown,
-            task,
-            cut,
-        });
+        let client = self.client.clone();
+        let running = Running::start(|shutdown| provider::run(client, options, shutdown));
+        self.running = Some((running, cut));
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
-        let Some(running) = self.running.take() else {
-            return;
-        };
-        running.cut.store(true, Ordering::SeqCst);
-        running.task.abort();
-        running.shutdown.cancel();
-        let _ = running.task.await;
+        if let Some((running, cut)) = self.running.take() {
+            cut.store(true, Ordering::SeqCst);
+            running.kill().await;
+        }
     }
 
     /// Cuts the line to the cloud in the middle of the `nth` write from now on: the cloud has done it, and
     /// nobody hears of it. Says when that happened.
     pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
-        let cut = Arc::clone(&self.running.as_ref().unwrap().cut);
+        let cut = Arc::clone(&self.running.as_ref().unwrap().1);
         let flag = Arc::clone(&cut);
         let count = AtomicU64::new(0);
         self.cloud.on_write(move |_| {
@@ -248,51 +178,6 @@ impl World {
             }
         });
         cut
-    }
-
-    pub(crate) fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        Api::namespaced(self.client.clone(), NS)
-    }
-
-    /// Stores an object given as JSON, whatever it is.
-    pub(crate) async fn create(&self, object: Value) {
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
-        let types = object.types.clone().unwrap();
-        let (group, version) = types.api_version.split_once('/').unwrap_or(("", "v1"));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
-        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
-        api.create(&PostParams::default(), &object).await.unwrap();
-    }
-
-    pub(crate) async fn merge<K>(&self, name: &str, patch: Value)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        let patch = Patch::Merge(patch);
-        self.api::<K>()
-            .patch(name, &PatchParams::default(), &patch)
-            .await
-            .unwrap();
-    }
-
-    pub(crate) async fn delete<K>(&self, name: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        let _ = self
-            .api::<K>()
-            .delete(name, &DeleteParams::default())
-            .await
-            .unwrap();
     }
 
     /// The Secret with this clouds.yaml, made or replaced.
@@ -371,10 +256,10 @@ impl World {
     }
 
     async fn owner(&self, kind: &str, name: &str) -> Value {
-        let resource =
-            ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", kind));
-        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), NS, &resource);
-        let uid = api.get(name).await.unwrap().uid().unwrap();
+        let uid = match kind {
+            "Cluster" => self.api::<Cluster>().get(name).await.unwrap().uid(),
+            _ => self.api::<Machine>().get(name).await.unwrap().uid(),
+        };
         json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": kind, "name": name, "uid": uid, "controller": true})
     }
 
@@ -382,18 +267,11 @@ impl World {
     pub(crate) async fn delete_machine(&self, name: &str) {
         self.delete::<OpenStackMachine>(name).await;
         self.gone::<OpenStackMachine>(name).await;
-        self.delete::<api::core::v1beta2::Machine>(name).await;
+        self.delete::<Machine>(name).await;
     }
 
     /// Waits until there is no such object.
-    pub(crate) async fn gone<K>(&self, name: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + serde::Serialize,
-    {
+    pub(crate) async fn gone<K: Kind + serde::Serialize>(&self, name: &str) {
         eventually(&format!("{name} to go"), || async {
             match self.api::<K>().get_opt(name).await.unwrap() {
                 None => Ok(()),
@@ -514,21 +392,4 @@ fn says(conditions: &[Condition], type_: &str, words: &str) -> Result<Condition,
 pub(crate) fn shown(conditions: &[Condition]) -> String {
     let line = |c: &Condition| format!("\n  {}={} {}: {}", c.type_, c.status, c.reason, c.message);
     conditions.iter().map(line).collect()
-}
-
-/// Repeats `check` until it is content; fails with its last complaint when patience ends.
-pub(crate) async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
-where
-    F: Future<Output = Result<T, String>>,
-{
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        match check().await {
-            Ok(value) => return value,
-            Err(seen) if tokio::time::Instant::now() > deadline => {
-                panic!("waited in vain for {what}; last seen: {seen}")
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    }
 }

@@ -347,6 +347,12 @@ impl Dialect {
                 "Invalid input for field/attribute {name}. Value: '{value}'. {why}"
             ));
         }
+        // What is no prefix at all fails where it is converted, before it is validated.
+        if name == "cidr" && why.ends_with("not a valid IP subnet") {
+            let message =
+                format!("Invalid input for operation: Invalid input for {name}. Reason: {why}.");
+            return Fault::new(400, "InvalidInput", message);
+        }
         Fault::bad(format!("Invalid input for {name}. Reason: {why}."))
     }
 }

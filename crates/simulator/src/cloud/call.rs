@@ -32,6 +32,8 @@ pub(crate) struct Call<'a> {
     pub(crate) who: Who,
     /// The minor part of the negotiated microversion, for Nova, Cinder and Placement.
     pub(crate) version: u32,
+    /// The microversion that the answer's headers name: none before the service has looked at it.
+    pub(crate) answered: Option<String>,
 }
 
 /// Who asks: what the token says.
@@ -40,6 +42,8 @@ pub(crate) struct Who {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: Vec<String>,
+    /// Whether the token comes from an application credential that may not make others.
+    pub(crate) restricted: bool,
 }
 
 impl Who {
@@ -148,6 +152,15 @@ impl Reply {
     pub(crate) fn empty(status: u16) -> Self {
         Self {
             status,
+            ..Self::default()
+        }
+    }
+
+    /// Any status without a body, of a content type nevertheless.
+    pub(crate) fn empty_of(status: u16, kind: &'static str) -> Self {
+        Self {
+            status,
+            raw: Some((kind, Bytes::new())),
             ..Self::default()
         }
     }

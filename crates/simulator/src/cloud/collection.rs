@@ -63,11 +63,17 @@ const STANDARD: [&str; 8] = [
 impl Collection {
     /// GET of the list.
     pub(crate) fn list(&self, call: &Call<'_>) -> Answer {
-        let limit = call.query.limit().map_err(|text| {
-            Fault::bad(format!(
-                "Bad value for limit: '{text}' is not a positive integer"
-            ))
-        })?;
+        let limit = match call.query.limit() {
+            Ok(limit) => limit,
+            Err(text) => return self.bad_limit(call, &text),
+        };
+        for (key, _) in query::sort_keys(&call.query) {
+            if !self.filterable(&key) {
+                return Err(Fault::bad(format!(
+                    "[{key}] is invalid attribute for sort_keys"
+                )));
+            }
+        }
         let mut found = self.filtered(call)?;
         query::sort(&mut found, &query::sort_keys(&call.query));
         let reverse = call.query.get("page_reverse").and_then(query::truth) == Some(true);
@@ -100,8 +106,15 @@ impl Collection {
 
     /// A visible resource, or the service's 404.
     pub(crate) fn find(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
-        call.state
-            .get(self.kind, id)
+        let found = call.state.get(self.kind, id);
+        if call.service == Service::LoadBalancer
+            && found.as_ref().is_some_and(|doc| !call.owns(doc))
+        {
+            return Err(Fault::forbidden(
+                "Policy does not allow this request to be performed.",
+            ));
+        }
+        found
             .filter(|doc| (self.visible)(call, doc))
             .ok_or_else(|| (self.missing)(id))
     }
@@ -120,7 +133,24 @@ impl Collection {
     pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
         let mut out = shown(doc);
         (self.present)(call.state, &call.who, &mut out);
+        if call.service == Service::LoadBalancer {
+            let project = out.text("project_id").to_owned();
+            out.set("tenant_id", project);
+        }
         out
+    }
+
+    fn bad_limit(&self, call: &Call<'_>, text: &str) -> Answer {
+        if call.service == Service::LoadBalancer {
+            let description = format!("Request limit '{text}' is not a valid value");
+            return Ok(Reply::with(
+                400,
+                json!({"code": 400, "title": "Bad Request", "description": description}),
+            ));
+        }
+        let message =
+            format!("Bad limit request: invalid literal for int() with base 10: '{text}'.");
+        Err(Fault::new(400, "BadRequest", message))
     }
 
     fn filtered(&self, call: &Call<'_>) -> Result<Vec<Arc<Doc>>, Fault> {

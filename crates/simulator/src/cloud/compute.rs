@@ -6,6 +6,7 @@ mod catalog;
 mod create;
 mod flavors;
 mod groups;
+mod history;
 mod interfaces;
 mod keypairs;
 mod lifecycle;
@@ -27,6 +28,7 @@ pub(crate) use self::lifecycle::{fail, transition};
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Compute);
     servers::routes(&mut table);
+    history::routes(&mut table);
     metadata::routes(&mut table);
     interfaces::routes(&mut table);
     volumes::routes(&mut table);

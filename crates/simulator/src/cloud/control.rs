@@ -2,9 +2,11 @@
 //!
 //! It has no authentication: the simulator listens on loopback only.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Cloud;
@@ -87,6 +89,15 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
                 Err(error) => Err(Fault::new(500, "Store", error.to_string())),
             }
         }
+        ("GET", ["settings"]) => Ok(Reply::ok(settings(cloud))),
+        ("POST", ["settings"]) => {
+            let wanted: Changeable = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the settings are malformed: {error}")))?;
+            let reclaim = wanted.reclaim_instance_interval.min(10 * 366 * 86_400);
+            let own = &inner.settings.reclaim_seconds;
+            own.store(reclaim, Ordering::Relaxed);
+            Ok(Reply::ok(settings(cloud)))
+        }
         ("GET", ["clock"]) => Ok(Reply::ok(json!({"now": inner.clock.now().to_string()}))),
         ("POST", ["clock"]) => {
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -101,10 +112,25 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             Ok(Reply::ok(json!({"now": inner.clock.now().to_string()})))
         }
         _ if incoming.method == Method::GET => Err(Fault::missing(
-            "there are requests, resources, log, faults and clock",
+            "there are requests, resources, log, faults, settings and clock",
         )),
         _ => Err(Fault::missing("no such operation")),
     }
+}
+
+/// What can be changed while the cloud runs.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Changeable {
+    /// How many seconds Nova keeps deleted servers as SOFT_DELETED, from where they can be restored; 0: not at all.
+    reclaim_instance_interval: u64,
+}
+
+fn settings(cloud: &Cloud) -> Value {
+    let reclaim = &cloud.inner.settings.reclaim_seconds;
+    json!(Changeable {
+        reclaim_instance_interval: reclaim.load(Ordering::Relaxed),
+    })
 }
 
 fn rule(body: &[u8]) -> Result<Rule, Fault> {

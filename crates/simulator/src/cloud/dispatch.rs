@@ -13,14 +13,14 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use super::call::{Answer, Call, Reply, Who};
-use super::fault::Fault;
+use super::fault::{Fault, webob};
 use super::injection::Action;
 use super::journal::Entry;
 use super::query::Query;
 use super::route::{Access, Found, Parameters, Route, Routes};
 use super::service::Service;
 use super::{Cloud, Write, balancer, clock, compute, control, identity, image, network, placement};
-use super::{version, volume};
+use super::{secrets, version, volume};
 
 /// All operations of all services.
 pub(crate) fn routes() -> Routes {
@@ -33,6 +33,7 @@ pub(crate) fn routes() -> Routes {
     volume::routes(&mut routes);
     balancer::routes(&mut routes);
     placement::routes(&mut routes);
+    secrets::routes(&mut routes);
     routes
 }
 
@@ -63,6 +64,7 @@ pub(crate) async fn answer(cloud: &Cloud, base: &str, request: Request) -> Respo
             control::answer(cloud, &incoming, &body),
             &request_id(),
             Vec::new(),
+            true,
         );
     }
     openstack(cloud, base, &incoming, body).await
@@ -121,7 +123,14 @@ async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Bod
                 "RequestTooLarge",
                 "Request is too large.",
             ))),
-            (None, _) => Outcome::of(no_route(cloud, incoming)),
+            (None, _) => Outcome {
+                headers: if service == Service::Identity {
+                    vec![("vary", "X-Auth-Token".to_owned())]
+                } else {
+                    Vec::new()
+                },
+                ..Outcome::of(no_route(cloud, incoming))
+            },
             (Some(route), Some(body)) => run(cloud, base, incoming, route, parameters, body),
         };
     }
@@ -135,8 +144,22 @@ async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Bod
         .reply
         .as_ref()
         .err()
-        .map(|fault| fault.message.clone());
-    let response = respond(service, outcome.reply, &request_id, outcome.headers);
+        .map(|fault| without_values(&fault.message).to_owned());
+    let status = match &outcome.reply {
+        Ok(reply) => reply.status,
+        Err(fault) => fault.status,
+    };
+    let mut headers = outcome.headers;
+    if has_request_id(service, pattern, status) {
+        headers.push(("x-openstack-request-id", request_id.clone()));
+        let empty = matches!(&outcome.reply, Ok(reply) if reply.body.is_none());
+        let deleted = incoming.method == Method::DELETE && empty || status == 401;
+        if service == Service::Compute || service == Service::Volume && !deleted {
+            headers.push(("x-compute-request-id", request_id.clone()));
+        }
+    }
+    let json = accepts_json(incoming.headers);
+    let response = respond(service, outcome.reply, &request_id, headers, json);
     inner.journal.log(Entry {
         time: clock::zulu_micros(inner.clock.now()),
         request_id,
@@ -152,6 +175,13 @@ async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Bod
         error,
     });
     response
+}
+
+/// A refusal for the log. Services quote what they refuse, be it a whole body with a password in it.
+fn without_values(message: &str) -> &str {
+    message
+        .split_once(" Value: ")
+        .map_or(message, |(before, _)| before)
 }
 
 struct Outcome {
@@ -211,7 +241,6 @@ fn run(
     }
     if let Err(fault) = &mut outcome.reply
         && fault.status == 401
-        && route.access != Access::Open
     {
         let keystone = format!("Keystone uri=\"{base}/identity\"");
         outcome.headers.push(("www-authenticate", keystone));
@@ -245,9 +274,10 @@ fn transact(
         body: Value::Null,
         who: Who::default(),
         version: 0,
+        answered: None,
     };
     let mut reply = serve(&mut call, route);
-    let version = call.version;
+    let answered = call.answered.take();
     let project_id = std::mem::take(&mut call.who.project_id);
     drop(call);
     if reply.is_ok() {
@@ -268,7 +298,7 @@ fn transact(
     Outcome {
         reply,
         project_id,
-        headers: version::headers(incoming.service, version),
+        headers: headers(incoming.service, route, answered.as_deref()),
     }
 }
 
@@ -277,13 +307,48 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     if route.access != Access::Open {
         call.who = identity::authenticate(call).ok_or_else(Fault::unauthenticated)?;
     }
-    allow(call, route)?;
+    // Placement looks at roles first.
+    if call.service == Service::Placement {
+        allow(call, route)?;
+    }
+    call.answered = version::answered(call.service, call.headers);
     call.version = version::negotiate(call.service, call.headers)?;
-    let binary = call.service == Service::Image && route.method != Method::POST;
+    let path = call.parameter("project");
+    if call.service == Service::Volume && !path.is_empty() && path != call.who.project_id {
+        return Err(Fault::bad("Malformed request url"));
+    }
+    allow(call, route)?;
+    let binary = match call.service {
+        Service::Image => route.method != Method::POST,
+        Service::Secrets => route.method == Method::PUT,
+        _ => false,
+    };
     if !call.raw_body.is_empty() && !binary && route.method != Method::GET {
         call.body = serde_json::from_slice(&call.raw_body).map_err(|_| bad_json(call.service))?;
     }
     (route.handler)(call)
+}
+
+/// Which version answered, and on what the answer depends.
+fn headers(service: Service, route: &Route, answered: Option<&str>) -> Vec<(&'static str, String)> {
+    match (service, answered) {
+        (Service::Identity, _) => vec![("vary", "X-Auth-Token".to_owned())],
+        // Nova's list of versions has none itself.
+        (Service::Compute, _) if route.pattern == "/" => Vec::new(),
+        (_, Some(version)) => version::headers(service, version),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an answer carries its request's id: the lists of versions of some services do not, nor do refusals of
+/// tokens where they are checked before the id is made.
+fn has_request_id(service: Service, pattern: &str, status: u16) -> bool {
+    match service {
+        Service::Compute | Service::Network => pattern != "/",
+        Service::Image => pattern != "/" && pattern != "/versions" && status != 401,
+        Service::LoadBalancer => status != 401,
+        _ => true,
+    }
 }
 
 fn allow(call: &Call<'_>, route: &Route) -> Result<(), Fault> {
@@ -400,12 +465,25 @@ fn no_route(cloud: &Cloud, incoming: &Incoming<'_>) -> Answer {
             "404 Not Found\n\nThe resource could not be found.\n\n   ",
         )
     };
+    let title = if other {
+        "Method Not Allowed"
+    } else {
+        "Not Found"
+    };
+    if incoming.service == Service::Network {
+        let message = "The resource could not be found.";
+        return Err(Fault::new(status, "HTTPNotFound", message));
+    }
+    let kind = match incoming.service {
+        Service::Compute | Service::Volume | Service::Image if accepts_json(incoming.headers) => {
+            return Ok(Reply::with(status, webob(status, title, "")));
+        }
+        Service::Identity => "text/html; charset=UTF-8",
+        _ => "text/plain; charset=UTF-8",
+    };
     Ok(Reply {
         status,
-        raw: Some((
-            "text/plain; charset=UTF-8",
-            Bytes::from_static(text.as_bytes()),
-        )),
+        raw: Some((kind, Bytes::from_static(text.as_bytes()))),
         ..Reply::default()
     })
 }
@@ -415,6 +493,7 @@ fn respond(
     answer: Answer,
     request_id: &str,
     headers: Vec<(&'static str, String)>,
+    json: bool,
 ) -> Response {
     let (status, kind, body, mut extra) = match answer {
         Ok(reply) => match (reply.raw, reply.body) {
@@ -423,10 +502,13 @@ fn respond(
                 let bytes = Bytes::from(body.to_string());
                 (reply.status, Some("application/json"), bytes, reply.headers)
             }
-            (None, None) => (reply.status, None, Bytes::new(), reply.headers),
+            (None, None) => {
+                let kind = empty_type(service, reply.status);
+                (reply.status, kind, Bytes::new(), reply.headers)
+            }
         },
         Err(fault) => {
-            let (kind, bytes) = fault.render(service, request_id);
+            let (kind, bytes) = fault.render(service, request_id, json);
             let wait = fault
                 .retry_after
                 .map(|seconds| ("retry-after", seconds.to_string()));
@@ -439,14 +521,10 @@ fn respond(
         }
     };
     extra.extend(headers);
-    extra.push(("x-openstack-request-id", request_id.to_owned()));
-    if service == Service::Compute {
-        extra.push(("x-compute-request-id", request_id.to_owned()));
-    }
     let mut response = Response::new(Body::from(body));
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(kind) = kind {
+    if let Some(kind) = kind.filter(|kind| !kind.is_empty()) {
         response
             .headers_mut()
             .insert("content-type", HeaderValue::from_static(kind));
@@ -457,6 +535,25 @@ fn respond(
         }
     }
     response
+}
+
+/// The content type that a service gives to an empty answer.
+fn empty_type(service: Service, status: u16) -> Option<&'static str> {
+    match service {
+        Service::Compute => Some("application/json"),
+        Service::Volume if status != 204 => Some("text/html; charset=UTF-8"),
+        Service::Image => Some("text/html; charset=UTF-8"),
+        _ => None,
+    }
+}
+
+/// Whether errors of webob's own may be JSON: its choice where a client takes anything is HTML.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    headers.get_all("accept").iter().any(|value| {
+        value
+            .to_str()
+            .is_ok_and(|text| text.contains("application/json"))
+    })
 }
 
 /// Octavia also answers under `/v2`, where its version document points.
@@ -479,6 +576,7 @@ fn roots(base: &str, segment: &str) -> Response {
         Ok(Reply::with(status, body)),
         &request_id(),
         Vec::new(),
+        true,
     )
 }
 

@@ -33,6 +33,8 @@ pub(crate) trait Fields {
     fn number(&self, name: &str) -> i64;
     /// A list, or an empty one.
     fn list(&self, name: &str) -> &[Value];
+    /// A copy of an object, or an empty one.
+    fn object(&self, name: &str) -> Doc;
     /// The strings of a list.
     fn texts(&self, name: &str) -> impl Iterator<Item = &str>;
     /// Whether the field is there and not null.
@@ -58,6 +60,13 @@ impl Fields for Doc {
         self.get(name)
             .and_then(Value::as_array)
             .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    fn object(&self, name: &str) -> Doc {
+        self.get(name)
+            .and_then(Value::as_object)
+            .cloned()
             .unwrap_or_default()
     }
 

@@ -59,10 +59,15 @@ impl Fault {
     }
 
     /// The body and its content type.
-    pub(crate) fn render(&self, service: Service, request_id: &str) -> (&'static str, Vec<u8>) {
+    pub(crate) fn render(
+        &self,
+        service: Service,
+        request_id: &str,
+        json: bool,
+    ) -> (&'static str, Vec<u8>) {
         const JSON: &str = "application/json";
         // Tokens are checked by keystonemiddleware in front of each service, in Keystone's form.
-        if self.status == 401 && service != Service::Control {
+        if self.status == 401 && !matches!(service, Service::Control | Service::Image) {
             return (JSON, to_bytes(&self.keystone()));
         }
         match service {
@@ -83,6 +88,10 @@ impl Fault {
                     json!({"faultcode": code, "faultstring": self.message, "debuginfo": null});
                 (JSON, to_bytes(&body))
             }
+            Service::Image if json => (
+                JSON,
+                to_bytes(&webob(self.status, self.title(), &self.message)),
+            ),
             Service::Image => ("text/html; charset=UTF-8", self.glance().into_bytes()),
             Service::Placement => (
                 JSON,
@@ -90,6 +99,11 @@ impl Fault {
                     &json!({"errors": [{"status": self.status, "title": self.title(),
                     "detail": format!("{}\n\n   ", self.message), "request_id": request_id}]}),
                 ),
+            ),
+            Service::Secrets => (
+                JSON,
+                to_bytes(&json!({"code": self.status, "title": self.title(),
+                    "description": self.message})),
             ),
             Service::Control => (JSON, to_bytes(&json!({"error": self.message}))),
         }
@@ -121,7 +135,11 @@ impl Fault {
             503 => "serviceUnavailable",
             _ => "computeFault",
         };
-        json!({key: {"code": self.status, "message": self.message}})
+        let mut body = json!({"code": self.status, "message": self.message});
+        if self.status == 413 || self.status == 429 {
+            body["retryAfter"] = json!(self.retry_after.unwrap_or(0).to_string());
+        }
+        json!({key: body})
     }
 
     /// Glance answers with webob's HTML page.
@@ -137,6 +155,16 @@ impl Fault {
              <h1>{heading}</h1>\n  {message}<br /><br />\n\n\n\n </body>\n</html>"
         )
     }
+}
+
+/// An error page of webob, as a client that asks for JSON gets it.
+pub(crate) fn webob(status: u16, title: &str, message: &str) -> Value {
+    let message = if message.is_empty() {
+        "The resource could not be found."
+    } else {
+        message
+    };
+    json!({"message": format!("{message}<br /><br />\n\n\n"), "code": format!("{status} {title}"), "title": title})
 }
 
 fn to_bytes(value: &Value) -> Vec<u8> {

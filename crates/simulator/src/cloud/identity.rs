@@ -3,6 +3,7 @@
 mod credentials;
 mod directory;
 mod tokens;
+mod trusts;
 
 use http::Method;
 
@@ -95,6 +96,12 @@ pub(crate) fn routes(routes: &mut Routes) {
             directory::project,
         )
         .on(
+            Method::PATCH,
+            "/v3/projects/{id}",
+            Access::Admin,
+            directory::update_project,
+        )
+        .on(
             Method::DELETE,
             "/v3/projects/{id}",
             Access::Admin,
@@ -151,4 +158,5 @@ pub(crate) fn routes(routes: &mut Routes) {
         .on(Method::POST, many, Access::Token, credentials::create)
         .on(Method::GET, one, Access::Token, credentials::show)
         .on(Method::DELETE, one, Access::Token, credentials::delete);
+    trusts::routes(&mut table);
 }

@@ -1,5 +1,9 @@
 //! Glance v2.
 
+mod data;
+mod members;
+mod patch;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -7,6 +11,7 @@ use super::call::{Answer, Call, Reply};
 use super::clock::zulu;
 use super::document::{Doc, Fields, doc as to_doc, shown};
 use super::fault::Fault;
+use super::identity::hashed;
 use super::kind::Kind;
 use super::query;
 use super::route::{Access, Routes};
@@ -31,15 +36,30 @@ pub(crate) fn routes(routes: &mut Routes) {
                     doc.text("id")
                 )));
             }
+            members::forget(call, doc.text("id"));
             call.state.remove(Kind::Image, doc.text("id"));
             Ok(Reply::empty(204))
         })
-        .put("/v2/images/{id}/file", upload)
+        .on(
+            Method::PATCH,
+            "/v2/images/{id}",
+            Access::Member,
+            patch::apply,
+        )
+        .put("/v2/images/{id}/file", data::upload)
+        .get("/v2/images/{id}/file", data::download)
+        .post("/v2/images/{id}/actions/deactivate", |call| {
+            activate(call, false)
+        })
+        .post("/v2/images/{id}/actions/reactivate", |call| {
+            activate(call, true)
+        })
         .put("/v2/images/{id}/tags/{tag}", |call| tag(call, true))
         .delete("/v2/images/{id}/tags/{tag}", |call| tag(call, false))
         .on(Method::GET, "/v2/schemas/image", Access::Reader, |_| {
             Ok(Reply::ok(json!({"name": "image", "properties": {}})))
         });
+    members::routes(&mut table);
 }
 
 /// Puts a public, active image.
@@ -51,7 +71,7 @@ pub(crate) fn seed(state: &mut State, name: &str, owner: &str) {
         to_doc(json!({"id": id, "name": name, "owner": owner, "status": "active", "visibility": "public",
             "disk_format": "qcow2", "container_format": "bare", "min_disk": 0, "min_ram": 0,
             "size": 1_073_741_824i64, "virtual_size": 10_737_418_240i64, "checksum": "d41d8cd98f00b204e9800998ecf8427e",
-            "os_hash_algo": "sha512", "os_hash_value": null, "protected": false, "os_hidden": false,
+            "os_hash_algo": "sha512", "os_hash_value": hashed(name), "os_distro": "linux", "protected": false, "os_hidden": false,
             "tags": [], "created_at": now, "updated_at": now})),
     );
 }
@@ -75,7 +95,7 @@ fn list(call: &mut Call<'_>) -> Answer {
     let mut found: Vec<_> = call
         .state
         .all(Kind::Image)
-        .filter(|doc| visible(call, doc))
+        .filter(|doc| listed(call, doc))
         .filter(|doc| {
             call.query
                 .names()
@@ -103,6 +123,15 @@ fn list(call: &mut Call<'_>) -> Answer {
         .cloned()
         .collect();
     let mut keys = query::sort_keys(&call.query);
+    if let Some((key, _)) = keys
+        .iter()
+        .find(|(key, _)| !SORTABLE.contains(&key.as_str()))
+    {
+        return Err(Fault::bad(format!(
+            "Invalid sort key: {key}. It must be one of the following: {}.",
+            SORTABLE.join(", ")
+        )));
+    }
     if keys.is_empty() {
         keys = vec![("created_at".to_owned(), true)];
     }
@@ -120,6 +149,41 @@ fn list(call: &mut Call<'_>) -> Answer {
     }
     Ok(Reply::ok(body))
 }
+
+/// What images are sorted by.
+const SORTABLE: [&str; 8] = [
+    "created_at",
+    "updated_at",
+    "name",
+    "status",
+    "container_format",
+    "disk_format",
+    "size",
+    "id",
+];
+
+/// Glance's default lists of formats.
+const FORMATS: [(&str, &[&str]); 2] = [
+    (
+        "disk_format",
+        &[
+            "ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop",
+        ],
+    ),
+    (
+        "container_format",
+        &[
+            "ami",
+            "ari",
+            "aki",
+            "bare",
+            "ovf",
+            "ova",
+            "docker",
+            "compressed",
+        ],
+    ),
+];
 
 fn create(call: &mut Call<'_>) -> Answer {
     let given = call.body.as_object().cloned().unwrap_or_default();
@@ -150,6 +214,14 @@ fn create(call: &mut Call<'_>) -> Answer {
         }
         doc.insert(name, value);
     }
+    for (field, known) in FORMATS {
+        if doc.given(field) && !known.contains(&doc.text(field)) {
+            let value = doc.text(field);
+            return Err(Fault::bad(format!(
+                "Provided object does not match schema 'image': '{value}' is not one of {known:?}"
+            )));
+        }
+    }
     if doc.text("visibility") == "public" && !call.who.admin() {
         return Err(Fault::forbidden(
             "You are not authorized to complete publicize_image action.",
@@ -163,24 +235,6 @@ fn create(call: &mut Call<'_>) -> Answer {
     call.state.put(Kind::Image, doc.clone());
     let location = format!("{}/v2/images/{id}", call.root());
     Ok(Reply::with(201, Value::Object(view(&doc))).header("location", location))
-}
-
-/// The data itself is not kept, only its length.
-fn upload(call: &mut Call<'_>) -> Answer {
-    let doc = find_own(call)?;
-    if doc.text("status") != "queued" {
-        return Err(Fault::conflict(format!(
-            "Image status transition from {} to saving is not allowed",
-            doc.text("status")
-        )));
-    }
-    let (size, now) = (call.raw_body.len(), zulu(call.now()));
-    call.state.edit(Kind::Image, doc.text("id"), |doc| {
-        doc.set("status", "active");
-        doc.set("size", size);
-        doc.set("updated_at", now);
-    });
-    Ok(Reply::empty(204))
 }
 
 fn tag(call: &mut Call<'_>, add: bool) -> Answer {
@@ -209,7 +263,7 @@ fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
 
 fn find_own(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let doc = find(call)?;
-    if call.who.admin() || doc.text("owner") == call.who.project_id {
+    if call.owns_image(&doc) {
         return Ok(doc);
     }
     Err(Fault::forbidden(
@@ -217,10 +271,56 @@ fn find_own(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     ))
 }
 
+impl Call<'_> {
+    /// Whether the image is the caller's, or the caller an administrator.
+    fn owns_image(&self, doc: &Doc) -> bool {
+        self.who.admin() || doc.text("owner") == self.who.project_id
+    }
+}
+
+/// What can be had by its id: a member need not have accepted for that.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     matches!(doc.text("visibility"), "public" | "community")
-        || call.who.admin()
-        || doc.text("owner") == call.who.project_id
+        || call.owns_image(doc)
+        || doc.text("visibility") == "shared" && members::status(call, doc.text("id")).is_some()
+}
+
+/// What lists show: of others' shared images those that were accepted, unless asked for others.
+fn listed(call: &Call<'_>, doc: &Doc) -> bool {
+    if !visible(call, doc) {
+        return false;
+    }
+    if call.owns_image(doc) || doc.text("visibility") != "shared" {
+        return true;
+    }
+    let wanted = call.query.get("member_status").unwrap_or("accepted");
+    wanted == "all" || members::status(call, doc.text("id")).is_some_and(|status| status == wanted)
+}
+
+fn activate(call: &mut Call<'_>, active: bool) -> Answer {
+    let doc = find_own(call)?;
+    let (from, to) = if active {
+        ("deactivated", "active")
+    } else {
+        ("active", "deactivated")
+    };
+    if !matches!(doc.text("status"), "active" | "deactivated") {
+        return Err(Fault::forbidden(format!(
+            "Image status transition from {} to {to} is not allowed, it must be {from}",
+            doc.text("status")
+        )));
+    }
+    call.state
+        .edit(Kind::Image, doc.text("id"), |doc| doc.set("status", to));
+    Ok(Reply::empty(204))
+}
+
+/// The body as an object. Glance's PUT may also carry data, so it is not decoded before.
+fn body(call: &Call<'_>) -> Result<Doc, Fault> {
+    match serde_json::from_slice(&call.raw_body) {
+        Ok(Value::Object(map)) => Ok(map),
+        _ => Err(Fault::bad("Malformed JSON in request body.")),
+    }
 }
 
 fn view(doc: &Doc) -> Doc {
@@ -229,5 +329,8 @@ fn view(doc: &Doc) -> Doc {
     out.set("self", format!("/v2/images/{id}"));
     out.set("file", format!("/v2/images/{id}/file"));
     out.set("schema", "/v2/schemas/image");
+    if doc.given("size") {
+        out.set("stores", "file");
+    }
     out
 }

@@ -1,10 +1,14 @@
 //! How long requests and state transitions take.
 
+mod file;
+
 use std::time::Duration;
 
 use http::Method;
 
 use super::service::Service;
+
+pub use self::file::LatencyError;
 
 /// How long the simulated cloud takes to answer and to finish what it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +27,8 @@ pub enum Latency {
 pub struct Timings {
     /// Before every answer.
     pub request: Duration,
+    /// Instead of that, before the answers of these operations.
+    pub routes: Vec<RouteTiming>,
     /// Server POST to ACTIVE.
     pub server_create: Duration,
     /// Server DELETE to gone; also stop, start and reboot.
@@ -35,6 +41,19 @@ pub struct Timings {
     pub load_balancer_delete: Duration,
     /// Volume POST to available; also deletion, attachment and detachment.
     pub volume: Duration,
+}
+
+/// How long one operation takes to answer. The names are those of [`super::RequestCount`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteTiming {
+    /// The service, such as `network`.
+    pub service: String,
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The route, such as `/v2.0/routers`.
+    pub route: String,
+    /// The time before the answer.
+    pub duration: Duration,
 }
 
 /// The transitions that take time.
@@ -54,7 +73,14 @@ impl Latency {
         match self {
             Self::None => Duration::ZERO,
             Self::Real => measured(service, method, route),
-            Self::Custom(timings) => timings.request,
+            Self::Custom(timings) => {
+                let own = timings.routes.iter().find(|timing| {
+                    timing.route == route
+                        && timing.method == method.as_str()
+                        && timing.service == service.segment()
+                });
+                own.map_or(timings.request, |timing| timing.duration)
+            }
         }
     }
 
@@ -108,8 +134,11 @@ fn measured(service: Service, method: &Method, route: &str) -> Duration {
         Service::Volume => 60,
         Service::LoadBalancer if read => 9,
         Service::LoadBalancer => 150,
-        Service::Placement => 10,
+        Service::Placement | Service::Secrets => 10,
         Service::Control => 0,
     };
     Duration::from_millis(millis)
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,16 @@ pub(crate) fn routes(routes: &mut Routes) {
             .zones
             .iter()
             .map(|zone| {
-                json!({"uuid": uuid::Uuid::from_u128(u128::from(zone.len() as u64)).to_string(),
-                "name": format!("{zone}-cmp1"), "generation": 1, "links": []})
+                let uuid = uuid::Uuid::from_u128(u128::from(zone.len() as u64)).to_string();
+                let links: Vec<Value> = ["self", "inventories", "usages", "aggregates", "traits", "allocations"]
+                    .iter()
+                    .map(|rel| {
+                        let tail = if *rel == "self" { String::new() } else { format!("/{rel}") };
+                        json!({"rel": rel, "href": format!("/resource_providers/{uuid}{tail}")})
+                    })
+                    .collect();
+                json!({"uuid": uuid, "name": format!("{zone}-cmp1"), "generation": 1, "parent_provider_uuid": null,
+                    "root_provider_uuid": uuid, "links": links})
             })
             .collect();
         Ok(Reply::ok(json!({"resource_providers": all})))

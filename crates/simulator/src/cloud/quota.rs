@@ -21,6 +21,7 @@ enum Used {
     Cores,
     Ram,
     Gigabytes,
+    BackupGigabytes,
     Nothing,
 }
 
@@ -35,7 +36,7 @@ const fn limit(name: &'static str, default: i64, used: Used) -> Limit {
 /// The limits of each service. The defaults are those of the real cloud in docs/real-openstack.md where that
 /// raised them, made large enough for benchmarks, and the service's own elsewhere.
 pub(crate) fn limits(service: Service) -> &'static [Limit] {
-    use Used::{Cores, Count, Gigabytes, Nothing, Ram};
+    use Used::{BackupGigabytes, Cores, Count, Gigabytes, Nothing, Ram};
     match service {
         Service::Compute => {
             const {
@@ -76,8 +77,8 @@ pub(crate) fn limits(service: Service) -> &'static [Limit] {
                     limit("volumes", 20_000, Count(Kind::Volume)),
                     limit("snapshots", 20_000, Count(Kind::Snapshot)),
                     limit("gigabytes", 2_000_000, Gigabytes),
-                    limit("backups", 100, Nothing),
-                    limit("backup_gigabytes", 10_000, Nothing),
+                    limit("backups", 100, Count(Kind::Backup)),
+                    limit("backup_gigabytes", 10_000, BackupGigabytes),
                     limit("per_volume_gigabytes", -1, Nothing),
                     limit("groups", 10, Nothing),
                 ]
@@ -133,6 +134,10 @@ impl Limit {
             Used::Cores => state.usage(project).cores,
             Used::Ram => state.usage(project).ram,
             Used::Gigabytes => state.usage(project).gigabytes,
+            Used::BackupGigabytes => {
+                let own = state.by(Kind::Backup, "project_id", project);
+                own.iter().map(|doc| doc.number("size")).sum()
+            }
             Used::Nothing => 0,
         }
     }

@@ -101,6 +101,19 @@ impl Routes {
         }
     }
 
+    /// Service, method and pattern of each operation.
+    pub(crate) fn names(&self) -> Vec<(String, String, String)> {
+        let name = |route: &Route| {
+            let (service, method) = (route.service.segment(), route.method.as_str());
+            (
+                service.to_owned(),
+                method.to_owned(),
+                route.pattern.to_owned(),
+            )
+        };
+        self.routes.iter().map(name).collect()
+    }
+
     fn add(&mut self, route: Route) {
         let length = route
             .pattern
@@ -174,21 +187,22 @@ impl Table<'_> {
 
 fn matching(pattern: &'static str, segments: &[&str]) -> Option<Parameters> {
     let mut parameters = Vec::new();
-    for (wanted, segment) in pattern
-        .split('/')
-        .filter(|part| !part.is_empty())
+    let wanted = || pattern.split('/').filter(|part| !part.is_empty());
+    // Most patterns differ in a literal segment: nothing is decoded for them.
+    let literal = |wanted: &str, segment: &str| wanted.starts_with('{') || wanted == segment;
+    if !wanted()
         .zip(segments)
+        .all(|(wanted, segment)| literal(wanted, segment))
     {
-        match wanted
+        return None;
+    }
+    for (wanted, segment) in wanted().zip(segments) {
+        let name = wanted
             .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'))
-        {
-            Some(name) => {
-                let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
-                parameters.push((name, decoded.into_owned()));
-            }
-            None if wanted == *segment => {}
-            None => return None,
+            .and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = name {
+            let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+            parameters.push((name, decoded.into_owned()));
         }
     }
     Some(parameters)

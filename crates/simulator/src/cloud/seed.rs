@@ -79,7 +79,7 @@ fn people(state: &mut State) -> String {
         let id = state.new_hex_id();
         state.put(
             Kind::Role,
-            document::doc(json!({"id": id, "name": name, "domain_id": null, "description": null, "options": {}})),
+            document::doc(json!({"id": id, "name": name, "domain_id": null, "description": null, "options": {"immutable": true}})),
         );
         roles.push(id);
     }
@@ -125,9 +125,8 @@ fn external_network(state: &mut State, cidr: &Ipv4Net, project: &str) {
             "status": "ACTIVE", "shared": false, "router:external": true, "is_default": true,
             "provider:network_type": "flat", "provider:physical_network": "physnet1",
             "provider:segmentation_id": null, "mtu": 1500, "port_security_enabled": true,
-            "dns_domain": "", "availability_zone_hints": [], "availability_zones": [],
-            "ipv4_address_scope": null, "ipv6_address_scope": null, "qos_policy_id": null,
-            "l2_adjacency": true}),
+            "availability_zone_hints": [], "availability_zones": [],
+            "ipv4_address_scope": null, "ipv6_address_scope": null, "qos_policy_id": null}),
         ),
     );
     let subnet = state.new_id();
@@ -143,8 +142,7 @@ fn external_network(state: &mut State, cidr: &Ipv4Net, project: &str) {
             "ip_version": 4, "cidr": cidr.to_string(), "gateway_ip": address(first + 1),
             "allocation_pools": [{"start": address(start), "end": address(last.saturating_sub(1))}],
             "enable_dhcp": false, "dns_nameservers": [], "host_routes": [], "ipv6_ra_mode": null,
-            "ipv6_address_mode": null, "service_types": [], "subnetpool_id": null,
-            "dns_publish_fixed_ip": false}),
+            "ipv6_address_mode": null, "service_types": [], "subnetpool_id": null}),
         ),
     );
 }

@@ -10,13 +10,15 @@ pub(crate) enum Service {
     Volume,
     LoadBalancer,
     Placement,
+    /// The key manager.
+    Secrets,
     /// The simulator's own interface.
     Control,
 }
 
 impl Service {
     /// The services that OpenStack knows.
-    pub(crate) const OPENSTACK: [Self; 7] = [
+    pub(crate) const OPENSTACK: [Self; 8] = [
         Self::Identity,
         Self::Compute,
         Self::Network,
@@ -24,6 +26,7 @@ impl Service {
         Self::Volume,
         Self::LoadBalancer,
         Self::Placement,
+        Self::Secrets,
     ];
 
     /// The first path segment, also the name in counts and logs.
@@ -36,6 +39,7 @@ impl Service {
             Self::Volume => "volume",
             Self::LoadBalancer => "load-balancer",
             Self::Placement => "placement",
+            Self::Secrets => "key-manager",
             Self::Control => "_simulator",
         }
     }
@@ -50,6 +54,7 @@ impl Service {
             Self::Volume => ("volumev3", "cinderv3"),
             Self::LoadBalancer => ("load-balancer", "octavia"),
             Self::Placement => ("placement", "placement"),
+            Self::Secrets => ("key-manager", "barbican"),
             Self::Control => ("", ""),
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) token_lifetime: Duration,
     pub(crate) console: parking_lot::RwLock<Option<Console>>,
     pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
+    /// Nova's `reclaim_instance_interval` in seconds; with 0, its default, what is deleted is gone.
+    pub(crate) reclaim_seconds: std::sync::atomic::AtomicU64,
 }
 
 /// Makes the next servers whose name begins so fail to build.

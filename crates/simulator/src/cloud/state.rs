@@ -15,6 +15,8 @@ use sha2::{Digest, Sha256};
 use super::addresses::AddressBook;
 use super::document::{Doc, Fields};
 use super::kind::Kind;
+use super::newest::Newest;
+use super::rendered::Rendered;
 
 /// One change of a transaction, as the store needs it: the new document, or none for a deletion.
 pub(crate) struct Change {
@@ -29,6 +31,10 @@ pub(crate) struct State {
     touched: BTreeMap<(Kind, Arc<str>), Option<Arc<Doc>>>,
     /// Which addresses of which subnet are taken.
     pub(crate) addresses: AddressBook,
+    /// Servers, the newest first.
+    pub(crate) newest: Newest,
+    /// Servers as lists show them, until they change.
+    pub(crate) rendered: Rendered,
     usage: HashMap<String, Usage>,
     seed: u64,
     counter: u64,
@@ -56,6 +62,8 @@ impl State {
             tables: Kind::ALL.iter().map(|_| Table::default()).collect(),
             touched: BTreeMap::new(),
             addresses: AddressBook::default(),
+            newest: Newest::default(),
+            rendered: Rendered::default(),
             usage: HashMap::new(),
             seed,
             counter: 0,
@@ -169,6 +177,15 @@ impl State {
         let Some(keys) = table.index.get(&(field, value.to_owned())) else {
             return Vec::new();
         };
+        // Looking most of a table up key by key takes far longer than passing once over it; both are in the same order.
+        if keys.len() * 4 > table.docs.len() {
+            let mut wanted = keys.iter().peekable();
+            let found = table
+                .docs
+                .iter()
+                .filter(|(key, _)| wanted.next_if_eq(key).is_some());
+            return found.map(|(_, doc)| doc.clone()).collect();
+        }
         keys.iter()
             .filter_map(|key| table.docs.get(key).cloned())
             .collect()
@@ -262,8 +279,44 @@ impl State {
                 table.index.entry(entry).or_default().insert(key.clone());
             }
         }
+        self.outdate(kind, key, old.as_deref(), new.as_deref());
+        if kind == Kind::Server {
+            self.newest.replace(old.as_deref(), new.as_ref());
+        }
         self.aggregate(kind, old.as_deref(), new.as_deref());
         old
+    }
+
+    /// Forgets the descriptions of servers in which the changed resource appears: the server itself, its ports, their
+    /// floating IPs, and the names of networks and security groups.
+    fn outdate(&mut self, kind: Kind, key: &str, old: Option<&Doc>, new: Option<&Doc>) {
+        let both = || old.into_iter().chain(new);
+        match kind {
+            Kind::Server => self.rendered.forget(key),
+            Kind::Port => {
+                for port in both() {
+                    self.rendered.forget(port.text("device_id"));
+                }
+            }
+            Kind::FloatingIp => {
+                for floating in both() {
+                    if let Some(port) = self.get(Kind::Port, floating.text("port_id")) {
+                        self.rendered.forget(port.text("device_id"));
+                    }
+                }
+            }
+            Kind::Network | Kind::SecurityGroup => {
+                let field = match kind {
+                    Kind::Network => "network_id",
+                    _ => "security_group_id",
+                };
+                let name = |doc: Option<&Doc>| doc.map(|doc| doc.text("name").to_owned());
+                if name(old) != name(new) && self.count_by(Kind::Port, field, key) > 0 {
+                    self.rendered.clear();
+                }
+            }
+            _ => {}
+        }
     }
 
     fn aggregate(&mut self, kind: Kind, old: Option<&Doc>, new: Option<&Doc>) {

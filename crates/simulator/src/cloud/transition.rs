@@ -35,6 +35,7 @@ pub(crate) fn run_due(state: &mut State, settings: &Settings) {
         match Kind::named(doc.text("kind")) {
             Some(Kind::Server) => compute::transition(state, settings, doc.text("action"), target),
             Some(Kind::Volume) => volume::transition(state, doc.text("action"), target),
+            Some(Kind::Backup) => volume::backup_transition(state, doc.text("action"), target),
             Some(Kind::LoadBalancer) => balancer::transition(state, doc.text("action"), target),
             _ => tracing::warn!(kind = doc.text("kind"), "unknown transition dropped"),
         }

@@ -55,23 +55,31 @@ pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fa
     }
 }
 
+/// The version that an answer's headers name: also one that the service does not have, but not what is no version.
+pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> {
+    let (major, low, high) = range(service)?;
+    match wanted(service, headers).as_deref() {
+        None => Some(format!("{major}.{low}")),
+        Some("latest") => Some(format!("{major}.{high}")),
+        Some(text) => {
+            let (major, minor) = text.split_once('.')?;
+            (major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok()).then(|| text.to_owned())
+        }
+    }
+}
+
 /// The headers that say which version answered.
-pub(crate) fn headers(service: Service, minor: u32) -> Vec<(&'static str, String)> {
-    let Some((major, ..)) = range(service) else {
-        return Vec::new();
-    };
-    let mut headers = vec![(
-        "openstack-api-version",
-        format!("{} {major}.{minor}", type_name(service)),
-    )];
+pub(crate) fn headers(service: Service, version: &str) -> Vec<(&'static str, String)> {
+    let mut headers = vec![
+        (
+            "openstack-api-version",
+            format!("{} {version}", type_name(service)),
+        ),
+        ("vary", "OpenStack-API-Version".to_owned()),
+    ];
     if service == Service::Compute {
-        headers.push(("x-openstack-nova-api-version", format!("{major}.{minor}")));
-        headers.push((
-            "vary",
-            "OpenStack-API-Version, X-OpenStack-Nova-API-Version".to_owned(),
-        ));
-    } else {
-        headers.push(("vary", "OpenStack-API-Version".to_owned()));
+        headers.push(("x-openstack-nova-api-version", version.to_owned()));
+        headers.push(("vary", "X-OpenStack-Nova-API-Version".to_owned()));
     }
     headers
 }
@@ -94,16 +102,21 @@ fn wanted(service: Service, headers: &HeaderMap) -> Option<String> {
 
 /// The routes of the version documents.
 pub(crate) fn routes(routes: &mut Routes) {
-    let mut open = |service, pattern, document: fn(&Call<'_>) -> Answer| {
+    // Lists of versions are for everyone; what one version offers is not, except with Keystone, Nova and Glance.
+    let mut open = |service, pattern: &'static str, document: fn(&Call<'_>) -> Answer| {
+        let closed = matches!(
+            service,
+            Service::Network | Service::Volume | Service::LoadBalancer
+        ) && pattern != "/";
+        let access = if closed { Access::Token } else { Access::Open };
         routes
             .of(service)
-            .on(Method::GET, pattern, Access::Open, move |call| {
-                document(call)
-            });
+            .on(Method::GET, pattern, access, move |call| document(call));
     };
     open(Service::Identity, "/", |call| {
         let values = json!([identity(call)]);
-        Ok(Reply::with(300, json!({"versions": {"values": values}})))
+        Ok(Reply::with(300, json!({"versions": {"values": values}}))
+            .header("location", format!("{}/v3/", call.root())))
     });
     open(Service::Identity, "/v3", |call| {
         Ok(Reply::ok(json!({"version": identity(call)})))
@@ -122,6 +135,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     });
     open(Service::Compute, "/v2.1", |call| {
         let mut version = compute(call);
+        described(&mut version, "https://docs.openstack.org/");
         version["media-types"] = json!([{"base": "application/json",
             "type": "application/vnd.openstack.compute+json;version=2.1"}]);
         Ok(Reply::ok(json!({"version": version})))
@@ -157,11 +171,20 @@ pub(crate) fn routes(routes: &mut Routes) {
     open(Service::LoadBalancer, "/", |call| {
         Ok(Reply::ok(load_balancer(call)))
     });
-    open(Service::LoadBalancer, "/v2.0", |call| {
-        Ok(Reply::ok(load_balancer(call)))
+    // Octavia says no more than this here.
+    open(Service::LoadBalancer, "/v2.0", |_| {
+        Ok(Reply::ok(json!("v2")))
     });
-    open(Service::LoadBalancer, "/v2", |call| {
-        Ok(Reply::ok(load_balancer(call)))
+    open(Service::LoadBalancer, "/v2", |_| Ok(Reply::ok(json!("v2"))));
+    open(Service::Secrets, "/", |call| {
+        let link = json!([{"rel": "self", "href": format!("{}/v1/", call.root())},
+            {"rel": "describedby", "type": "text/html", "href": "https://docs.openstack.org/"}]);
+        Ok(Reply::with(
+            300,
+            json!({"versions": [{"id": "v1", "status": "stable", "updated": "2015-04-28T00:00:00Z",
+            "links": link, "media-types": [{"base": "application/json",
+            "type": "application/vnd.openstack.key-manager-v1+json"}]}]}),
+        ))
     });
     open(Service::Placement, "/", |_| {
         Ok(Reply::ok(
@@ -200,9 +223,17 @@ fn volume(call: &Call<'_>) -> Value {
         "/v3/",
         "2022-08-02T00:00:00Z",
     );
+    described(&mut version, "https://docs.openstack.org/");
     version["media-types"] = json!([{"base": "application/json",
         "type": "application/vnd.openstack.volume+json;version=3"}]);
     version
+}
+
+/// Adds the link to the documentation.
+fn described(version: &mut Value, href: &str) {
+    if let Some(links) = version["links"].as_array_mut() {
+        links.push(json!({"rel": "describedby", "type": "text/html", "href": href}));
+    }
 }
 
 fn image(call: &Call<'_>) -> Value {

@@ -1,6 +1,9 @@
 //! Cinder v3.
 
 mod attach;
+mod attachments;
+mod backups;
+mod metadata;
 mod quotas;
 mod snapshots;
 mod volume_types;
@@ -11,6 +14,7 @@ use super::service::Service;
 use super::state::State;
 
 pub(crate) use self::attach::{attach, detach, reserve};
+pub(crate) use self::backups::transition as backup_transition;
 pub(crate) use self::volume_types::seed;
 pub(crate) use self::volumes::create_for_server;
 
@@ -18,7 +22,10 @@ pub(crate) use self::volumes::create_for_server;
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Volume);
     volumes::routes(&mut table);
+    attachments::routes(&mut table);
+    metadata::routes(&mut table);
     snapshots::routes(&mut table);
+    backups::routes(&mut table);
     volume_types::routes(&mut table);
     quotas::routes(&mut table);
 }
@@ -29,10 +36,19 @@ pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
     use super::kind::Kind;
     match action {
         "created" => {
+            let now = super::clock::naive_micros(state.now());
             state.edit(Kind::Volume, id, |doc| {
+                doc.set("updated_at", now);
                 if doc.text("status") == "creating" {
                     doc.set("status", "available");
                 }
+            });
+        }
+        "snapshotted" => {
+            let now = super::clock::naive_micros(state.now());
+            state.edit(Kind::Snapshot, id, |doc| {
+                doc.set("updated_at", now);
+                doc.set("status", "available");
             });
         }
         "gone" => {

@@ -9,8 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{ApiServer, InProcess, Store, Synchronous};
+use apiserver::{ApiServer, Store, Synchronous};
 use rustls::ServerConfig;
+use tokio::net::TcpStream;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +20,7 @@ use super::api::Api;
 use super::pki::Pki;
 use super::record::StateDir;
 
-pub(crate) use keeper::{Signal, stored_token};
+pub(crate) use keeper::Signal;
 
 /// How many past events of each resource a workload API server keeps; there may be thousands of them.
 const HISTORY: usize = 200;
@@ -192,11 +193,6 @@ impl Cluster {
         let _ = self.signals.send(signal);
     }
 
-    /// The API server as an administrator sees it.
-    pub(crate) fn service(&self) -> InProcess {
-        self.server.in_process()
-    }
-
     async fn close(&self) {
         self.stop.cancel();
         self.server.clone().close().await;
@@ -204,6 +200,13 @@ impl Cluster {
 }
 
 impl Member {
+    /// Serves one connection to this member's API server, from the TLS handshake to its end. It asks
+    /// who is there and what they may do, as any API server does.
+    pub(crate) async fn serve(&self, stream: TcpStream) {
+        let tls = Arc::clone(&self.tls);
+        self.cluster.server.serve_stream(stream, tls).await;
+    }
+
     /// Whether the cluster's kubeconfigs name `address`.
     pub(crate) fn is_endpoint(&self, address: IpAddr) -> bool {
         self.cluster

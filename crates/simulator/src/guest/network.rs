@@ -17,7 +17,6 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::cluster::Member;
-use super::front;
 use crate::world::{Listener, World};
 
 /// A control plane guest as the data plane sees it. Tests use their own.
@@ -261,7 +260,7 @@ async fn accept(
             let alive = member.alive.clone();
             let _ = stream.set_nodelay(true);
             tokio::select! {
-                () = front::serve(stream, member) => {}
+                () = member.serve(stream) => {}
                 () = alive.cancelled() => {}
                 () = stop.cancelled() => {}
             }

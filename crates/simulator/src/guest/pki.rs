@@ -10,8 +10,7 @@ use rcgen::{
     CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
     PublicKeyData as _, SanType,
 };
-use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
@@ -135,25 +134,8 @@ impl Authority {
             .signed_by(&key, &issuer)
             .map_err(|error| fail(&error))?;
 
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        roots.add(self.der.clone()).map_err(|error| fail(&error))?;
-        let clients =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                .allow_unauthenticated()
-                .build()
-                .map_err(|error| fail(&error))?;
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| fail(&error))?
-            .with_client_cert_verifier(clients)
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-            )
-            .map_err(|error| fail(&error))?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
+        let (chain, key) = (certificate.pem(), key.serialize_pem());
+        apiserver::server_config(&chain, &key, Some(&self.pem)).map_err(|error| fail(&error))
     }
 }
 

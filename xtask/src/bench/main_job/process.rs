@@ -16,10 +16,16 @@ pub(super) struct Up {
 }
 
 impl Up {
-    pub(super) fn start(binary: &Path, data: &Path, latency: &str) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        binary: &Path,
+        data: &Path,
+        latency: &str,
+        workers: u64,
+    ) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
             .args(["up", "--output", "json", "--latency", latency, "--data-dir"])
             .arg(data)
+            .args(["--worker-machine-count", &workers.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::Run;
+use super::{Report, Run};
 
 /// One table of the runs, then one of their requests.
-pub(super) fn render(runs: &[Run]) -> String {
+pub(super) fn render(report: &Report) -> String {
+    let runs = report.runs.as_slice();
     let mut text = String::from("main job: 1 cluster, 3 control plane and 3 worker machines\n\n");
     row(&mut text, "simulated latency", runs, |run| {
         run.latency.clone()
@@ -41,12 +42,20 @@ pub(super) fn render(runs: &[Run]) -> String {
     row(&mut text, "SQLite, all files", runs, |run| {
         format!("{} KiB", run.sqlite_bytes / 1024)
     });
-    row(&mut text, "OpenStack writes and logins", runs, |run| {
-        run.requests.to_string()
+    row(
+        &mut text,
+        "OpenStack writes, lookups, logins",
+        runs,
+        |run| run.requests.to_string(),
+    );
+    row(&mut text, "reads of shared lists", runs, |run| {
+        run.shared_lists.to_string()
     });
-    row(&mut text, "OpenStack reads (shared lists)", runs, |run| {
-        run.polls.to_string()
-    });
+    let _ = writeln!(
+        text,
+        "\n  shared lists apart: {} requests for a further worker, {} for the cluster without its machines",
+        report.requests_per_worker, report.requests_per_cluster
+    );
 
     text.push_str("\nrequests by service and route\n");
     let mut routes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
@@ -63,7 +72,7 @@ pub(super) fn render(runs: &[Run]) -> String {
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "\nmachine: {}", machine());
+    let _ = writeln!(text, "\nmachine: {}", report.machine);
     text
 }
 
@@ -73,17 +82,4 @@ fn row(text: &mut String, name: &str, runs: &[Run], cell: impl Fn(&Run) -> Strin
         let _ = write!(text, "{:>14}", cell(run));
     }
     text.push('\n');
-}
-
-/// Processor and cores, as far as the machine tells.
-fn machine() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown processor", |rest| {
-            rest.trim_start_matches([' ', '\t', ':'])
-        });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{model}, {cores} cores")
 }

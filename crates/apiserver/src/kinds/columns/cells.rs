@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::table::age;
 
-const NONE: &str = "<none>";
+pub(super) const NONE: &str = "<none>";
 const UNKNOWN: &str = "<unknown>";
 
-fn list(value: &Value) -> &[Value] {
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text_or(value: &Value, default: &str) -> Value {
+pub(super) fn text_or(value: &Value, default: &str) -> Value {
     Value::from(
         value
             .as_str()
@@ -21,7 +21,7 @@ fn text_or(value: &Value, default: &str) -> Value {
     )
 }
 
-fn joined(parts: impl Iterator<Item = String>) -> Value {
+pub(super) fn joined(parts: impl Iterator<Item = String>) -> Value {
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() {
         Value::from(NONE)
@@ -39,6 +39,10 @@ fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
         .iter()
         .find(|c| c["type"] == kind)?;
     found["status"].as_str()
+}
+
+pub(super) fn nothing(_: &Value) -> Value {
+    Value::Null
 }
 
 pub(super) fn node_status(node: &Value) -> Value {

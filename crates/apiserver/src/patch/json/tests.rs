@@ -218,12 +218,6 @@ fn json_patch_refuses_what_is_no_patch() {
     for operations in [
         json!({}),
         json!(["add"]),
-        json!([{"path": "/a"}]),
-        json!([{"op": "add", "path": "/a"}]),
-        json!([{"op": "add", "value": 1}]),
-        json!([{"op": "add", "path": "a", "value": 1}]),
-        json!([{"op": "move", "path": "/a"}]),
-        json!([{"op": "frob", "path": "/a"}]),
         json!([{"op": "add", "path": 1, "value": 1}]),
     ] {
         assert_eq!(
@@ -231,6 +225,17 @@ fn json_patch_refuses_what_is_no_patch() {
             400,
             "{operations}"
         );
+    }
+    for operation in [
+        json!({"path": "/a"}),
+        json!({"op": "add", "path": "/a"}),
+        json!({"op": "add", "value": 1}),
+        json!({"op": "add", "path": "a", "value": 1}),
+        json!({"op": "move", "path": "/a"}),
+        json!({"op": "frob", "path": "/a"}),
+    ] {
+        let error = json(&json!({}), &json!([operation])).unwrap_err();
+        assert_eq!(error.code(), 422, "{operation}");
     }
 }
 

@@ -11,6 +11,7 @@ use kube_cel::cel::{
 };
 use serde_json::{Value, json};
 
+use super::check::{is_no_bool, located};
 use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, measure::Measure};
 use crate::schema::{
     FieldError,
@@ -26,7 +27,7 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// the stack that parser and interpreter need.
 const MAX_OPERATORS: usize = 600;
 /// The generated parser takes up to 100 KiB per level in an unoptimised build.
-const PARSER_STACK: usize = 96 << 20;
+pub(super) const PARSER_STACK: usize = 96 << 20;
 /// Rules that are named when all together cost too much.
 const MOST_EXPENSIVE: usize = 4;
 /// Brackets within brackets.
@@ -174,6 +175,11 @@ impl Compiler {
         let field_path = text("fieldPath").and_then(|given| normalize(given, node));
         let program_path = path.field("rule");
         let (program, estimate) = self.program(source, rule, measure, program_path, place)?;
+        if is_no_bool(&program, node) {
+            let detail = "cel expression must evaluate to a bool";
+            self.errors.push(refused(rule, program_path, detail));
+            return None;
+        }
         let mut depth = estimate.depth;
         let message_program = match text("messageExpression") {
             None => None,
@@ -235,7 +241,7 @@ impl Compiler {
             let lines: Vec<String> = estimate
                 .problems
                 .iter()
-                .map(|p| format!("ERROR: <input>: {p}"))
+                .map(|problem| located(source, problem))
                 .collect();
             let detail = format!("compilation failed: {}", lines.join("\n"));
             self.errors.push(refused(rule, path, &detail));
@@ -346,7 +352,7 @@ fn check_rule(rule: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldE
     }
 }
 
-fn parse(source: &str) -> Result<IdedExpr, String> {
+pub(super) fn parse(source: &str) -> Result<IdedExpr, String> {
     if source.len() > MAX_LENGTH {
         return Err(format!("expression is longer than {MAX_LENGTH} characters"));
     }
@@ -371,7 +377,8 @@ fn parse(source: &str) -> Result<IdedExpr, String> {
             index_optionally(&mut program);
             Ok(program)
         }
-        Ok(Err(errors)) => Err(errors.to_string()),
+        // cel-go indents its pictures.
+        Ok(Err(errors)) => Err(errors.to_string().replace("\n| ", "\n | ")),
         Err(_) => Err("the expression cannot be parsed".to_owned()),
     }
 }

@@ -65,7 +65,7 @@ pub(in crate::schema) fn validate(
 }
 
 /// The functions of Kubernetes, and `type()` with the names of types, which the interpreter lacks.
-fn functions() -> Context<'static> {
+pub(super) fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", type_of);
     let names = [
@@ -289,7 +289,15 @@ fn violation(rule: &Rule, value: &Value, node: &Node, path: Path<'_>, message: &
             reason: Reason::Duplicate,
         },
         Some("FieldValueDuplicate") => FieldError::duplicate(at, value),
-        _ if structured => FieldError::invalid_unprinted(at, message),
+        // Only the type of what is large is told.
+        _ if structured => {
+            let of = if matches!(node.kind, Some(Kind::Object)) {
+                "object"
+            } else {
+                "array"
+            };
+            FieldError::invalid(at, &Value::from(of), message)
+        }
         _ => FieldError::invalid(at, value, message),
     }
 }
@@ -304,7 +312,11 @@ fn message(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Option<Stri
     fit.then(|| text.to_owned())
 }
 
-fn execute(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Result<cel::Value, String> {
+pub(super) fn execute(
+    program: &IdedExpr,
+    scope: &Context<'_>,
+    depth: usize,
+) -> Result<cel::Value, String> {
     // The interpreter unwraps here and there; a panic in it must not take the server down.
     let run = || catch_unwind(AssertUnwindSafe(|| cel::Value::resolve(program, scope)));
     let needed = (depth + 4) * STACK_PER_LEVEL;

@@ -124,31 +124,31 @@ fn messages_paths_and_reasons_are_those_of_the_rule() {
     for (rule, expected) in [
         (
             json!({"rule": "self.size <= self.max"}),
-            "spec: Invalid value: failed rule: self.size <= self.max",
+            "spec: Invalid value: \"object\": failed rule: self.size <= self.max",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": " too big "}),
-            "spec: Invalid value: too big",
+            "spec: Invalid value: \"object\": too big",
         ),
         (
             json!({"rule": "self.size <= self.max", "messageExpression": "'at most %d'.format([self.max])"}),
-            "spec: Invalid value: at most 2",
+            "spec: Invalid value: \"object\": at most 2",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "messageExpression": "self.name"}),
-            "spec: Invalid value: m",
+            "spec: Invalid value: \"object\": m",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": ".size"}),
-            "spec.size: Invalid value: m",
+            "spec.size: Invalid value: \"object\": m",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": "['a-b']"}),
-            "spec.a-b: Invalid value: m",
+            "spec.a-b: Invalid value: \"object\": m",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "fieldPath": ".labels['x']"}),
-            "spec.labels[x]: Invalid value: m",
+            "spec.labels[x]: Invalid value: \"object\": m",
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "reason": "FieldValueForbidden"}),
@@ -186,13 +186,13 @@ fn transition_rules_run_when_there_is_an_old_value() {
     assert!(check(rule.clone(), json!({"size": 2}), Some(json!({"size": 1}))).is_empty());
     assert_eq!(
         check(rule, json!({"size": 1}), Some(json!({"size": 2}))),
-        ["spec: Invalid value: m"]
+        ["spec: Invalid value: \"object\": m"]
     );
 
     let rule = json!([{"rule": "oldSelf.hasValue() || self.size == 0", "optionalOldSelf": true, "message": "m"}]);
     assert_eq!(
         check(rule.clone(), json!({"size": 1}), None),
-        ["spec: Invalid value: m"]
+        ["spec: Invalid value: \"object\": m"]
     );
     assert!(check(rule.clone(), json!({"size": 0}), None).is_empty());
     assert!(check(rule, json!({"size": 1}), Some(json!({"size": 5}))).is_empty());
@@ -201,7 +201,7 @@ fn transition_rules_run_when_there_is_an_old_value() {
     assert!(check(rule.clone(), json!({"size": 1}), None).is_empty());
     assert_eq!(
         check(rule, json!({"size": 1}), Some(json!({"size": 5}))),
-        ["spec: Invalid value: m"]
+        ["spec: Invalid value: \"object\": m"]
     );
 }
 
@@ -212,7 +212,7 @@ fn values_that_break_a_rule_stay_accepted_until_they_change() {
     assert!(check(rule.clone(), json!({"size": 5}), Some(old.clone())).is_empty());
     assert_eq!(
         check(rule, json!({"size": 5, "max": 1}), Some(old)),
-        ["spec: Invalid value: m"]
+        ["spec: Invalid value: \"object\": m"]
     );
 }
 
@@ -246,7 +246,7 @@ fn rules_that_cannot_be_run_are_refused_with_the_schema() {
         (
             json!({"rule": "self.nothing == 1"}),
             format!(
-                "{at}.rule: Invalid value: {{\"Rule\":\"self.nothing == 1\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}}: compilation failed: ERROR: <input>: undefined field 'nothing'"
+                "{at}.rule: Invalid value: {{\"Rule\":\"self.nothing == 1\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}}: compilation failed: ERROR: <input>:1:5: undefined field 'nothing'\n | self.nothing == 1\n | ....^"
             ),
         ),
         (

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::cloud::call::{Call, Reply};
-use crate::cloud::document::{Doc, Fields};
+use crate::cloud::document::Doc;
 use crate::cloud::fault::Fault;
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
@@ -16,8 +16,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.0/lbaas/providers", |_| {
             Ok(Reply::ok(json!({"providers": [
                 {"name": "amphora", "description": "The Octavia Amphora driver."},
-                {"name": "octavia", "description": "Deprecated alias of the Octavia Amphora driver."}],
-                "providers_links": []})))
+                {"name": "octavia", "description": "Deprecated alias of the Octavia Amphora driver."}]})))
         })
         .get("/v2.0/lbaas/flavors", |_| Ok(Reply::ok(json!({"flavors": [], "flavors_links": []}))))
         .get("/v2.0/lbaas/flavors/{id}", |call| {
@@ -26,12 +25,12 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.0/lbaas/availabilityzones", |_| {
             Ok(Reply::ok(json!({"availability_zones": [], "availability_zones_links": []})))
         })
-        .get("/v2.0/lbaas/quotas/defaults", |call| {
+        .on(Method::GET, "/v2.0/lbaas/quotas/defaults", Access::Admin, |call| {
             let all: Doc = quota::limits(Service::LoadBalancer)
                 .iter()
                 .map(|limit| (limit.name.to_owned(), json!(limit.default(call.settings))))
                 .collect();
-            Ok(Reply::ok(json!({"quota": aliased(all)})))
+            Ok(Reply::ok(json!({"quota": all})))
         })
         .get("/v2.0/lbaas/quotas/{project}", |call| {
             let project = call.parameter("project").to_owned();
@@ -59,22 +58,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .on(Method::DELETE, "/v2.0/lbaas/quotas/{project}", Access::Admin, |call| {
             let project = call.parameter("project").to_owned();
             quota::reset(call, Service::LoadBalancer, &project);
-            Ok(Reply::empty(204))
+            Ok(Reply::empty(202))
         });
 }
 
 fn shown(call: &Call<'_>, project: &str) -> Doc {
-    aliased(quota::set_of(call, Service::LoadBalancer, project))
-}
-
-/// Octavia shows two of its quotas under their old names as well.
-fn aliased(mut all: Doc) -> Doc {
-    for (old, new) in [
-        ("loadbalancer", "load_balancer"),
-        ("healthmonitor", "health_monitor"),
-    ] {
-        let value = all.number(new);
-        all.set(old, value);
-    }
-    all
+    quota::set_of(call, Service::LoadBalancer, project)
 }

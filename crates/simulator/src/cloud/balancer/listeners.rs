@@ -191,6 +191,7 @@ fn create(call: &mut Call<'_>) -> Answer {
             "Invalid input for field/attribute loadbalancer_id. Value: 'None'. Mandatory field missing.",
         ));
     }
+    part::sound(call, ATTRIBUTES, &given)?;
     status::mutable(call, &balancer)?;
     let doc = create_in(call, &balancer, &given)?;
     status::lock(call, &balancer);

@@ -111,6 +111,12 @@ pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<
 }
 
 fn create(call: &mut Call<'_>) -> Answer {
+    let id = call.parameter("pool_id");
+    if call.state.get(Kind::Pool, id).is_none() {
+        // The path is looked up before Octavia's own errors apply.
+        let body = json!({"code": 404, "title": "Bad Request", "description": format!("Pool {id} not found.")});
+        return Ok(Reply::with(404, body));
+    }
     let pool = POOL.find_own(call, call.parameter("pool_id"))?;
     let given = call.wrapped("member")?;
     let balancer = pool.text("loadbalancer_id").to_owned();

@@ -59,12 +59,20 @@ pub(crate) fn fresh(
     Ok(doc)
 }
 
+/// Refuses a body that the table refuses: Octavia looks at it before it looks whether anything is locked.
+pub(crate) fn sound(call: &Call<'_>, table: &[Attribute], given: &Doc) -> Result<(), Fault> {
+    let mut given = given.clone();
+    given.remove("project_id");
+    given.remove("tenant_id");
+    let admin = call.who.admin();
+    check(table, &given, Verb::Create, admin, Service::LoadBalancer).map(|_| ())
+}
+
 /// PUT of a part: checks, locks the load balancer, applies.
 pub(crate) fn update(call: &mut Call<'_>, collection: &Collection, id: &str) -> Answer {
     let given = call.wrapped(collection.one)?;
     let old = collection.find_own(call, id)?;
     let balancer = balancer_of(&old).to_owned();
-    status::mutable(call, &balancer)?;
     let changes = check(
         collection.attributes,
         &given,
@@ -72,6 +80,7 @@ pub(crate) fn update(call: &mut Call<'_>, collection: &Collection, id: &str) -> 
         call.who.admin(),
         Service::LoadBalancer,
     )?;
+    status::mutable(call, &balancer)?;
     let doc = apply(call, collection.kind, id, &changes);
     status::lock(call, &balancer);
     Ok(Reply::ok(

@@ -108,6 +108,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 
 fn create_policy(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("l7policy")?;
+    part::sound(call, POLICY_ATTRIBUTES, &given)?;
     let listener = listeners::LISTENER.find_own(call, given.text("listener_id"))?;
     let balancer = listener.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
@@ -122,6 +123,7 @@ fn create_policy(call: &mut Call<'_>) -> Answer {
 
 fn create_rule(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("rule")?;
+    part::sound(call, RULE_ATTRIBUTES, &given)?;
     let policy = POLICY.find_own(call, call.parameter("policy_id"))?;
     let balancer = policy.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;

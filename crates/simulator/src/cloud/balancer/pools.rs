@@ -89,6 +89,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
 
 fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("pool")?;
+    part::sound(call, ATTRIBUTES, &given)?;
     let listener = match given.text("listener_id") {
         "" => None,
         id => Some(
@@ -155,13 +156,20 @@ fn present(state: &State, _: &Who, doc: &mut Doc) {
         references(state, Kind::Listener, "default_pool_id", &id),
     );
     doc.set("members", references(state, Kind::Member, "pool_id", &id));
-    let monitor = state.by(Kind::HealthMonitor, "pool_id", &id);
-    doc.set(
-        "healthmonitor_id",
-        monitor
-            .first()
-            .map_or(Value::Null, |doc| json!(doc.text("id"))),
-    );
+    if let Some(monitor) = state.by(Kind::HealthMonitor, "pool_id", &id).first() {
+        doc.set("healthmonitor_id", monitor.text("id"));
+    }
+    if let Some(Value::Object(persistence)) = doc.get_mut("session_persistence") {
+        for name in [
+            "cookie_name",
+            "persistence_timeout",
+            "persistence_granularity",
+        ] {
+            if !persistence.contains_key(name) {
+                persistence.set(name, Value::Null);
+            }
+        }
+    }
 }
 
 fn missing(id: &str) -> Fault {

@@ -67,14 +67,17 @@ pub(crate) fn doom(state: &mut State, kind: Kind, id: &str) {
 }
 
 fn settle(state: &mut State, id: &str) {
+    let now = naive(state.now());
     let pending = |doc: &Doc| doc.text("provisioning_status").starts_with("PENDING_");
     for kind in PARTS {
         for part in state.by(kind, "loadbalancer_id", id) {
             if part.text("provisioning_status") == "PENDING_DELETE" {
                 state.remove(kind, part.text("id"));
             } else if pending(&part) {
+                let now = now.clone();
                 state.edit(kind, part.text("id"), |doc| {
-                    doc.set("provisioning_status", "ACTIVE")
+                    doc.set("provisioning_status", "ACTIVE");
+                    doc.set("updated_at", now);
                 });
             }
         }
@@ -85,6 +88,7 @@ fn settle(state: &mut State, id: &str) {
     {
         state.edit(Kind::LoadBalancer, id, |doc| {
             doc.set("provisioning_status", "ACTIVE");
+            doc.set("updated_at", now);
             doc.set(
                 "operating_status",
                 if doc.flag("admin_state_up") {

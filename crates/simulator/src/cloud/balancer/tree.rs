@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{listeners, members, monitors, pools};
+use super::{listeners, members, pools};
 use crate::cloud::call::Call;
 use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
@@ -23,11 +23,10 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
                 &of(Kind::Member, "pool_id", doc.text("id")),
             ),
         );
-        let monitors = of(Kind::HealthMonitor, "pool_id", doc.text("id"));
-        let monitor = monitors
-            .first()
-            .map_or(Value::Null, |doc| json!(monitors::MONITOR.show(call, doc)));
-        out.set("healthmonitor", monitor);
+        // Octavia builds this answer from what it has not yet read back.
+        out.set("healthmonitor", Value::Null);
+        out.remove("healthmonitor_id");
+        out.remove("loadbalancers");
         out
     };
     let all: Vec<Value> = of(Kind::Pool, "loadbalancer_id", &id)
@@ -39,9 +38,9 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
         .iter()
         .map(|doc| {
             let mut out = listeners::LISTENER.show(call, doc);
-            if let Some(default) = call.state.get(Kind::Pool, doc.text("default_pool_id")) {
-                out.set("default_pool", json!(pool(&default)));
-            }
+            out.remove("loadbalancers");
+            let created = out.get("created_at").cloned().unwrap_or_default();
+            out.set("updated_at", created);
             Value::Object(out)
         })
         .collect();
@@ -73,7 +72,7 @@ pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
         {
             let mut inner = base(monitor);
             inner["type"] = json!(monitor.text("type"));
-            out["healthmonitor"] = inner;
+            out["health_monitor"] = inner;
         }
         out
     };
@@ -86,18 +85,8 @@ pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
             let mut out = base(listener);
             let default = state.get(Kind::Pool, listener.text("default_pool_id"));
             out["pools"] = default.iter().map(|doc| pool(doc)).collect();
-            out["l7policies"] = state
-                .by(Kind::L7Policy, "listener_id", listener.text("id"))
-                .iter()
-                .map(|doc| base(doc))
-                .collect();
             out
         })
-        .collect();
-    out["pools"] = state
-        .by(Kind::Pool, "loadbalancer_id", id)
-        .iter()
-        .map(|doc| pool(doc))
         .collect();
     out
 }

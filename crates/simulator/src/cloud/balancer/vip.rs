@@ -69,7 +69,7 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
         call.state,
         json!({"network_id": network_id, "project_id": balancer.text("project_id"),
             "name": format!("octavia-lb-{id}"), "device_owner": OWNER, "device_id": format!("lb-{id}"),
-            "admin_state_up": false, "fixed_ips": fixed}),
+            "admin_state_up": false, "port_security_enabled": true, "fixed_ips": fixed}),
     );
     balancer.set("vip_address", address);
     balancer.set("vip_port_id", port.text("id"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{lifecycle, servers};
+use super::{history, lifecycle, servers};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -10,8 +10,23 @@ use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 use crate::cloud::network;
 
-/// Carries out the one action that the body names.
+/// Carries out the one action that the body names, and remembers it.
 pub(crate) fn act(call: &mut Call<'_>) -> Answer {
+    let named = |call: &Call<'_>| call.body.as_object()?.keys().next().cloned();
+    let action = named(call).unwrap_or_default();
+    let reply = carry_out(call)?;
+    let remembered = match action.as_str() {
+        "os-start" => "start",
+        "os-stop" => "stop",
+        "reboot" | "lock" | "unlock" => &action,
+        _ => return Ok(reply),
+    };
+    let id = call.parameter("server_id").to_owned();
+    history::note(call, &id, remembered);
+    Ok(reply)
+}
+
+fn carry_out(call: &mut Call<'_>) -> Answer {
     let doc = servers::find(call)?;
     let id = doc.text("id").to_owned();
     let body = call.body.as_object().cloned().unwrap_or_default();
@@ -41,6 +56,10 @@ pub(crate) fn act(call: &mut Call<'_>) -> Answer {
             Ok(Reply::empty(202))
         }
         "addSecurityGroup" | "removeSecurityGroup" => group(call, &id, &action, &argument),
+        "restore" => {
+            allowed(&doc, "restore", &["SOFT_DELETED"])?;
+            later(call, &id, "restoring", "running", true)
+        }
         "forceDelete" => {
             lifecycle::begin_delete(call, &id);
             Ok(Reply::empty(202))
@@ -117,6 +136,7 @@ fn allowed(doc: &Doc, action: &str, statuses: &[&str]) -> Result<(), Fault> {
     let state = match doc.text("status") {
         "SHUTOFF" => "stopped".to_owned(),
         "BUILD" => "building".to_owned(),
+        "SOFT_DELETED" => "soft-delete".to_owned(),
         other => other.to_ascii_lowercase(),
     };
     Err(Fault::conflict(format!(
@@ -133,8 +153,16 @@ fn console(call: &Call<'_>, id: &str, argument: &Value) -> Answer {
         .map_or_else(String::new, |console| console(id));
     let wanted = match argument.get("length") {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) => text.parse::<i64>().ok(),
-        Some(value) => value.as_i64(),
+        Some(value) => {
+            let number = value
+                .as_str()
+                .map_or_else(|| value.as_i64(), |text| text.parse().ok());
+            Some(number.ok_or_else(|| {
+                Fault::bad(format!(
+                    "Invalid input for field/attribute length. Value: {value}. {value} does not match '^-?[0-9]+$'"
+                ))
+            })?)
+        }
     };
     let lines: Vec<&str> = whole.lines().collect();
     let skip = match wanted.and_then(|wanted| usize::try_from(wanted).ok()) {

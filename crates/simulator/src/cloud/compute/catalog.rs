@@ -4,7 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::kind::Kind;
+use crate::cloud::clock::naive_micros;
+use crate::cloud::identity_hash;
 use crate::cloud::route::{Access, Table};
 
 /// The operations.
@@ -25,10 +26,18 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 .settings
                 .zones
                 .iter()
-                .map(|zone| {
-                    json!({"id": zone, "binary": "nova-compute", "host": format!("{zone}-cmp1"),
-                    "zone": zone, "status": "enabled", "state": "up", "disabled_reason": null,
-                    "forced_down": false, "updated_at": null})
+                .zip(1..)
+                .map(|(zone, number)| {
+                    let mut service = json!({"id": number, "binary": "nova-compute", "host": host(zone),
+                        "zone": zone, "status": "enabled", "state": "up", "disabled_reason": null,
+                        "updated_at": naive_micros(call.now())});
+                    if call.version >= 11 {
+                        service["forced_down"] = json!(false);
+                    }
+                    if call.version >= 53 {
+                        service["id"] = json!(id_of(zone));
+                    }
+                    service
                 })
                 .collect();
             Ok(Reply::ok(json!({"services": all})))
@@ -37,36 +46,79 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             Method::GET,
             "/v2.1/os-hypervisors",
             Access::Admin,
-            hypervisors,
+            |call| hypervisors(call, false),
         )
         .on(
             Method::GET,
             "/v2.1/os-hypervisors/detail",
             Access::Admin,
-            hypervisors,
+            |call| hypervisors(call, true),
         );
 }
 
 fn zones(call: &mut Call<'_>) -> Answer {
-    let all: Vec<Value> = call
+    let mut all: Vec<Value> = call
         .settings
         .zones
         .iter()
-        .map(|zone| json!({"zoneName": zone, "zoneState": {"available": true}, "hosts": null}))
+        .map(|zone| {
+            let hosts = if call.path.ends_with("/detail") {
+                let service = json!({"available": true, "active": true, "updated_at": naive_micros(call.now())});
+                json!({host(zone): {"nova-compute": service}})
+            } else {
+                Value::Null
+            };
+            json!({"zoneName": zone, "zoneState": {"available": true}, "hosts": hosts})
+        })
         .collect();
+    if call.path.ends_with("/detail") {
+        // Where Nova puts the services that are no hypervisors.
+        let service =
+            json!({"available": true, "active": true, "updated_at": naive_micros(call.now())});
+        all.insert(
+            0,
+            json!({"zoneName": "internal", "zoneState": {"available": true},
+            "hosts": {"controller": {"nova-conductor": service, "nova-scheduler": service}}}),
+        );
+    }
     Ok(Reply::ok(json!({"availabilityZoneInfo": all})))
 }
 
-fn hypervisors(call: &mut Call<'_>) -> Answer {
-    let running = call.state.count(Kind::Server);
+fn hypervisors(call: &mut Call<'_>, detail: bool) -> Answer {
     let all: Vec<Value> = call
         .settings
         .zones
         .iter()
         .map(|zone| {
-            json!({"id": zone, "hypervisor_hostname": format!("{zone}-cmp1"), "state": "up",
-            "status": "enabled", "hypervisor_type": "simulated", "running_vms": running})
+            let mut one = json!({"id": id_of(zone), "hypervisor_hostname": host(zone), "state": "up", "status": "enabled"});
+            if detail {
+                one["hypervisor_type"] = json!("simulated");
+                one["hypervisor_version"] = json!(1000);
+                one["host_ip"] = json!("127.0.0.1");
+                one["uptime"] = Value::Null;
+                one["service"] = json!({"id": id_of(zone), "host": host(zone), "disabled_reason": null});
+            }
+            one
         })
         .collect();
     Ok(Reply::ok(json!({"hypervisors": all})))
+}
+
+/// The one host of a zone.
+fn host(zone: &str) -> String {
+    format!("{zone}-cmp1")
+}
+
+/// An id that follows from a zone's name.
+fn id_of(zone: &str) -> String {
+    let hash = identity_hash(zone);
+    let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
+    let parts = [
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32),
+    ];
+    parts.join("-")
 }

@@ -73,7 +73,9 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
         "metadata": given.get("metadata").cloned().unwrap_or_else(|| json!({})),
         "tags": given.list("tags"), "accessIPv4": given.text("accessIPv4"),
         "accessIPv6": given.text("accessIPv6"),
-        "description": given.get("description").cloned().unwrap_or_else(|| json!(name)),
+        "description": given.get("description").cloned().unwrap_or_else(|| {
+            if call.version >= 19 { Value::Null } else { json!(name) }
+        }),
         "_task": "spawning", "_flavor": flavor.text("id"), "_flavor_name": flavor.text("name"),
         "_vcpus": flavor.number("vcpus"), "_ram": flavor.number("ram"), "_disk": flavor.number("disk"),
         "_image": plan.image, "_image_name": plan.image_name, "_zone": zone,

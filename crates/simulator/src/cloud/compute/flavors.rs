@@ -22,7 +22,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         })
         .get("/v2.1/flavors/{id}/os-extra_specs", |call| {
             let doc = find(call)?;
-            Ok(Reply::ok(json!({"extra_specs": specs(&doc)})))
+            Ok(Reply::ok(json!({"extra_specs": doc.object("extra_specs")})))
         })
         .on(
             Method::POST,
@@ -112,7 +112,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
 fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("flavor")?;
     let name = given.text("name");
-    if name.is_empty() || given.number("vcpus") < 1 || given.number("ram") < 0 {
+    if name.is_empty() || given.number("vcpus") < 1 || given.number("ram") < 1 {
         return Err(Fault::bad(
             "Invalid input for field/attribute flavor. name, vcpus and ram are required",
         ));
@@ -147,19 +147,12 @@ fn create(call: &mut Call<'_>) -> Answer {
 fn set_specs(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
     let given = call.wrapped("extra_specs")?;
-    let mut all = specs(&doc);
+    let mut all = doc.object("extra_specs");
     all.extend(given);
     call.state.edit(Kind::Flavor, doc.text("id"), |doc| {
         doc.set("extra_specs", all.clone())
     });
     Ok(Reply::ok(json!({"extra_specs": all})))
-}
-
-fn specs(doc: &Doc) -> Doc {
-    doc.get("extra_specs")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default()
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Value {
@@ -177,7 +170,7 @@ fn view(call: &Call<'_>, doc: &Doc) -> Value {
         out["description"] = Value::Null;
     }
     if call.version >= 61 {
-        out["extra_specs"] = json!(specs(doc));
+        out["extra_specs"] = json!(doc.object("extra_specs"));
     }
     out
 }

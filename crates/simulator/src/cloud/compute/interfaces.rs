@@ -65,7 +65,7 @@ fn attach(call: &mut Call<'_>) -> Answer {
                 .own(Kind::Port, port)
                 .ok_or_else(|| Fault::missing(format!("Port {port} could not be found.")))?;
             if !found.text("device_id").is_empty() {
-                return Err(Fault::bad(format!("Port {port} is still in use.")));
+                return Err(Fault::conflict(format!("Port {port} is still in use.")));
             }
             port.to_owned()
         }
@@ -76,12 +76,21 @@ fn attach(call: &mut Call<'_>) -> Answer {
     call.state
         .edit(Kind::Port, &port, |port| port.set("_order", order));
     let port = call.state.get(Kind::Port, &port).unwrap_or_default();
-    Ok(Reply::ok(json!({"interfaceAttachment": view(&port)})))
+    // Nova answers before Neutron has seen the port come up.
+    let mut shown = view(&port);
+    shown["port_state"] = json!("DOWN");
+    Ok(Reply::ok(json!({"interfaceAttachment": shown})))
 }
 
 fn detach(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
-    let port = own_port(call)?;
+    // Nova asks the hypervisor, which finds nothing to do if the port is elsewhere.
+    let port = match own_port(call) {
+        Err(_) if call.own(Kind::Port, call.parameter("port_id")).is_some() => {
+            return Ok(Reply::empty(202));
+        }
+        found => found?,
+    };
     if doc.texts("_own_ports").any(|own| own == port.text("id")) {
         network::remove_port(call.state, port.text("id"));
     } else {

@@ -17,11 +17,30 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-keypairs", |call| {
             let own = call.state.by(Kind::Keypair, "user_id", &call.who.user_id);
-            let all: Vec<Value> = own
+            let limit = call
+                .query
+                .limit()
+                .ok()
+                .flatten()
+                .filter(|_| call.version >= 35);
+            let marker = call.query.get("marker").unwrap_or_default();
+            let mut rest: Vec<_> = own.iter().filter(|doc| doc.text("name") > marker).collect();
+            rest.sort_by(|a, b| a.text("name").cmp(b.text("name")));
+            rest.truncate(limit.unwrap_or(1000));
+            let all: Vec<Value> = rest
                 .iter()
                 .map(|doc| json!({"keypair": view(call, doc, false)}))
                 .collect();
-            Ok(Reply::ok(json!({"keypairs": all})))
+            let mut body = json!({"keypairs": all});
+            // Nova adds the link as soon as a page is full.
+            if let (Some(limit), Some(last)) = (limit, rest.last())
+                && rest.len() == limit
+            {
+                let query = call.query.with_marker(last.text("name"), false);
+                let href = format!("{}{}?{query}", call.root(), call.path);
+                body["keypairs_links"] = json!([{"rel": "next", "href": href}]);
+            }
+            Ok(Reply::ok(body))
         })
         .get("/v2.1/os-keypairs/{name}", |call| {
             let doc = find(call)?;

@@ -1,5 +1,8 @@
 //! What happens to servers over time: spawning, deletion, reboot, failure.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::servers;
@@ -20,11 +23,29 @@ const REMEMBERED: usize = 2000;
 pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
     match action {
         "spawn" => spawn(state, settings, id),
-        "gone" => gone(state, id),
+        "gone" => gone(state, settings, id),
+        "buried" => buried(state, id),
         "running" => settle(state, id, "ACTIVE"),
         "stopped" => settle(state, id, "SHUTOFF"),
+        "softened" => soften(state, settings, id),
+        "reclaimed" => reclaim(state, settings, id),
         _ => tracing::warn!(action, "unknown server transition dropped"),
     }
+}
+
+/// What DELETE does: if the cloud keeps deleted servers for a while, one that ran is only put aside. Deleted once more
+/// it is gone.
+pub(crate) fn delete(call: &mut Call<'_>, doc: &Doc) {
+    let id = doc.text("id");
+    let ran = doc.given("_launched_at") && doc.text("_task").is_empty();
+    let aside = doc.text("status") == "SOFT_DELETED";
+    if reclaim_interval(call.settings).is_zero() || !ran || aside {
+        begin_delete(call, id);
+        return;
+    }
+    let delay = call.settings.latency.transition(Transition::ServerAction);
+    servers::change(call, id, |doc| doc.set("_task", "soft-deleting"));
+    call.state.schedule(delay, "softened", Kind::Server, id);
 }
 
 /// Accepts a deletion; the server goes when its time has come.
@@ -33,7 +54,7 @@ pub(crate) fn begin_delete(call: &mut Call<'_>, id: &str) {
     let already = call
         .state
         .get(Kind::Server, id)
-        .is_some_and(|doc| doc.text("_task") == "deleting");
+        .is_some_and(|doc| doc.text("_task") == "deleting" || doc.text("status") == "DELETED");
     if already {
         return;
     }
@@ -136,8 +157,8 @@ fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     }
 }
 
-/// Nova's order: ports and volumes are let go before the server disappears.
-fn gone(state: &mut State, id: &str) {
+/// Nova's order: ports and volumes are let go before the server disappears, which still shows as DELETED meanwhile.
+fn gone(state: &mut State, settings: &Settings, id: &str) {
     let Some(doc) = state.get(Kind::Server, id) else {
         return;
     };
@@ -166,8 +187,54 @@ fn gone(state: &mut State, id: &str) {
             group.set("members", left);
         });
     }
-    state.remove(Kind::Server, id);
-    remember(state, &doc);
+    let (now, ended) = (zulu(state.now()), naive_micros(state.now()));
+    state.edit(Kind::Server, id, |doc| {
+        doc.set("status", "DELETED");
+        doc.set("_task", "");
+        doc.set("_volumes", json!([]));
+        doc.set("_terminated_at", ended);
+        doc.set("updated", now);
+    });
+    let rest = settings.latency.transition(Transition::ServerAction) / 4;
+    state.schedule(rest, "buried", Kind::Server, id);
+}
+
+fn reclaim_interval(settings: &Settings) -> Duration {
+    Duration::from_secs(settings.reclaim_seconds.load(Ordering::Relaxed))
+}
+
+fn soften(state: &mut State, settings: &Settings, id: &str) {
+    let interval = reclaim_interval(settings);
+    let now = state.now();
+    let until = now.as_millisecond() + i64::try_from(interval.as_millis()).unwrap_or(i64::MAX / 2);
+    let softened = state.edit(Kind::Server, id, |doc| {
+        if doc.text("_task") == "soft-deleting" {
+            doc.set("status", "SOFT_DELETED");
+            doc.set("_task", "");
+            doc.set("_reclaim_ms", until);
+            doc.set("updated", zulu(now));
+        }
+    });
+    if softened {
+        state.schedule(interval, "reclaimed", Kind::Server, id);
+    }
+}
+
+fn reclaim(state: &mut State, settings: &Settings, id: &str) {
+    let due = state.get(Kind::Server, id).is_some_and(|doc| {
+        // One that was restored and deleted again has a later time of its own.
+        doc.text("status") == "SOFT_DELETED"
+            && doc.number("_reclaim_ms") <= state.now().as_millisecond()
+    });
+    if due {
+        gone(state, settings, id);
+    }
+}
+
+fn buried(state: &mut State, id: &str) {
+    if let Some(doc) = state.remove(Kind::Server, id) {
+        remember(state, &doc);
+    }
 }
 
 fn remember(state: &mut State, doc: &Doc) {

@@ -11,6 +11,7 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::query;
+use crate::cloud::rendered::Variant;
 
 /// Nova's `max_limit`.
 const LONGEST: usize = 1000;
@@ -23,19 +24,16 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
         ))
     })?;
     let limit = limit.unwrap_or(LONGEST).min(LONGEST);
-    let mut found = candidates(call);
+    allowed(call)?;
     let filter = Filter::read(call)?;
-    if filter.any {
-        found.retain(|doc| filter.takes(call, doc));
-    }
-    // Newest first, as Nova without a sort key.
-    found.sort_by_cached_key(|doc| {
-        (
-            Reverse(doc.number("_created_ms")),
-            Reverse(doc.text("id").to_owned()),
-        )
-    });
+    let marker = call.query.get("marker");
     let mut keys = query::sort_keys(&call.query);
+    // Nova sorts by other keys stably, so that among equals the newest come first.
+    let mut found = if keys.is_empty() {
+        candidates(call, &filter, marker, limit + 1)
+    } else {
+        candidates(call, &filter, None, usize::MAX)
+    };
     for (key, _) in &mut keys {
         if key == "display_name" {
             "name".clone_into(key);
@@ -45,50 +43,203 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
         }
     }
     query::sort(&mut found, &keys);
-    let marker = call.query.get("marker");
     let page = query::page(found, marker, Some(limit), false)
         .ok_or_else(|| Fault::bad(format!("marker [{}] not found", marker.unwrap_or_default())))?;
-    let shown: Vec<Value> = page
-        .docs
-        .iter()
-        .map(|doc| {
-            if detail {
-                view::detail(call, doc)
-            } else {
-                brief(call, doc)
-            }
-        })
-        .collect();
-    let mut body = json!({"servers": shown});
-    if let Some(next) = &page.next {
+    let next = page.next.as_ref().map(|next| {
         let query = call.query.with_marker(next, false);
         let href = format!("{}{}?{query}", call.root(), call.path);
-        body["servers_links"] = json!([{"rel": "next", "href": href}]);
-    }
-    Ok(Reply::ok(body))
+        json!([{"rel": "next", "href": href}])
+    });
+    let shown = if detail {
+        details(call, &page.docs)
+    } else {
+        let brief: Vec<Value> = page.docs.iter().map(|doc| brief(call, doc)).collect();
+        Value::Array(brief).to_string()
+    };
+    let links = next.map_or_else(String::new, |next| format!(",\"servers_links\":{next}"));
+    let body = format!("{{\"servers\":{shown}{links}}}");
+    Ok(Reply {
+        status: 200,
+        raw: Some(("application/json", body.into())),
+        ..Reply::default()
+    })
 }
+
+/// The servers of a page as a JSON array. What was said of a server before is said again until it changes.
+fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> String {
+    let variant = call.state.rendered.variant(&Variant {
+        version: call.version,
+        admin: call.who.admin(),
+        base: call.base.to_owned(),
+    });
+    let mut out = String::with_capacity(page.len() * 2048);
+    out.push('[');
+    for doc in page {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        let id = doc.text("id");
+        // What is deleted has the key of its last life only.
+        let lives = doc.text("status") != "DELETED";
+        if let Some(text) = call.state.rendered.get(id, variant).filter(|_| lives) {
+            out.push_str(text);
+            continue;
+        }
+        let mut shown = view::detail(call, doc);
+        // Too dear for a list, Nova finds.
+        if let Some(fields) = shown.as_object_mut() {
+            fields.remove("server_groups");
+        }
+        let text = shown.to_string();
+        out.push_str(&text);
+        if lives {
+            call.state.rendered.keep(id, variant, &text);
+        }
+    }
+    out.push(']');
+    out
+}
+
+/// Refuses what Nova's query schema refuses: unknown sort keys, unknown filters from 2.75, others' servers.
+fn allowed(call: &Call<'_>) -> Result<(), Fault> {
+    let all = call
+        .query
+        .get("all_tenants")
+        .or_else(|| call.query.get("all_projects"));
+    if all.is_some_and(|text| query::truth(text) != Some(false)) && !call.who.admin() {
+        return Err(Fault::forbidden(
+            "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.",
+        ));
+    }
+    for (key, _) in query::sort_keys(&call.query) {
+        if !SORTABLE.contains(&key.as_str()) && key != "uuid" {
+            return Err(Fault::bad(format!(
+                "Invalid input for query parameters sort_key. Value: {key}. '{key}' is not one of {SORTABLE:?}"
+            )));
+        }
+    }
+    let strict = call.version >= 75;
+    let known = |name: &str| FILTERS.contains(&name) || SORTABLE.contains(&name);
+    match call.query.names().iter().find(|name| !known(name)) {
+        Some(name) if strict => Err(Fault::bad(format!(
+            "Invalid input for query parameters {name}. '{name}' does not match any of the regexes: '^_'"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The sort keys of Nova's `schemas/servers.py`, which are filters as well.
+const SORTABLE: [&str; 26] = [
+    "access_ip_v4",
+    "access_ip_v6",
+    "auto_disk_config",
+    "availability_zone",
+    "config_drive",
+    "created_at",
+    "display_description",
+    "display_name",
+    "host",
+    "hostname",
+    "image_ref",
+    "instance_type_id",
+    "kernel_id",
+    "key_name",
+    "launch_index",
+    "launched_at",
+    "locked_by",
+    "node",
+    "power_state",
+    "progress",
+    "project_id",
+    "ramdisk_id",
+    "root_device_name",
+    "task_state",
+    "updated_at",
+    "vm_state",
+];
+
+/// Its other query parameters, with `uuid`, by which servers sort as well.
+const FILTERS: [&str; 31] = [
+    "all_projects",
+    "all_tenants",
+    "changes-before",
+    "changes-since",
+    "deleted",
+    "description",
+    "flavor",
+    "image",
+    "instance_name",
+    "ip",
+    "ip6",
+    "limit",
+    "locked",
+    "marker",
+    "name",
+    "not-tags",
+    "not-tags-any",
+    "reservation_id",
+    "soft_deleted",
+    "sort_dir",
+    "sort_key",
+    "status",
+    "tags",
+    "tags-any",
+    "tenant_id",
+    "terminated_at",
+    "user_id",
+    "uuid",
+    "block_device_mapping",
+    "metadata",
+    "services",
+];
 
 fn brief(call: &Call<'_>, doc: &Doc) -> Value {
     let id = doc.text("id");
     json!({"id": id, "name": doc.text("name"), "links": servers::links(call, "servers", id)})
 }
 
-fn candidates(call: &Call<'_>) -> Vec<Arc<Doc>> {
-    let project = call
+/// The servers that the caller asks for, the newest first: from the marker on, if it is one of them, and no more than
+/// `most`.
+fn candidates(
+    call: &Call<'_>,
+    filter: &Filter,
+    marker: Option<&str>,
+    most: usize,
+) -> Vec<Arc<Doc>> {
+    let named = call
         .query
         .get("project_id")
         .or_else(|| call.query.get("tenant_id"));
+    let project = match call.everyone() {
+        true => named,
+        false => Some(call.who.project_id.as_str()),
+    };
+    let aside =
+        call.who.admin() && call.query.get("soft_deleted").and_then(query::truth) == Some(true);
+    let wanted = |doc: &Arc<Doc>| {
+        (aside || doc.text("status") != "SOFT_DELETED") && (!filter.any || filter.takes(call, doc))
+    };
+    let first = marker.and_then(|id| call.state.get(Kind::Server, id));
     let gone = call.query.get("changes-since").is_some()
         || call.who.admin() && call.query.get("deleted").and_then(query::truth) == Some(true);
-    let of = |kind| match (call.everyone(), project) {
-        (true, None) => call.state.all(kind).cloned().collect(),
-        (true, Some(project)) => call.state.by(kind, "project_id", project),
-        (false, _) => call.state.by(kind, "project_id", &call.who.project_id),
-    };
-    let mut found: Vec<Arc<Doc>> = of(Kind::Server);
-    if gone {
-        found.extend(of(Kind::DeletedServer));
+    if !gone {
+        let living = call.state.newest.from(project, first.as_deref());
+        return living
+            .filter(|doc| wanted(doc))
+            .take(most)
+            .cloned()
+            .collect();
     }
+    let deleted: Vec<Arc<Doc>> = match project {
+        Some(project) => call.state.by(Kind::DeletedServer, "project_id", project),
+        None => call.state.all(Kind::DeletedServer).cloned().collect(),
+    };
+    let living = call.state.newest.from(project, None).cloned();
+    let mut found: Vec<Arc<Doc>> = living.chain(deleted).filter(wanted).collect();
+    found.sort_by_cached_key(|doc| {
+        let created = Reverse(doc.number("_created_ms"));
+        (created, Reverse(doc.text("id").to_owned()))
+    });
     found
 }
 

@@ -1,5 +1,7 @@
 //! Metadata and tags of servers.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::create::{check_tag, wrong_type};
@@ -14,7 +16,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers/{server_id}/metadata", |call| {
             let doc = find(call)?;
-            Ok(Reply::ok(json!({"metadata": metadata(&doc)})))
+            Ok(Reply::ok(json!({"metadata": doc.object("metadata")})))
         })
         .post("/v2.1/servers/{server_id}/metadata", |call| {
             write(call, false)
@@ -25,26 +27,27 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.1/servers/{server_id}/metadata/{key}", |call| {
             let doc = find(call)?;
             let key = call.parameter("key");
-            let value = metadata(&doc)
+            let value = doc
+                .object("metadata")
                 .remove(key)
                 .ok_or_else(|| Fault::missing("Metadata item was not found"))?;
             Ok(Reply::ok(json!({"meta": {key: value}})))
         })
         .delete("/v2.1/servers/{server_id}/metadata/{key}", |call| {
             let doc = find(call)?;
-            let mut all = metadata(&doc);
+            let mut all = doc.object("metadata");
             all.remove(call.parameter("key"))
                 .ok_or_else(|| Fault::missing("Metadata item was not found"))?;
             change(call, doc.text("id"), |doc| doc.set("metadata", all));
             Ok(Reply::empty(204))
         })
         .get("/v2.1/servers/{server_id}/tags", |call| {
-            let doc = find(call)?;
+            let doc = tagged(call)?;
             Ok(Reply::ok(json!({"tags": doc.list("tags")})))
         })
         .put("/v2.1/servers/{server_id}/tags", replace_tags)
         .delete("/v2.1/servers/{server_id}/tags", |call| {
-            let doc = find(call)?;
+            let doc = tagged(call)?;
             change(call, doc.text("id"), |doc| doc.set("tags", json!([])));
             Ok(Reply::empty(204))
         })
@@ -52,11 +55,15 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v2.1/servers/{server_id}/tags/{tag}", remove_tag);
 }
 
-fn metadata(doc: &Doc) -> Doc {
-    doc.get("metadata")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default()
+/// The type that Nova gives to the empty answer to a new tag.
+const HTML: &str = "text/html; charset=UTF-8";
+
+/// The server, in a version that knows tags.
+fn tagged(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
+    if call.version < 26 {
+        return Err(Fault::missing("The resource could not be found."));
+    }
+    find(call)
 }
 
 fn write(call: &mut Call<'_>, replace: bool) -> Answer {
@@ -65,14 +72,18 @@ fn write(call: &mut Call<'_>, replace: bool) -> Answer {
     if let Some((key, value)) = given.iter().find(|(_, value)| !value.is_string()) {
         return Err(wrong_type(key, value));
     }
-    let mut all = if replace { Doc::new() } else { metadata(&doc) };
+    let mut all = if replace {
+        Doc::new()
+    } else {
+        doc.object("metadata")
+    };
     all.extend(given);
     change(call, doc.text("id"), |doc| doc.set("metadata", all.clone()));
     Ok(Reply::ok(json!({"metadata": all})))
 }
 
 fn replace_tags(call: &mut Call<'_>) -> Answer {
-    let doc = find(call)?;
+    let doc = tagged(call)?;
     let Some(Value::Array(tags)) = call.body.get("tags").cloned() else {
         return Err(call.malformed("tags"));
     };
@@ -87,21 +98,21 @@ fn replace_tags(call: &mut Call<'_>) -> Answer {
 }
 
 fn add_tag(call: &mut Call<'_>) -> Answer {
-    let doc = find(call)?;
+    let doc = tagged(call)?;
     let tag = json!(call.parameter("tag"));
     check_tag(&tag)?;
     let mut tags = doc.list("tags").to_vec();
     if tags.contains(&tag) {
-        return Ok(Reply::empty(204));
+        return Ok(Reply::empty_of(204, HTML));
     }
     tags.push(tag);
     change(call, doc.text("id"), |doc| doc.set("tags", tags));
     let location = format!("{}{}", call.root(), call.path);
-    Ok(Reply::empty(201).header("location", location))
+    Ok(Reply::empty_of(201, HTML).header("location", location))
 }
 
 fn remove_tag(call: &mut Call<'_>) -> Answer {
-    let doc = find(call)?;
+    let doc = tagged(call)?;
     let tag = json!(call.parameter("tag"));
     let mut tags = doc.list("tags").to_vec();
     if !tags.contains(&tag) {

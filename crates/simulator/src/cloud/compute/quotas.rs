@@ -23,7 +23,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.1/os-quota-sets/{project}/detail", |call| {
             let project = project(call)?;
             let set = quota::details(call, Service::Compute, &project, "in_use");
-            Ok(Reply::ok(wrap(call, &project, set)))
+            Ok(Reply::ok(detailed(wrap(call, &project, set))))
         })
         .get("/v2.1/os-quota-sets/{project}/defaults", |call| {
             let project = call.parameter("project").to_owned();
@@ -43,7 +43,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 )));
             }
             let set = quota::set_of(call, Service::Compute, &project);
-            Ok(Reply::ok(json!({"quota_set": set})))
+            let mut shown = wrap(call, &project, set);
+            if let Some(set) = shown["quota_set"].as_object_mut() {
+                set.remove("id");
+            }
+            Ok(Reply::ok(shown))
         })
         .on(Method::DELETE, "/v2.1/os-quota-sets/{project}", Access::Admin, |call| {
             let project = call.parameter("project").to_owned();
@@ -107,7 +111,30 @@ fn wrap(call: &Call<'_>, project: &str, mut set: Doc) -> Value {
     for name in old {
         set.set(name, -1);
     }
+    if call.version < 57 {
+        for (name, limit) in [
+            ("injected_files", 5),
+            ("injected_file_content_bytes", 10_240),
+            ("injected_file_path_bytes", 255),
+        ] {
+            set.set(name, limit);
+        }
+    }
     json!({"quota_set": set})
+}
+
+/// Every bare limit with what is used of it: nothing, of what no one counts any more.
+fn detailed(mut set: Value) -> Value {
+    for value in set["quota_set"]
+        .as_object_mut()
+        .into_iter()
+        .flat_map(Doc::values_mut)
+    {
+        if value.is_number() {
+            *value = json!({"limit": value, "in_use": 0, "reserved": 0});
+        }
+    }
+    set
 }
 
 fn project(call: &Call<'_>) -> Result<String, Fault> {

@@ -23,17 +23,18 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .put("/v2.1/servers/{server_id}", update)
         .delete("/v2.1/servers/{server_id}", delete)
         .post("/v2.1/servers/{server_id}/action", actions::act)
-        .get("/v2.1/servers/{server_id}/os-instance-actions", |call| {
-            find(call)?;
-            Ok(Reply::ok(json!({"instanceActions": []})))
-        })
         .on(
             Method::GET,
             "/v2.1/servers/{server_id}/diagnostics",
             Access::Admin,
             |call| {
                 find(call)?;
-                Ok(Reply::ok(json!({"state": "running"})))
+                Ok(Reply::ok(json!({
+                    "memory": 524_288, "cpu0_time": 17_300_000_000i64,
+                    "vda_errors": -1, "vda_read": 262_144, "vda_read_req": 112,
+                    "vda_write": 5_778_432, "vda_write_req": 488,
+                    "vnet1_rx": 2_070_139, "vnet1_rx_drop": 0, "vnet1_rx_errors": 0, "vnet1_rx_packets": 26_701,
+                    "vnet1_tx": 140_208, "vnet1_tx_drop": 0, "vnet1_tx_errors": 0, "vnet1_tx_packets": 662})))
             },
         );
 }
@@ -107,7 +108,7 @@ fn delete(call: &mut Call<'_>) -> Answer {
             doc.text("id")
         )));
     }
-    lifecycle::begin_delete(call, doc.text("id"));
+    lifecycle::delete(call, &doc);
     Ok(Reply::empty(204))
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn detail(call: &Call<'_>, doc: &Doc) -> Value {
         "SHUTOFF" => "stopped",
         "ERROR" => "error",
         "DELETED" => "deleted",
+        "SOFT_DELETED" => "soft-delete",
         _ => "active",
     };
     let power = match vm_state {
@@ -60,7 +61,7 @@ pub(crate) fn detail(call: &Call<'_>, doc: &Doc) -> Value {
         return out;
     };
     if status == "ACTIVE" || status == "BUILD" {
-        map.set("progress", if status == "ACTIVE" { 100 } else { 0 });
+        map.set("progress", 0);
     }
     let groups = security_groups(call, doc);
     if !groups.is_empty() {

@@ -44,6 +44,11 @@ fn attach(call: &mut Call<'_>) -> Answer {
     let id = doc.text("id").to_owned();
     let given = call.wrapped("volumeAttachment")?;
     let volume_id = given.text("volumeId").to_owned();
+    if volume_id.is_empty() {
+        return Err(Fault::bad(
+            "Invalid input for field/attribute volumeAttachment. 'volumeId' is a required property",
+        ));
+    }
     let found = call
         .own(Kind::Volume, &volume_id)
         .ok_or_else(|| Fault::missing(format!("Volume {volume_id} could not be found.")))?;
@@ -124,6 +129,21 @@ fn view(call: &Call<'_>, server: &Doc, one: &Value) -> Value {
             None | Some("") => Value::Null,
             Some(tag) => json!(tag),
         };
+    }
+    if call.version >= 89 {
+        let volume = call
+            .state
+            .get(Kind::Volume, one["id"].as_str().unwrap_or_default());
+        let attachment = volume.as_ref().and_then(|volume| {
+            volume
+                .list("attachments")
+                .iter()
+                .find(|attachment| attachment["server_id"] == server.text("id"))
+        });
+        out["attachment_id"] = attachment.map_or(Value::Null, |attachment| {
+            attachment["attachment_id"].clone()
+        });
+        out["bdm_uuid"] = out["attachment_id"].clone();
     }
     if call.version >= 79 {
         out["delete_on_termination"] = one["delete_on_termination"].clone();

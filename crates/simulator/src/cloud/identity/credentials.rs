@@ -39,6 +39,12 @@ pub(crate) fn show(call: &mut Call<'_>) -> Answer {
 /// POST: the secret appears in this answer only
 pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     let user = own_user(call)?;
+    if call.who.restricted {
+        return Err(Fault::forbidden(
+            "You are not authorized to perform the requested action: Using method 'application_credential' \
+             is not allowed for managing additional application credentials.",
+        ));
+    }
     let given = call.wrapped("application_credential")?;
     let name = given.text("name").to_owned();
     if name.is_empty() {
@@ -69,7 +75,21 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     doc.set("user_id", user);
     doc.set("project_id", call.who.project_id.clone());
     doc.set("roles", roles);
-    doc.set("unrestricted", given.flag("unrestricted"));
+    doc.set(
+        "unrestricted",
+        given.get("unrestricted").cloned().unwrap_or_default(),
+    );
+    if given.given("access_rules") {
+        let rules: Vec<Value> = given
+            .list("access_rules")
+            .iter()
+            .map(|rule| {
+                json!({"id": call.state.new_hex_id(), "service": rule["service"], "path": rule["path"],
+                    "method": rule["method"]})
+            })
+            .collect();
+        doc.set("access_rules", rules);
+    }
     doc.set("system", Value::Null);
     doc.set(
         "expires_at",
@@ -119,7 +139,8 @@ fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
         .iter()
         .filter(|name| call.who.has(name))
         .flat_map(|name| call.state.by(Kind::Role, "name", name))
-        .map(|role| json!({"id": role.text("id"), "name": role.text("name"), "domain_id": null}))
+        .map(|role| json!({"id": role.text("id"), "name": role.text("name"), "domain_id": null, "description": null,
+            "options": {"immutable": true}}))
         .collect();
     if roles.len() < names.len() {
         return Err(Fault::bad(

@@ -81,6 +81,23 @@ pub(crate) fn create_project(call: &mut Call<'_>) -> Answer {
     ))
 }
 
+/// PATCH /v3/projects/{id}
+pub(crate) fn update_project(call: &mut Call<'_>) -> Answer {
+    let id = call.parameter("id").to_owned();
+    let given = call.wrapped("project")?;
+    if given.contains_key("domain_id") || given.contains_key("id") {
+        return Err(Fault::bad("Cannot change Domain ID or Project ID"));
+    }
+    let known = call.state.edit(Kind::Project, &id, |doc| {
+        let fields = given.iter().filter(|(name, _)| !name.starts_with('_'));
+        doc.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+    });
+    if !known {
+        return Err(missing("project", &id));
+    }
+    one(call, Kind::Project, "project")
+}
+
 /// DELETE /v3/projects/{id}
 pub(crate) fn delete_project(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
@@ -180,14 +197,32 @@ pub(crate) fn assignments(call: &mut Call<'_>) -> Answer {
                 && wanted("scope.project.id", doc.text("project_id"))
                 && wanted("role.id", doc.text("role_id"))
         })
-        .map(|doc| {
-            json!({"user": {"id": doc.text("user_id")}, "role": {"id": doc.text("role_id")},
-                "scope": {"project": {"id": doc.text("project_id")}}, "links": {}})
-        })
+        .map(|doc| assignment(call, doc))
         .collect();
     Ok(Reply::ok(
         json!({"role_assignments": found, "links": links(call)}),
     ))
+}
+
+fn assignment(call: &Call<'_>, doc: &Doc) -> Value {
+    let [user, role, project] = ["user_id", "role_id", "project_id"].map(|name| doc.text(name));
+    let href = format!(
+        "{}/v3/projects/{project}/users/{user}/roles/{role}",
+        call.root()
+    );
+    let mut out = json!({"user": {"id": user}, "role": {"id": role}, "scope": {"project": {"id": project}},
+        "links": {"assignment": href}});
+    if call.query.get("include_names").is_some() {
+        let named = |kind, id: &str| {
+            let found = call.state.get(kind, id).unwrap_or_default();
+            json!({"id": id, "name": found.text("name"), "domain": {"id": "default", "name": "Default"}})
+        };
+        out["user"] = named(Kind::User, user);
+        out["scope"]["project"] = named(Kind::Project, project);
+        let role_name = call.state.get(Kind::Role, role).unwrap_or_default();
+        out["role"]["name"] = json!(role_name.text("name"));
+    }
+    out
 }
 
 /// PUT /v3/projects/{}/users/{}/roles/{}
@@ -225,7 +260,12 @@ pub(crate) fn withdraw(call: &mut Call<'_>) -> Answer {
 pub(crate) fn services(call: &mut Call<'_>) -> Answer {
     let services: Vec<Value> = catalog(call)
         .iter()
-        .map(|entry| json!({"id": entry["id"], "type": entry["type"], "name": entry["name"], "enabled": true}))
+        .filter(|entry| call.query.get("type").is_none_or(|wanted| entry["type"] == wanted))
+        .map(|entry| {
+            let id = entry["id"].as_str().unwrap_or_default();
+            let own = format!("{}/v3/services/{id}", call.root());
+            json!({"id": id, "type": entry["type"], "name": entry["name"], "enabled": true, "links": {"self": own}})
+        })
         .collect();
     Ok(Reply::ok(
         json!({"services": services, "links": links(call)}),
@@ -240,6 +280,9 @@ pub(crate) fn endpoints(call: &mut Call<'_>) -> Answer {
             let mut endpoint = endpoint.clone();
             endpoint["service_id"] = entry["id"].clone();
             endpoint["enabled"] = json!(true);
+            let id = endpoint["id"].as_str().unwrap_or_default();
+            let own = format!("{}/v3/endpoints/{id}", call.root());
+            endpoint["links"] = json!({"self": own});
             endpoints.push(endpoint);
         }
     }
@@ -250,7 +293,8 @@ pub(crate) fn endpoints(call: &mut Call<'_>) -> Answer {
 
 /// GET /v3/regions
 pub(crate) fn regions(call: &mut Call<'_>) -> Answer {
-    let region = json!({"id": REGION, "description": "", "parent_region_id": null});
+    let region = json!({"id": REGION, "description": "", "parent_region_id": null,
+        "links": {"self": format!("{}/v3/regions/{REGION}", call.root())}});
     Ok(Reply::ok(
         json!({"regions": [region], "links": links(call)}),
     ))

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::trusts;
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::clock::zulu_micros;
 use crate::cloud::document::{Doc, Fields};
@@ -20,6 +21,21 @@ use crate::cloud::state::State;
 
 /// POST /v3/auth/tokens
 pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
+    const METHODS: [&str; 3] = ["password", "token", "application_credential"];
+    let asked = call
+        .body
+        .pointer("/auth/identity/methods")
+        .and_then(Value::as_array);
+    if asked.is_some_and(|asked| {
+        asked
+            .iter()
+            .any(|method| !METHODS.iter().any(|known| method == known))
+    }) {
+        let message = "Attempted to authenticate with an unsupported method.";
+        let error = json!({"code": 401, "title": "Unauthorized", "message": message, "identity": {"methods": METHODS}});
+        let keystone = format!("Keystone uri=\"{}\"", call.root());
+        return Ok(Reply::with(401, json!({"error": error})).header("www-authenticate", keystone));
+    }
     let auth = match call.body.get("auth").and_then(Value::as_object) {
         Some(auth) => auth.clone(),
         None => return Err(required("auth")),
@@ -29,6 +45,9 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
     };
     let login = login(call, identity)?;
     let scope = scope(call, &auth, &login)?;
+    if let Some(trust) = &scope.trust {
+        trusts::consume(call, trust);
+    }
     sweep(call.state);
 
     let token = format!(
@@ -43,7 +62,11 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
     });
     let mut doc = Doc::new();
     doc.set("id", hashed(&token));
-    doc.set("user_id", login.user.text("id"));
+    let user = scope.user.as_ref().unwrap_or(&login.user);
+    doc.set("user_id", user.text("id"));
+    if let Some(trust) = &scope.trust {
+        doc.set("trust_id", trust.text("id"));
+    }
     doc.set(
         "project_id",
         scope
@@ -86,8 +109,7 @@ pub(crate) fn revoke(call: &mut Call<'_>) -> Answer {
 
 /// GET /v3/auth/catalog
 pub(crate) fn catalog(call: &mut Call<'_>) -> Answer {
-    let links =
-        json!({"self": format!("{}/v3/auth/catalog", call.root()), "next": null, "previous": null});
+    let links = json!({"self": format!("{}/v3/auth/catalog", call.root())});
     Ok(Reply::ok(
         json!({"catalog": entries(call.base, &call.who.project_id), "links": links}),
     ))
@@ -101,6 +123,10 @@ pub(crate) fn authenticate(call: &Call<'_>) -> Option<Who> {
         user_id: doc.text("user_id").to_owned(),
         project_id: doc.text("project_id").to_owned(),
         roles: doc.texts("roles").map(str::to_owned).collect(),
+        restricted: call
+            .state
+            .get(Kind::Credential, doc.text("credential_id"))
+            .is_some_and(|credential| !credential.flag("unrestricted")),
     })
 }
 
@@ -145,10 +171,14 @@ struct Login {
     expires_ms: Option<i64>,
 }
 
+#[derive(Default)]
 struct Scope {
     project: Option<Arc<Doc>>,
     domain: Option<String>,
     roles: Vec<String>,
+    /// The trust that the token is for, and whose token it is then.
+    trust: Option<Arc<Doc>>,
+    user: Option<Arc<Doc>>,
 }
 
 fn login(call: &Call<'_>, identity: &Doc) -> Result<Login, Fault> {
@@ -270,11 +300,24 @@ fn named_domain(state: &State, given: &Doc) -> Option<Arc<Doc>> {
 fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
     let state = &*call.state;
     let user = login.user.text("id");
-    let unscoped = Scope {
-        project: None,
-        domain: None,
-        roles: Vec::new(),
-    };
+    let unscoped = Scope::default();
+    if let Some(id) = auth
+        .get("scope")
+        .and_then(|scope| scope.get("OS-TRUST:trust")?.get("id")?.as_str())
+    {
+        // An application credential cannot be scoped to anything but its own project.
+        if login.project.is_some() {
+            return Err(Fault::unauthenticated());
+        }
+        let trusted = trusts::scope(call, &login.user, id)?;
+        return Ok(Scope {
+            project: Some(trusted.project),
+            domain: None,
+            roles: trusted.roles,
+            trust: Some(trusted.trust),
+            user: Some(trusted.user),
+        });
+    }
     let project = match (&login.project, auth.get("scope")) {
         (Some(bound), None) => state.get(Kind::Project, bound),
         // An application credential cannot be scoped to anything but its own project.
@@ -289,9 +332,9 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
                 }
                 let domain = Some(domain.text("id").to_owned());
                 return Ok(Scope {
-                    project: None,
                     domain,
                     roles,
+                    ..Scope::default()
                 });
             }
             _ => return Ok(unscoped),
@@ -314,8 +357,8 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
     }
     Ok(Scope {
         project: Some(project),
-        domain: None,
         roles,
+        ..Scope::default()
     })
 }
 
@@ -351,7 +394,10 @@ fn valid(state: &State, token: &str) -> Option<Arc<Doc>> {
     let credential = doc.text("credential_id");
     let credential_lives =
         credential.is_empty() || state.get(Kind::Credential, credential).is_some();
-    (alive && user.flag("enabled") && project_lives && credential_lives).then_some(doc)
+    let trust = doc.text("trust_id");
+    let trust_lives = trust.is_empty() || state.get(Kind::Trust, trust).is_some();
+    (alive && user.flag("enabled") && project_lives && credential_lives && trust_lives)
+        .then_some(doc)
 }
 
 /// Forgets expired tokens now and then.
@@ -410,6 +456,12 @@ fn describe(call: &Call<'_>, doc: &Doc, with_catalog: bool) -> Value {
         if with_catalog {
             token["catalog"] = entries(call.base, doc.text("project_id"));
         }
+    }
+    if let Some(trust) = state.get(Kind::Trust, doc.text("trust_id")) {
+        token["OS-TRUST:trust"] = json!({"id": trust.text("id"),
+            "impersonation": trust.flag("impersonation"),
+            "trustor_user": {"id": trust.text("trustor_user_id")},
+            "trustee_user": {"id": trust.text("trustee_user_id")}});
     }
     if !doc.text("credential_id").is_empty() {
         let mut credential = named(Kind::Credential, doc.text("credential_id"));

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::fault::Fault;
+use crate::cloud::fault::webob;
 use crate::cloud::route::{Access, Table};
 
 /// The aliases of Neutron Zed with ML2/OVN. Not among them, as there: tag-ports-during-bulk-creation,
@@ -103,11 +103,8 @@ fn one(call: &mut Call<'_>) -> Answer {
     if ALIASES.contains(&alias) {
         return Ok(Reply::ok(json!({"extension": extension(alias)})));
     }
-    Err(Fault::new(
-        404,
-        "ExtensionNotFound",
-        format!("Extension with alias {alias} does not exist"),
-    ))
+    let message = format!("Extension with alias {alias} does not exist");
+    Ok(Reply::with(404, webob(404, "Not Found", &message)))
 }
 
 fn zones(_: &mut Call<'_>) -> Answer {
@@ -119,6 +116,6 @@ fn zones(_: &mut Call<'_>) -> Answer {
 }
 
 fn extension(alias: &str) -> Value {
-    json!({"alias": alias, "name": alias, "description": "", "links": [],
+    json!({"alias": alias, "name": alias, "description": format!("The extension {alias}."), "links": [],
         "updated": "2016-01-01T10:00:00-00:00"})
 }

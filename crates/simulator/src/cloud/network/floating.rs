@@ -80,6 +80,11 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
             "Network {id} is not a valid external network"
         )));
     }
+    if doc.given("floating_ip_address") && !call.who.admin() {
+        return Err(Fault::forbidden(
+            "(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy",
+        ));
+    }
     let mut wanted = Doc::new();
     for (from, to) in [
         ("floating_ip_address", "ip_address"),

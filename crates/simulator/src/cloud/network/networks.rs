@@ -43,7 +43,6 @@ const ATTRIBUTES: &[Attribute] = &[
     .nullable(),
     attribute("port_security_enabled", Shape::Flag, Preset::Flag(true)).editable(),
     attribute("mtu", Shape::Number(0, 65_535), Preset::Absent).editable(),
-    attribute("dns_domain", Shape::Text(255), Preset::Absent).editable(),
     attribute("availability_zone_hints", Shape::Texts, Preset::EmptyList),
     attribute("qos_policy_id", Shape::Id, Preset::Absent)
         .editable()
@@ -87,7 +86,6 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
         ("provider:network_type", json!("geneve")),
         ("provider:physical_network", Value::Null),
         ("mtu", json!(1442)),
-        ("dns_domain", json!("")),
         ("qos_policy_id", Value::Null),
     ] {
         if !doc.contains_key(name) {
@@ -102,8 +100,11 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     doc.set("availability_zones", json!([]));
     doc.set("ipv4_address_scope", Value::Null);
     doc.set("ipv6_address_scope", Value::Null);
-    doc.set("l2_adjacency", true);
     call.state.put(Kind::Network, doc.clone());
+    // Shown of external networks, and in the answer to a creation.
+    if !doc.contains_key("is_default") {
+        doc.set("is_default", false);
+    }
     let id = doc.text("id").to_owned();
     if !doc.flag("router:external") {
         ports::create_internal(

@@ -73,8 +73,6 @@ const ATTRIBUTES: &[Attribute] = &[
         .editable()
         .admin()
         .nullable(),
-    attribute("dns_name", Shape::Text(255), Preset::Absent).editable(),
-    attribute("dns_domain", Shape::Text(255), Preset::Absent).editable(),
     attribute("qos_policy_id", Shape::Id, Preset::Absent)
         .editable()
         .nullable(),
@@ -86,7 +84,7 @@ const ATTRIBUTES: &[Attribute] = &[
     attribute("tags", Shape::Texts, Preset::Absent),
     fixed("id"),
     fixed("status"),
-    fixed("ip_allocation"),
+    fixed("qos_network_policy_id"),
     fixed("revision_number"),
 ];
 
@@ -185,6 +183,14 @@ pub(crate) fn bind(
         doc.set(
             "binding:vif_type",
             if host.is_empty() { "unbound" } else { "ovs" },
+        );
+        doc.set(
+            "binding:vif_details",
+            if host.is_empty() {
+                json!({})
+            } else {
+                json!({"port_filter": true, "connectivity": "l2", "bound_drivers": {"0": "ovn"}})
+            },
         );
         doc.set("status", if active { "ACTIVE" } else { "DOWN" });
         doc.set("updated_at", crate::cloud::clock::zulu(time));
@@ -379,6 +385,16 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
             ),
         ));
     }
+    if doc.text("device_owner") == "trunk:subport" {
+        return Err(Fault::new(
+            409,
+            "PortInUseAsSubPort",
+            format!(
+                "Port {id} is currently a subport for trunk {}.",
+                doc.text("device_id")
+            ),
+        ));
+    }
     remove(call.state, id);
     Ok(())
 }
@@ -415,8 +431,15 @@ fn secure(call: &mut Call<'_>, doc: &mut Doc, new: bool) -> Result<(), Fault> {
     if !enabled {
         let pairs = !doc.list("allowed_address_pairs").is_empty();
         if !doc.list("security_groups").is_empty() || pairs {
+            if pairs {
+                return Err(Fault::new(
+                    409,
+                    "AddressPairAndPortSecurityRequired",
+                    "Port Security must be enabled in order to have allowed address pairs on a port.",
+                ));
+            }
             return Err(Fault::new(
-                409,
+                400,
                 "PortSecurityAndIPRequiredForSecurityGroups",
                 "Port security must be enabled and port must have an IP address in order to use security groups.",
             ));
@@ -470,10 +493,9 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
         ("binding:profile", json!({})),
         ("binding:vif_details", json!({})),
         ("binding:vif_type", json!("unbound")),
-        ("dns_name", json!("")),
         ("qos_policy_id", Value::Null),
         ("status", json!("DOWN")),
-        ("ip_allocation", json!("immediate")),
+        ("qos_network_policy_id", Value::Null),
         ("resource_request", Value::Null),
     ] {
         if !doc.contains_key(name) {
@@ -502,7 +524,19 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
     doc
 }
 
-fn present(_: &State, who: &Who, doc: &mut Doc) {
+fn present(state: &State, who: &Who, doc: &mut Doc) {
+    if let Some(trunk) = state.by(Kind::Trunk, "port_id", doc.text("id")).first() {
+        let with_mac = |sub: &Value| {
+            let mut sub = sub.clone();
+            let port = sub["port_id"].as_str().unwrap_or_default();
+            let port = state.get(Kind::Port, port).unwrap_or_default();
+            sub["mac_address"] = json!(port.text("mac_address"));
+            sub
+        };
+        let subs: Vec<Value> = trunk.list("sub_ports").iter().map(with_mac).collect();
+        let details = json!({"trunk_id": trunk.text("id"), "sub_ports": subs});
+        doc.set("trunk_details", details);
+    }
     let project = doc.text("project_id").to_owned();
     doc.set("tenant_id", project);
     if !who.admin() {

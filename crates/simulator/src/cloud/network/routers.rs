@@ -35,7 +35,6 @@ const ATTRIBUTES: &[Attribute] = &[
     attribute("ha", Shape::Flag, Preset::Absent)
         .editable()
         .admin(),
-    attribute("flavor_id", Shape::Any, Preset::Null),
     fixed("id"),
     fixed("status"),
     fixed("tags"),
@@ -157,6 +156,9 @@ fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Resul
     if !new.given("routes") {
         new.set("routes", json!([]));
     }
+    if changes.contains_key("routes") {
+        reachable(call.state, old.text("id"), new.list("routes"))?;
+    }
     Ok(())
 }
 
@@ -221,6 +223,16 @@ fn remove_interface(call: &mut Call<'_>) -> Answer {
         ));
     };
     let subnet = first_subnet(found).to_owned();
+    if routed(call.state, &router, &subnet) {
+        return Err(Fault::new(
+            409,
+            "RouterInterfaceInUseByRoute",
+            format!(
+                "Router interface for subnet {subnet} on router {id} cannot be deleted, as it is \
+                 required by one or more routes."
+            ),
+        ));
+    }
     let used = call.state.by(Kind::FloatingIp, "router_id", &id);
     let needed = used.iter().any(|floating| {
         call.state
@@ -257,13 +269,60 @@ fn change_routes(call: &mut Call<'_>, add: bool) -> Answer {
             routes.push(route.clone());
         }
     }
+    reachable(call.state, router.text("id"), &routes)?;
     let mut doc = (*router).clone();
     doc.set("routes", routes);
     super::resource::touch(&mut doc, call.state);
     call.state.put(Kind::Router, doc.clone());
-    Ok(Reply::ok(
-        json!({"router": ROUTER.collection.show(call, &doc)}),
-    ))
+    let mut shown = ROUTER.collection.show(call, &doc);
+    // These answers do not go through what hides the rest from members.
+    let ports = call.state.by(Kind::Port, "device_id", doc.text("id"));
+    let gateway = ports
+        .iter()
+        .find(|port| port.text("device_owner") == ROUTER_GATEWAY);
+    let gateway = gateway.map_or(Value::Null, |port| json!(port.text("id")));
+    shown.set("gw_port_id", gateway);
+    shown.set("distributed", false);
+    shown.set("ha", false);
+    shown.set("ha_vr_id", 0);
+    Ok(Reply::ok(json!({"router": shown})))
+}
+
+/// Every next hop must be on a subnet of the router's.
+fn reachable(state: &State, router: &str, routes: &[Value]) -> Result<(), Fault> {
+    let nets: Vec<IpNet> = state
+        .by(Kind::Port, "device_id", router)
+        .iter()
+        .flat_map(|port| port.list("fixed_ips").to_vec())
+        .filter_map(|fixed| state.get(Kind::Subnet, fixed["subnet_id"].as_str()?))
+        .filter_map(|subnet| subnet.text("cidr").parse().ok())
+        .collect();
+    for route in routes {
+        let hop = route["nexthop"].as_str().unwrap_or_default();
+        let known = hop.parse::<IpAddr>();
+        if !known.is_ok_and(|hop| nets.iter().any(|net| net.contains(&hop))) {
+            return Err(Fault::new(
+                400,
+                "InvalidRoutes",
+                format!(
+                    "Invalid format for routes: {route}, the nexthop is not connected with router"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a route of the router leads through a subnet.
+fn routed(state: &State, router: &Doc, subnet: &str) -> bool {
+    let net = state.get(Kind::Subnet, subnet);
+    let net = net.and_then(|subnet| subnet.text("cidr").parse::<IpNet>().ok());
+    router.list("routes").iter().any(|route| {
+        let hop = route["nexthop"]
+            .as_str()
+            .and_then(|hop| hop.parse::<IpAddr>().ok());
+        matches!((&net, hop), (Some(net), Some(hop)) if net.contains(&hop))
+    })
 }
 
 fn by_subnet(call: &mut Call<'_>, router: &Doc, subnet: &Doc) -> Result<Doc, Fault> {
@@ -410,10 +469,8 @@ fn interface(router: &Doc, port: &Doc) -> Value {
         .iter()
         .map(|fixed| &fixed["subnet_id"])
         .collect();
-    json!({"id": router.text("id"), "tenant_id": router.text("project_id"),
-        "project_id": router.text("project_id"), "network_id": port.text("network_id"),
-        "port_id": port.text("id"), "subnet_id": first_subnet(port), "subnet_ids": subnets,
-        "tags": router.list("tags")})
+    json!({"id": router.text("id"), "tenant_id": router.text("project_id"), "network_id": port.text("network_id"),
+        "port_id": port.text("id"), "subnet_id": first_subnet(port), "subnet_ids": subnets})
 }
 
 fn interface_body(call: &Call<'_>) -> Result<Doc, Fault> {

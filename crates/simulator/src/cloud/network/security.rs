@@ -415,6 +415,7 @@ fn add_rule(state: &mut State, project: &str, group: &str, given: Value) {
     doc.set("_same", same);
     let id = state.new_id();
     stamp(&mut doc, id, project, state);
+    doc.set("description", Value::Null);
     state.put(Kind::SecurityGroupRule, doc);
 }
 
@@ -426,6 +427,9 @@ fn with_rules(state: &State, who: &Who, doc: &mut Doc) {
         .map(|rule| {
             let mut rule = shown(rule);
             rule_present(state, who, &mut rule);
+            // Inside a group they show a little more.
+            rule.set("standard_attr_id", 1);
+            rule.set("tags", json!([]));
             Value::Object(rule)
         })
         .collect();

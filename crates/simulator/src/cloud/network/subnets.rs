@@ -39,7 +39,6 @@ const ATTRIBUTES: &[Attribute] = &[
     attribute("ipv6_ra_mode", Shape::OneOf(MODES), Preset::Null),
     attribute("ipv6_address_mode", Shape::OneOf(MODES), Preset::Null),
     attribute("service_types", Shape::Texts, Preset::EmptyList).editable(),
-    attribute("dns_publish_fixed_ip", Shape::Flag, Preset::Flag(false)).editable(),
     attribute("segment_id", Shape::Id, Preset::Absent).nullable(),
     fixed("id"),
     fixed("shared"),
@@ -99,11 +98,13 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     };
     let version = if net.addr().is_ipv4() { 4 } else { 6 };
     if doc.number("ip_version") != version {
-        return Err(invalid(&format!(
-            "cidr {net} does not match ip_version {}",
+        let message = format!(
+            "Invalid input for operation: cidr '{net}' does not match the ip_version '{}'.",
             doc.number("ip_version")
-        )));
+        );
+        return Err(Fault::new(400, "InvalidInput", message));
     }
+    name_servers(&doc)?;
     no_overlap(call.state, network.text("id"), &net)?;
     let gateway = gateway(&doc, &net)?;
     doc.set(
@@ -127,6 +128,7 @@ fn update(_: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(
     let Ok(net) = old.text("cidr").parse::<IpNet>() else {
         return Ok(());
     };
+    name_servers(changes)?;
     merge(new, changes);
     let gateway = gateway(new, &net)?;
     if changes.contains_key("allocation_pools") {
@@ -134,6 +136,18 @@ fn update(_: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(
         new.set("allocation_pools", shown_pools(&pools));
     }
     Ok(())
+}
+
+fn name_servers(doc: &Doc) -> Result<(), Fault> {
+    match doc
+        .texts("dns_nameservers")
+        .find(|text| text.parse::<IpAddr>().is_err())
+    {
+        Some(text) => Err(Fault::bad(format!(
+            "Invalid input for dns_nameservers. Reason: '{text}' is not a valid nameserver. '{text}' is not a valid IP address."
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {

@@ -12,7 +12,7 @@ use crate::cloud::route::{Access, Table};
 
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
-    let all: [(&'static str, &'static str, &'static Resource); 8] = [
+    let all: [(&'static str, &'static str, &'static Resource); 7] = [
         (
             "/v2.0/networks/{id}/tags",
             "/v2.0/networks/{id}/tags/{tag}",
@@ -36,11 +36,6 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         (
             "/v2.0/security-groups/{id}/tags",
             "/v2.0/security-groups/{id}/tags/{tag}",
-            &security::GROUP,
-        ),
-        (
-            "/v2.0/security_groups/{id}/tags",
-            "/v2.0/security_groups/{id}/tags/{tag}",
             &security::GROUP,
         ),
         (
@@ -83,15 +78,13 @@ fn list(call: &mut Call<'_>, what: &Resource) -> Answer {
 
 fn replace(call: &mut Call<'_>, what: &Resource) -> Answer {
     let Some(Value::Array(given)) = call.body.get("tags") else {
-        return Err(Fault::bad("Invalid tags body"));
+        return Err(invalid("Invalid tags body"));
     };
     let mut tags: Vec<String> = Vec::new();
     for tag in given {
-        let tag = tag.as_str().ok_or_else(|| {
-            Fault::bad(format!(
-                "Invalid input for tags. Reason: '{tag}' is not a valid string."
-            ))
-        })?;
+        let tag = tag
+            .as_str()
+            .ok_or_else(|| invalid(&format!("'{tag}' is not a valid string")))?;
         check(tag)?;
         if !tags.iter().any(|own| own == tag) {
             tags.push(tag.to_owned());
@@ -127,7 +120,7 @@ fn add(call: &mut Call<'_>, what: &Resource) -> Answer {
         }
         Ok(tags)
     })?;
-    Ok(Reply::empty(201))
+    Ok(Reply::with(201, Value::Null))
 }
 
 fn remove(call: &mut Call<'_>, what: &Resource) -> Answer {
@@ -161,11 +154,14 @@ fn set(
 
 fn check(tag: &str) -> Result<(), Fault> {
     if tag.is_empty() || tag.chars().count() > 60 {
-        return Err(Fault::bad(format!(
-            "Invalid input for tags. Reason: '{tag}' exceeds maximum length of 60."
-        )));
+        return Err(invalid(&format!("'{tag}' exceeds maximum length of 60")));
     }
     Ok(())
+}
+
+fn invalid(why: &str) -> Fault {
+    let message = format!("Invalid input for operation: {why}.");
+    Fault::new(400, "InvalidInput", message)
 }
 
 fn missing(tag: &str) -> Fault {

@@ -82,14 +82,8 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     }
     let wanted = doc.list("sub_ports").to_vec();
     doc.set("sub_ports", json!([]));
-    doc.set(
-        "status",
-        if port.text("status") == "ACTIVE" {
-            "ACTIVE"
-        } else {
-            "DOWN"
-        },
-    );
+    // OVN has nothing to wait for.
+    doc.set("status", "ACTIVE");
     let own = doc.text("id").to_owned();
     call.state.put(Kind::Trunk, doc);
     attach(call, &own, &id, &wanted)?;
@@ -159,6 +153,13 @@ fn attach(call: &mut Call<'_>, trunk: &str, parent: &str, wanted: &[Value]) -> R
             .unwrap_or(-1);
         let found = referenced(call, &PORT, port)?;
         let in_trunk = call.state.by(Kind::Trunk, "port_id", port);
+        if found.text("device_owner") == "trunk:subport" {
+            return Err(Fault::new(
+                409,
+                "TrunkPortInUse",
+                format!("Port {port} is in use by another trunk."),
+            ));
+        }
         if port == parent || !in_trunk.is_empty() || !found.text("device_id").is_empty() {
             return Err(Fault::new(
                 409,

@@ -49,7 +49,10 @@ async fn a_cluster_comes_up_and_leaves_nothing_behind() {
         .make("/load-balancer/v2.0/lbaas/loadbalancers", tree)
         .await;
     assert_eq!(balancer["provisioning_status"], "PENDING_CREATE");
-    let pool = id(&balancer["listeners"][0]["default_pool"]);
+    let pool = balancer["listeners"][0]["default_pool_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let balancer_path = format!("/load-balancer/v2.0/lbaas/loadbalancers/{}", id(&balancer));
     let balancer = client.fetch(&balancer_path).await;
     assert_eq!(balancer["provisioning_status"], "ACTIVE");

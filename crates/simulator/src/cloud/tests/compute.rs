@@ -363,7 +363,7 @@ async fn volumes_and_ports_attach_and_detach() {
             json!({"interfaceAttachment": {"net_id": net.network}}),
         )
         .await;
-    assert_eq!(interface["port_state"], "ACTIVE");
+    assert_eq!(interface["port_state"], "DOWN");
     let port = interface["port_id"].as_str().unwrap();
     assert_eq!(
         client
@@ -407,4 +407,49 @@ async fn keypairs_come_with_a_private_key_only_when_nova_made_them() {
         )
         .await;
     assert_eq!(got.status, 409);
+}
+
+#[tokio::test]
+async fn a_cloud_that_reclaims_later_keeps_deleted_servers_aside() {
+    let (cloud, client) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let body = json!({"server": {"name": "s", "flavorRef": "1", "networks": "none",
+        "block_device_mapping_v2": [{"boot_index": 0, "source_type": "blank",
+            "destination_type": "volume", "volume_size": 1}]}});
+    let server = id(&client.make("/compute/v2.1/servers", body).await);
+    let at = format!("/compute/v2.1/servers/{server}");
+    let action = format!("{at}/action");
+    let restore = json!({"restore": null});
+    assert_eq!(client.post(&action, restore.clone()).await.status, 409);
+    let odd = client
+        .post("/_simulator/settings", json!({"colour": 1}))
+        .await;
+    assert_eq!(odd.status, 400);
+    let hour = json!({"reclaim_instance_interval": 3600});
+    assert_eq!(
+        client.post("/_simulator/settings", hour.clone()).await.body,
+        hour
+    );
+    assert_eq!(client.delete(&at).await.status, 204);
+    let shown = client.fetch(&at).await;
+    assert_eq!(
+        (&shown["status"], &shown["OS-EXT-STS:vm_state"]),
+        (&json!("SOFT_DELETED"), &json!("soft-delete"))
+    );
+    assert_eq!(client.fetch("/compute/v2.1/servers").await, json!([]));
+    let aside = "/compute/v2.1/servers?all_tenants=1&soft_deleted=1";
+    assert_eq!(admin.fetch(aside).await[0]["id"], json!(server));
+    assert_eq!(client.post(&action, restore).await.status, 202);
+    assert_eq!(client.fetch(&at).await["status"], "ACTIVE");
+    cloud.advance_clock(std::time::Duration::from_secs(1800));
+    client.delete(&at).await;
+    client.get(&at).await;
+    cloud.advance_clock(std::time::Duration::from_secs(2000));
+    assert_eq!(
+        client.fetch(&at).await["status"],
+        "SOFT_DELETED",
+        "of the second deletion"
+    );
+    cloud.advance_clock(std::time::Duration::from_secs(2000));
+    assert_eq!(client.get(&at).await.status, 404);
 }

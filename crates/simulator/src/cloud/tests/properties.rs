@@ -24,6 +24,10 @@ const PATHS: &[&str] = &[
     "/volume/v3/x/volumes",
     "/volume/v3/x/snapshots",
     "/volume/v3/x/types",
+    "/volume/v3/x/backups",
+    "/key-manager/v1/secrets",
+    "/key-manager/v1/containers",
+    "/identity/v3/OS-TRUST/trusts",
     "/load-balancer/v2.0/lbaas/loadbalancers",
     "/load-balancer/v2.0/lbaas/listeners",
     "/load-balancer/v2.0/lbaas/pools",
@@ -98,6 +102,14 @@ const KEYS: &[&str] = &[
     "delay",
     "timeout",
     "advance_seconds",
+    "backup",
+    "volume_id",
+    "trust",
+    "trustor_user_id",
+    "expires_at",
+    "payload",
+    "payload_content_type",
+    "secret_refs",
     "direction",
     "security_group_id",
     "public_key",
@@ -210,6 +222,25 @@ fn nearly() -> impl Strategy<Value = (&'static str, Value)> {
             "/volume/v3/x/volumes",
             json!({"volume": {"size": 1, "imageRef": "IMAGE", "metadata": {}}}),
         ),
+        (
+            "/volume/v3/x/backups",
+            json!({"backup": {"volume_id": "VOLUME", "incremental": false, "force": true, "metadata": {}}}),
+        ),
+        (
+            "/identity/v3/OS-TRUST/trusts",
+            json!({"trust": {"trustor_user_id": "USER", "trustee_user_id": "USER", "project_id": "PROJECT",
+            "impersonation": true, "roles": [{"name": "member"}], "remaining_uses": 3,
+            "expires_at": "2999-01-01T00:00:00.000000Z"}}),
+        ),
+        (
+            "/key-manager/v1/secrets",
+            json!({"name": "s", "payload": "aGk=", "payload_content_type": "application/octet-stream",
+            "payload_content_encoding": "base64", "secret_type": "opaque", "bit_length": 8}),
+        ),
+        (
+            "/key-manager/v1/containers",
+            json!({"type": "certificate", "secret_refs": [{"name": "certificate", "secret_ref": "x"}]}),
+        ),
     ];
     (
         proptest::sample::select(rows),
@@ -226,6 +257,34 @@ fn nearly() -> impl Strategy<Value = (&'static str, Value)> {
             }
             (path, body)
         })
+}
+
+/// JSON patches of images, some of them sound.
+fn operations() -> impl Strategy<Value = Value> {
+    let path = prop_oneof![
+        proptest::sample::select(
+            &[
+                "/name",
+                "/tags",
+                "/visibility",
+                "/min_disk",
+                "/own",
+                "/_data",
+                "name",
+                "",
+                "/a~1b"
+            ][..]
+        )
+        .prop_map(str::to_owned),
+        ".{0,8}",
+    ];
+    let op = proptest::sample::select(&["add", "replace", "remove", "move", ""][..]);
+    let one = (op, path, leaf())
+        .prop_map(|(op, path, value)| json!({"op": op, "path": path, "value": value}));
+    prop_oneof![
+        4 => proptest::collection::vec(one, 0..4).prop_map(Value::from),
+        1 => body(),
+    ]
 }
 
 fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
@@ -282,7 +341,13 @@ fn run(test: impl AsyncFn(Client, Vec<(&'static str, String)>)) {
                 "pools": [{"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}]}}),
             )
             .await;
+        let volume = client
+            .make("/volume/v3/x/volumes", json!({"volume": {"size": 1}}))
+            .await;
         let ids = vec![
+            ("USER", client.user.clone()),
+            ("PROJECT", client.project.clone()),
+            ("VOLUME", id(&volume)),
             (
                 "GROUP",
                 port["security_groups"][0].as_str().unwrap().to_owned(),
@@ -339,6 +404,21 @@ proptest! {
                 let got = client.raw(Method::POST, path, &[], bytes.clone()).await;
                 assert!(got.status < 500, "{path} {bytes:?}: {}", got.text);
             }
+        });
+    }
+
+    #[test]
+    fn any_patch_of_an_image_gets_glances_own_answer(patches in proptest::collection::vec(operations(), 20)) {
+        run(async |client, ids| {
+            let image = ids.iter().find(|(name, _)| *name == "IMAGE").unwrap();
+            let path = format!("/image/v2/images/{}", image.1);
+            let kind = [("content-type", "application/openstack-images-v2.1-json-patch")];
+            for patch in &patches {
+                let got = client.send(Method::PATCH, &path, &kind, patch).await;
+                assert!(got.status < 500, "{patch}: {} {}", got.status, got.text);
+                assert_eq!(client.get(&path).await.status, 200, "{patch}");
+            }
+            assert_eq!(client.get("/image/v2/images").await.status, 200);
         });
     }
 

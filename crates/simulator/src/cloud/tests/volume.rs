@@ -22,7 +22,7 @@ async fn volumes_are_made_listed_extended_and_deleted() {
     let made = client
         .make(
             &path,
-            json!({"volume": {"size": 1, "name": "v", "volume_type": "ssd"}}),
+            json!({"volume": {"size": 1, "name": "v", "volume_type": "fast"}}),
         )
         .await;
     let one = format!("{path}/{}", id(&made));
@@ -53,4 +53,43 @@ async fn volumes_are_made_listed_extended_and_deleted() {
     assert_eq!(client.delete(&one).await.status, 202);
     assert_eq!(client.get(&one).await.status, 404);
     assert_eq!(cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn cinder_tells_attachments_and_reserves_volumes() {
+    let (_cloud, client) = demo().await;
+    let volume = |rest: &str| format!("/volume/v3/{}/{rest}", client.project);
+    let made = client
+        .make(&volume("volumes"), json!({"volume": {"size": 1}}))
+        .await;
+    let headers = [("openstack-api-version", "volume 3.27")];
+    let send = async |method: Method, rest: &str, body: Value| {
+        client.send(method, &volume(rest), &headers, &body).await
+    };
+    let old = client.get(&volume("attachments")).await;
+    assert_eq!(old.status, 404, "{}", old.text);
+    let body = json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": made["id"]}});
+    let got = send(Method::POST, "attachments", body.clone()).await;
+    assert_eq!(got.status, 200, "{}", got.text);
+    let one = format!("attachments/{}", id(&got.body["attachment"]));
+    assert_eq!(
+        send(Method::POST, "attachments", body).await.status,
+        400,
+        "reserved twice"
+    );
+    let listed = send(Method::GET, "attachments?status=reserved", Value::Null).await;
+    assert_eq!(listed.body["attachments"][0]["volume_id"], made["id"]);
+    let shown = send(Method::GET, &one, Value::Null).await;
+    assert_eq!(shown.body["attachment"]["status"], "reserved");
+    assert_eq!(send(Method::DELETE, &one, Value::Null).await.status, 200);
+    assert_eq!(send(Method::GET, &one, Value::Null).await.status, 404);
+    let server = json!({"server": {"name": "s", "flavorRef": "1", "networks": "none",
+        "block_device_mapping_v2": [{"boot_index": 0, "source_type": "volume",
+            "destination_type": "volume", "uuid": made["id"]}]}});
+    let server = id(&client.make("/compute/v2.1/servers", server).await);
+    let at = format!("attachments/detail?instance_id={server}");
+    let listed = send(Method::GET, &at, Value::Null).await;
+    let one = format!("attachments/{}", id(&listed.body["attachments"][0]));
+    let refused = send(Method::DELETE, &one, Value::Null).await;
+    assert_eq!(refused.status, 409, "{}", refused.text);
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::Fields;
+use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::query;
@@ -24,6 +24,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             } else {
                 quota::set_of(call, Service::Volume, &target)
             };
+            by_type(call, &mut set, usage);
             set.set("id", target);
             Ok(Reply::ok(json!({"quota_set": set})))
         })
@@ -39,11 +40,25 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 {
                     return Err(Fault::bad(format!("Bad key(s) in quota set: {unknown}")));
                 }
-                Ok(Reply::ok(
-                    json!({"quota_set": quota::set_of(call, Service::Volume, &target)}),
-                ))
+                let mut set = quota::set_of(call, Service::Volume, &target);
+                by_type(call, &mut set, false);
+                Ok(Reply::ok(json!({"quota_set": set})))
             },
         );
+}
+
+/// The limits of each volume type, which are none.
+fn by_type(call: &Call<'_>, set: &mut Doc, usage: bool) {
+    let none = if usage {
+        json!({"limit": -1, "in_use": 0, "reserved": 0})
+    } else {
+        json!(-1)
+    };
+    for kind in call.state.all(Kind::VolumeType) {
+        for what in ["volumes", "gigabytes", "snapshots"] {
+            set.set(&format!("{what}_{}", kind.text("name")), none.clone());
+        }
+    }
 }
 
 fn limits(call: &mut Call<'_>) -> Answer {
@@ -59,8 +74,9 @@ fn limits(call: &mut Call<'_>) -> Answer {
         "totalVolumesUsed": count(Kind::Volume),
         "totalSnapshotsUsed": count(Kind::Snapshot),
         "totalGigabytesUsed": call.state.usage(&project).gigabytes,
-        "totalBackupsUsed": 0,
-        "totalBackupGigabytesUsed": 0,
+        "totalBackupsUsed": count(Kind::Backup),
+        "totalBackupGigabytesUsed": call.state.by(Kind::Backup, "project_id", &project)
+            .iter().map(|doc| doc.number("size")).sum::<i64>(),
     });
     Ok(Reply::ok(
         json!({"limits": {"rate": [], "absolute": absolute}}),

@@ -31,8 +31,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 "default" => DEFAULT,
                 id => id,
             };
-            let doc = resolve(call, id)?;
-            Ok(Reply::ok(json!({"volume_type": shown(&doc)})))
+            let mut doc = shown(&*resolve(call, id)?);
+            if call.parameter("id") == "default" {
+                doc.remove("os-volume-type-access:is_public");
+            }
+            Ok(Reply::ok(json!({"volume_type": doc})))
         })
         .on(Method::POST, "/v3/{project}/types", Access::Admin, create)
         .on(
@@ -59,12 +62,14 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The first content: the default type, a fast one, and one whose volumes may be shared.
+/// The first content: the default type, and those of the real cloud in docs/real-openstack.md; volumes of the type
+/// `shared` can be attached to several servers.
 pub(crate) fn seed(state: &mut State) {
     for (name, specs) in [
         (DEFAULT, json!({})),
-        ("ssd", json!({})),
-        ("multiattach", json!({"multiattach": "<is> True"})),
+        ("standard", json!({})),
+        ("fast", json!({})),
+        ("shared", json!({"multiattach": "<is> True"})),
     ] {
         let id = state.new_id();
         state.put(Kind::VolumeType, volume_type(&id, name, specs));
@@ -103,7 +108,11 @@ fn create(call: &mut Call<'_>) -> Answer {
         .get("extra_specs")
         .cloned()
         .unwrap_or_else(|| json!({}));
-    let doc = volume_type(&id, name, specs);
+    let mut doc = volume_type(&id, name, specs);
+    doc.set(
+        "description",
+        given.get("description").cloned().unwrap_or_default(),
+    );
     call.state.put(Kind::VolumeType, doc.clone());
     Ok(Reply::ok(json!({"volume_type": shown(&doc)})))
 }
@@ -111,6 +120,6 @@ fn create(call: &mut Call<'_>) -> Answer {
 fn volume_type(id: &str, name: &str, specs: Value) -> Doc {
     to_doc(
         json!({"id": id, "name": name, "description": null, "is_public": true,
-        "os-volume-type-access:is_public": true, "extra_specs": specs, "qos_specs_id": null}),
+        "os-volume-type-access:is_public": true, "extra_specs": specs}),
     )
 }

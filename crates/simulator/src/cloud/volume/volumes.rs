@@ -23,7 +23,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .post("/v3/{project}/volumes", |call| {
             let given = call.wrapped("volume")?;
             let doc = create(call, &given)?;
-            Ok(Reply::with(202, json!({"volume": view(call, &doc)})))
+            Ok(Reply::with(202, json!({"volume": brief(call, &doc)})))
         })
         .get("/v3/{project}/volumes/{id}", |call| {
             let doc = find(call)?;
@@ -33,6 +33,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v3/{project}/volumes/{id}", delete)
         .post("/v3/{project}/volumes/{id}/action", act);
 }
+
+/// The one volume service.
+const SERVICE: &str = "6a1d1f1e-0000-4000-8000-000000000001";
 
 /// The path's volume, if the caller may see it.
 pub(crate) fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
@@ -48,6 +51,12 @@ pub(crate) fn create_for_server(call: &mut Call<'_>, given: Value) -> Result<Str
     call.state
         .edit(Kind::Volume, &id, |doc| doc.set("status", "reserved"));
     Ok(id)
+}
+
+/// A volume that a backup is restored to.
+pub(crate) fn create_for_backup(call: &mut Call<'_>, given: Value) -> Result<String, Fault> {
+    let doc = create(call, &to_doc(given))?;
+    Ok(doc.text("id").to_owned())
 }
 
 fn create(call: &mut Call<'_>, given: &Doc) -> Result<Doc, Fault> {
@@ -103,8 +112,14 @@ fn create(call: &mut Call<'_>, given: &Doc) -> Result<Doc, Fault> {
     within_quota(call, &project, size)?;
     let id = call.state.new_id();
     let metadata = image.as_ref().map(|image| {
-        json!({"image_id": image.text("id"), "image_name": image.text("name"), "min_disk": "0", "min_ram": "0",
-            "disk_format": "qcow2", "container_format": "bare", "size": image.number("size").to_string()})
+        let mut metadata = json!({"image_id": image.text("id"), "image_name": image.text("name"), "min_disk": "0", "min_ram": "0",
+            "disk_format": "qcow2", "container_format": "bare", "size": image.number("size").to_string()});
+        for name in ["checksum", "os_distro"] {
+            if image.given(name) {
+                metadata[name] = json!(image.text(name));
+            }
+        }
+        metadata
     });
     let mut doc = to_doc(json!({
         "id": id, "project_id": project, "user_id": call.who.user_id, "name": given.text("name"),
@@ -246,7 +261,7 @@ fn update(call: &mut Call<'_>) -> Answer {
         doc.set("updated_at", now);
     });
     let doc = find(call)?;
-    Ok(Reply::ok(json!({"volume": view(call, &doc)})))
+    Ok(Reply::ok(json!({"volume": brief(call, &doc)})))
 }
 
 fn delete(call: &mut Call<'_>) -> Answer {
@@ -292,7 +307,7 @@ fn act(call: &mut Call<'_>) -> Answer {
             }
             call.state
                 .edit(Kind::Volume, doc.text("id"), |doc| doc.set("size", size));
-            Ok(Reply::empty(202))
+            Ok(Reply::empty_of(202, "application/json"))
         }
         "os-set_bootable" => {
             let flag = argument
@@ -302,7 +317,7 @@ fn act(call: &mut Call<'_>) -> Answer {
             call.state.edit(Kind::Volume, doc.text("id"), |doc| {
                 doc.set("bootable", flag.to_string())
             });
-            Ok(Reply::empty(200))
+            Ok(Reply::empty_of(200, "application/json"))
         }
         _ => Err(Fault::bad(format!("There is no such action: {action}"))),
     }
@@ -314,6 +329,15 @@ fn links(call: &Call<'_>, doc: &Doc) -> Value {
         {"rel": "bookmark", "href": format!("{root}/{project}/volumes/{id}")}])
 }
 
+/// In answers to a creation or change, extensions add nothing.
+fn brief(call: &Call<'_>, doc: &Doc) -> Value {
+    let mut out = view(call, doc);
+    if let Some(fields) = out.as_object_mut() {
+        fields.retain(|name, _| !name.starts_with("os-vol-") && name != "volume_image_metadata");
+    }
+    out
+}
+
 fn view(call: &Call<'_>, doc: &Doc) -> Value {
     let mut out = shown(doc);
     let project = out.remove("project_id").unwrap_or_default();
@@ -322,6 +346,32 @@ fn view(call: &Call<'_>, doc: &Doc) -> Value {
     out.set("links", links);
     if call.who.admin() {
         out.set("os-vol-host-attr:host", "simulated@fake#pool");
+        out.set("migration_status", Value::Null);
+        out.set("os-vol-mig-status-attr:migstat", Value::Null);
+        out.set("os-vol-mig-status-attr:name_id", Value::Null);
+    }
+    if call.version >= 13 {
+        out.set("group_id", Value::Null);
+    }
+    if call.version >= 21 {
+        out.set("provider_id", Value::Null);
+    }
+    if call.version >= 48 {
+        out.set("shared_targets", false);
+        out.set("service_uuid", SERVICE);
+    }
+    if call.version >= 63 {
+        let kind = super::volume_types::resolve(call, doc.text("volume_type"));
+        out.set(
+            "volume_type_id",
+            kind.map_or(Value::Null, |kind| json!(kind.text("id"))),
+        );
+    }
+    if call.version >= 65 {
+        out.set("consumes_quota", true);
+    }
+    if !call.who.admin() || call.version < 21 {
+        out.remove("provider_id");
     }
     Value::Object(out)
 }

@@ -64,12 +64,11 @@ pub(crate) struct Keeper {
 }
 
 /// A bootstrap token as its Secret has it.
-pub(crate) struct StoredToken {
-    pub(crate) id: String,
-    pub(crate) secret: SecretString,
-    pub(crate) expires: Option<Timestamp>,
-    pub(crate) signing: bool,
-    pub(crate) authentication: bool,
+struct StoredToken {
+    id: String,
+    secret: SecretString,
+    expires: Option<Timestamp>,
+    signing: bool,
 }
 
 /// A pod, and the node it is on.
@@ -315,7 +314,7 @@ impl Keeper {
 }
 
 /// A bootstrap token's Secret, read. None for other Secrets and damaged ones.
-pub(crate) fn stored_token(secret: &Value) -> Option<StoredToken> {
+fn stored_token(secret: &Value) -> Option<StoredToken> {
     (secret.get("type")? == TOKEN).then_some(())?;
     let field = |key: &str| {
         let text = secret.get("data")?.get(key)?.as_str()?;
@@ -327,13 +326,12 @@ pub(crate) fn stored_token(secret: &Value) -> Option<StoredToken> {
         // An expiration that cannot be read counts as passed, as in kube-apiserver.
         expires: field("expiration").map(|at| at.parse().unwrap_or(Timestamp::UNIX_EPOCH)),
         signing: field("usage-bootstrap-signing").is_some_and(|on| on == "true"),
-        authentication: field("usage-bootstrap-authentication").is_some_and(|on| on == "true"),
     })
 }
 
 impl StoredToken {
     /// Whether the token still holds.
-    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+    fn is_valid(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|at| at > now)
     }
 }

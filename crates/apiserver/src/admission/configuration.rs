@@ -1,0 +1,158 @@
+//! The stored configurations, compiled once for each change of theirs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::schema::Condition;
+use crate::selector::LabelSelector;
+use crate::store::Store;
+use crate::webhook::Target;
+
+const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
+const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+
+/// All hooks, in the order in which they are called: by the name of their configuration.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    pub(super) mutating: Vec<Hook>,
+    pub(super) validating: Vec<Hook>,
+}
+
+/// One webhook of a configuration.
+#[derive(Debug)]
+pub(super) struct Hook {
+    pub(super) name: String,
+    pub(super) mutating: bool,
+    pub(super) rules: Vec<Rule>,
+    pub(super) namespace_selector: LabelSelector,
+    pub(super) object_selector: LabelSelector,
+    pub(super) conditions: Vec<Condition>,
+    /// `matchPolicy: Equivalent`.
+    pub(super) equivalent: bool,
+    /// `failurePolicy: Fail`.
+    pub(super) fails_closed: bool,
+    /// `reinvocationPolicy: IfNeeded`.
+    pub(super) reinvoke: bool,
+    /// Whether it may be asked about what is not stored.
+    pub(super) dry_runs: bool,
+    pub(super) timeout: Duration,
+    versions: Vec<String>,
+    pub(super) target: Target,
+}
+
+/// A rule: what is given must all fit.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) operations: Vec<String>,
+    pub(super) groups: Vec<String>,
+    pub(super) versions: Vec<String>,
+    pub(super) resources: Vec<String>,
+    pub(super) scope: String,
+}
+
+/// The hooks of a server, compiled anew when a configuration has changed.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    mutating: watch::Receiver<u64>,
+    validating: watch::Receiver<u64>,
+    compiled: Mutex<Option<Compiled>>,
+}
+
+/// The revisions of both collections, and the hooks that there were then.
+type Compiled = ((u64, u64), Arc<Hooks>);
+
+impl Cache {
+    pub(crate) fn new(store: &Store) -> Self {
+        let mut state = store.subscribe();
+        Self {
+            mutating: state.subscribe(&MUTATING.into()),
+            validating: state.subscribe(&VALIDATING.into()),
+            compiled: Mutex::default(),
+        }
+    }
+
+    /// The hooks as they are now.
+    pub(super) fn hooks(&self, store: &Store) -> Arc<Hooks> {
+        let now = (*self.mutating.borrow(), *self.validating.borrow());
+        if let Some((then, hooks)) = &*self.compiled.lock()
+            && *then == now
+        {
+            return Arc::clone(hooks);
+        }
+        let hooks = Arc::new(Hooks {
+            mutating: compile(store, MUTATING, true),
+            validating: compile(store, VALIDATING, false),
+        });
+        *self.compiled.lock() = Some((now, Arc::clone(&hooks)));
+        hooks
+    }
+}
+
+impl Hook {
+    /// The first of its versions of reviews that we know.
+    pub(super) fn review_version(&self) -> Option<&str> {
+        let mut versions = self.versions.iter().map(String::as_str);
+        versions.find(|version| matches!(*version, "v1" | "v1beta1"))
+    }
+}
+
+fn compile(store: &Store, collection: &str, mutating: bool) -> Vec<Hook> {
+    let configurations: Vec<Value> = {
+        let state = store.read();
+        let all = state.range(collection, "", None);
+        all.map(|object| object.value()).collect()
+    };
+    let hooks = configurations
+        .iter()
+        .flat_map(|configuration| configuration["webhooks"].as_array().into_iter().flatten());
+    hooks.filter_map(|hook| read(hook, mutating)).collect()
+}
+
+/// A hook of a configuration that was validated; none when it could not be called.
+fn read(hook: &Value, mutating: bool) -> Option<Hook> {
+    let selector = |field: &str| match &hook[field] {
+        Value::Null => Some(LabelSelector::default()),
+        given => LabelSelector::from_object(given).ok(),
+    };
+    let rules = hook["rules"].as_array().into_iter().flatten();
+    let conditions = hook["matchConditions"].as_array().into_iter().flatten();
+    Some(Hook {
+        name: text(&hook["name"]),
+        mutating,
+        rules: rules.map(rule).collect(),
+        namespace_selector: selector("namespaceSelector")?,
+        object_selector: selector("objectSelector")?,
+        conditions: conditions
+            .map(|condition| Condition::new(condition["expression"].as_str().unwrap_or_default()))
+            .collect(),
+        equivalent: hook["matchPolicy"] != "Exact",
+        fails_closed: hook["failurePolicy"] != "Ignore",
+        reinvoke: hook["reinvocationPolicy"] == "IfNeeded",
+        dry_runs: matches!(hook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
+        timeout: Duration::from_secs(hook["timeoutSeconds"].as_u64().unwrap_or(10)),
+        versions: texts(&hook["admissionReviewVersions"]),
+        target: Target::read(&hook["clientConfig"])?,
+    })
+}
+
+fn rule(rule: &Value) -> Rule {
+    Rule {
+        operations: texts(&rule["operations"]),
+        groups: texts(&rule["apiGroups"]),
+        versions: texts(&rule["apiVersions"]),
+        resources: texts(&rule["resources"]),
+        scope: text(&rule["scope"]),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().map(text).collect()
+}

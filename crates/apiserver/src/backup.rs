@@ -1,0 +1,216 @@
+//! Backups: one file with the objects and what else their server needs, made while it runs or not.
+//!
+//! A backup is a database of the same format, compact, with one more table for the files. It holds
+//! Secrets and keys, so it is made with mode 0600.
+//!
+//! A running server gives the database out at `POST /_ferrostack/backup`, to administrators alone.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use rusqlite::Connection;
+use tokio::io::AsyncReadExt as _;
+
+use crate::body::{self, Body};
+use crate::error::ApiError;
+use crate::options::Synchronous;
+use crate::server::{Core, OpenError};
+use crate::store::State;
+use crate::store::sqlite::format;
+
+/// Where a running server gives its database out.
+pub const PATH: &str = "/_ferrostack/backup";
+/// Files beside the objects, by their name.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Bytes of a database that are sent at a time.
+const PIECE: usize = 64 << 10;
+
+/// Why a backup could not be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The database or the backup cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A file cannot be read or written.
+    #[error("cannot {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// What a backup holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Objects.
+    pub objects: usize,
+    /// The revision of the last write.
+    pub revision: u64,
+    /// The files beside them.
+    pub files: Files,
+}
+
+/// Copies the objects of a database that no server has open to `backup`, which must not be there or be empty.
+///
+/// # Errors
+/// When a server has the database open, when it is damaged, or when `backup` cannot be written.
+pub fn copy(database: &Path, backup: &Path) -> Result<(), BackupError> {
+    let state = State::new(0);
+    let (connection, _) = format::prepare(database, Synchronous::Full, state)?;
+    format::make(backup).map_err(failed("write", backup))?;
+    connection
+        .execute("VACUUM INTO ?1", [backup.to_string_lossy()])
+        .map_err(|source| format::refused(backup, source))?;
+    Ok(())
+}
+
+/// Puts files into a backup that has none, checks all of it, and returns once the disk has it.
+///
+/// # Errors
+/// When the backup is damaged or cannot be written.
+pub fn complete(backup: &Path, files: &Files) -> Result<Contents, BackupError> {
+    let refused = |source| format::refused(backup, source);
+    let mut connection = Connection::open(backup).map_err(refused)?;
+    let put = |connection: &mut Connection| {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(
+            "CREATE TABLE files (name TEXT PRIMARY KEY, content BLOB NOT NULL, sum INTEGER NOT NULL)",
+        )?;
+        for (name, content) in files {
+            transaction.execute(
+                "INSERT INTO files (name, content, sum) VALUES (?1, ?2, ?3)",
+                rusqlite::params![name, content, file_sum(name, content)],
+            )?;
+        }
+        transaction.commit()
+    };
+    put(&mut connection).map_err(refused)?;
+    let contents = check(&mut connection, backup)?;
+    drop(connection);
+    sync(backup)?;
+    Ok(contents)
+}
+
+/// Makes the database of a backup at `database`, where there must be none, and returns once the disk has it.
+///
+/// # Errors
+/// When the backup is damaged, of a newer format or no backup, or when the database cannot be written.
+pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> {
+    let mut from = std::fs::File::open(backup).map_err(failed("read", backup))?;
+    format::make(database).map_err(failed("write", database))?;
+    let mut to = std::fs::OpenOptions::new()
+        .write(true)
+        .open(database)
+        .map_err(failed("write", database))?;
+    io::copy(&mut from, &mut to).map_err(failed("write", database))?;
+    drop(to);
+    // Whatever is wrong is wrong with the backup: its copy is nothing that anybody knows.
+    let refused = |source| format::refused(backup, source);
+    let mut connection = Connection::open(database).map_err(refused)?;
+    let contents = check(&mut connection, backup)?;
+    connection
+        .execute_batch("DROP TABLE IF EXISTS files")
+        .map_err(refused)?;
+    drop(connection);
+    sync(database)?;
+    Ok(contents)
+}
+
+/// Checks every row of a backup. One of an older format becomes one of this format.
+fn check(connection: &mut Connection, path: &Path) -> Result<Contents, OpenError> {
+    format::check_structure(connection, path)?;
+    if format::found(connection, path)? == 0 {
+        let path = path.to_owned();
+        return Err(OpenError::Foreign { path });
+    }
+    format::bring_up_to_date(connection, path)?;
+    let state = format::load(connection, path, State::new(0))?;
+    let files = files(connection).map_err(|source| format::refused(path, source))?;
+    let files = files.map_err(|name| OpenError::Damaged {
+        path: path.to_owned(),
+        problem: format!("{name} does not match its sum"),
+    })?;
+    Ok(Contents {
+        objects: state.objects,
+        revision: state.revision,
+        files,
+    })
+}
+
+/// The files of a backup, or the name of one that is damaged.
+fn files(connection: &Connection) -> rusqlite::Result<Result<Files, String>> {
+    let mut all = Files::new();
+    if !connection.table_exists(None, "files")? {
+        return Ok(Ok(all));
+    }
+    let mut rows = connection.prepare("SELECT name, content, sum FROM files")?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, content): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        if file_sum(&name, &content) != row.get::<_, i64>(2)? {
+            return Ok(Err(name));
+        }
+        all.insert(name, content);
+    }
+    Ok(Ok(all))
+}
+
+fn file_sum(name: &str, content: &[u8]) -> i64 {
+    format::sum(&[name.as_bytes(), &[0], content])
+}
+
+fn sync(path: &Path) -> Result<(), BackupError> {
+    let synced = std::fs::File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(failed("write", path))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |source| BackupError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Answers a request for the database.
+pub(crate) async fn answer(core: &Core) -> Result<Response<Body>, ApiError> {
+    let file = match core.store.backup().await {
+        Some(copied) => copied.map_err(ApiError::internal)?,
+        None => {
+            return Err(ApiError::bad_request(
+                "this server keeps its objects in memory; there is nothing to back up",
+            ));
+        }
+    };
+    let length = file.metadata().map_err(ApiError::internal)?.len();
+    let mut file = tokio::fs::File::from_std(file);
+    let pieces = async_stream::stream! {
+        loop {
+            let mut piece = Vec::with_capacity(PIECE);
+            match file.read_buf(&mut piece).await {
+                Ok(1..) => yield Bytes::from(piece),
+                Ok(0) => return,
+                // What is missing of the announced length tells the client.
+                Err(error) => {
+                    tracing::error!(%error, "a backup could not be read");
+                    return;
+                }
+            }
+        }
+    };
+    let mut response = Response::new(body::stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    let sqlite = HeaderValue::from_static("application/vnd.sqlite3");
+    headers.insert(header::CONTENT_TYPE, sqlite);
+    Ok(response)
+}

@@ -1,0 +1,110 @@
+//! What a namespace that ends says of itself: the conditions that the namespace controller keeps
+//! (`pkg/controller/namespace/deletion/status_condition_utils.go` of Kubernetes).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// What is left in a namespace.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// How many objects of each resource, as `configmaps.` or `deployments.apps`.
+    resources: BTreeMap<String, usize>,
+    /// In how many objects each finalizer stands.
+    finalizers: BTreeMap<String, usize>,
+}
+
+impl Left {
+    /// Counts an object that is still there.
+    pub(super) fn count(&mut self, plural: &str, group: &str, object: &Value) {
+        *self
+            .resources
+            .entry(format!("{plural}.{group}"))
+            .or_default() += 1;
+        let finalizers = object["metadata"]["finalizers"].as_array();
+        for finalizer in finalizers.into_iter().flatten().filter_map(Value::as_str) {
+            *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// The conditions of a namespace; those that are as they were keep their time.
+    pub(super) fn conditions(&self, before: &Value, now: &str) -> Value {
+        let remaining = told(&self.resources, |name, count| {
+            format!("{name} has {count} resource instances")
+        });
+        let finalizers = told(&self.finalizers, |name, count| {
+            format!("{name} in {count} resource instances")
+        });
+        let rows = [
+            (
+                "NamespaceDeletionDiscoveryFailure",
+                None,
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            (
+                "NamespaceDeletionGroupVersionParsingFailure",
+                None,
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            (
+                "NamespaceDeletionContentFailure",
+                None,
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            (
+                "NamespaceContentRemaining",
+                remaining.map(|what| {
+                    let message = format!("Some resources are remaining: {what}");
+                    ("SomeResourcesRemain", message)
+                }),
+                "ContentRemoved",
+                "All content successfully removed",
+            ),
+            (
+                "NamespaceFinalizersRemaining",
+                finalizers.map(|what| {
+                    let message =
+                        format!("Some content in the namespace has finalizers remaining: {what}");
+                    ("SomeFinalizersRemain", message)
+                }),
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished",
+            ),
+        ];
+        let mut conditions = before.as_array().cloned().unwrap_or_default();
+        for (kind, problem, reason, message) in rows {
+            let (status, reason, message) = match problem {
+                Some((reason, message)) => ("True", reason, message),
+                None => ("False", reason, message.to_owned()),
+            };
+            let found = conditions.iter_mut().find(|one| one["type"] == kind);
+            match found {
+                Some(condition) => {
+                    if condition["status"] != status {
+                        condition["lastTransitionTime"] = Value::from(now);
+                    }
+                    condition["status"] = Value::from(status);
+                    condition["reason"] = Value::from(reason);
+                    condition["message"] = Value::from(message);
+                }
+                None => conditions.push(json!({
+                    "type": kind, "status": status, "lastTransitionTime": now,
+                    "reason": reason, "message": message,
+                })),
+            }
+        }
+        Value::Array(conditions)
+    }
+}
+
+fn told(counts: &BTreeMap<String, usize>, one: impl Fn(&str, usize) -> String) -> Option<String> {
+    let mut all: Vec<String> = counts.iter().map(|(name, n)| one(name, *n)).collect();
+    all.sort();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use serde_json::{Value, json};
+
+use super::Left;
+
+#[test]
+fn a_namespace_tells_what_is_left_in_it() {
+    let mut left = Left::default();
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    left.count("configmaps", "", &held);
+    left.count("deployments", "apps", &held);
+    left.count("deployments", "apps", &json!({}));
+    let conditions = left.conditions(&Value::Null, "t0");
+    let told: Vec<(&str, &str, &str)> = conditions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let text = |field: &str| one[field].as_str().unwrap();
+            (text("type"), text("status"), text("message"))
+        })
+        .collect();
+    assert_eq!(told.len(), 5);
+    assert_eq!(
+        told[3],
+        (
+            "NamespaceContentRemaining",
+            "True",
+            "Some resources are remaining: configmaps. has 1 resource instances, deployments.apps has 2 resource instances"
+        )
+    );
+    assert_eq!(
+        told[4],
+        (
+            "NamespaceFinalizersRemaining",
+            "True",
+            "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances"
+        )
+    );
+}
+
+#[test]
+fn a_condition_keeps_its_time_until_its_status_changes() {
+    let mut left = Left::default();
+    left.count("configmaps", "", &json!({}));
+    let first = left.conditions(&Value::Null, "t0");
+    let same = left.conditions(&first, "t1");
+    assert_eq!(first, same);
+    let gone = Left::default().conditions(&same, "t2");
+    assert_eq!(gone[3]["lastTransitionTime"], "t2");
+    assert_eq!(gone[3]["status"], "False");
+    assert_eq!(gone[0]["lastTransitionTime"], "t0");
+}

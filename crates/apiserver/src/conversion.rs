@@ -1,0 +1,390 @@
+//! Conversion of custom objects by webhook (`spec.conversion.strategy: Webhook` with a `clientConfig`).
+//!
+//! What works on objects is not asynchronous, and asks for conversions wherever it needs them. So it is run by
+//! [`resolve`]: a conversion that is not known yet is noted, made once the run is over, and the run begins anew.
+//! Conversions are remembered by the text of the object, so that what was converted once is not sent again.
+//!
+//! Source of the rules and words: `apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::ApiError;
+use crate::schema::{FieldError, go_quote};
+use crate::selector::{label_key_problems, label_value_problems};
+use crate::server::Core;
+use crate::webhook::{self, Target};
+
+/// As client-go limits calls of conversion webhooks.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Conversions that are remembered; all are forgotten when there are more.
+const REMEMBERED: usize = 8192;
+
+/// The webhook of a definition.
+#[derive(Debug)]
+pub(crate) struct Webhook {
+    /// Another for each compiled definition, so that what an older one converted does not count.
+    id: u64,
+    target: Target,
+    versions: Vec<String>,
+}
+
+impl Webhook {
+    /// The webhook that a definition names; none when it converts otherwise.
+    pub(crate) fn read(crd: &Value) -> Option<Arc<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let conversion = &crd["spec"]["conversion"];
+        if conversion["strategy"] != "Webhook" {
+            return None;
+        }
+        let versions = conversion["webhook"]["conversionReviewVersions"].as_array();
+        let versions = versions.into_iter().flatten();
+        Some(Arc::new(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            target: Target::read(&conversion["webhook"]["clientConfig"])?,
+            versions: versions
+                .filter_map(|version| version.as_str().map(str::to_owned))
+                .collect(),
+        }))
+    }
+
+    /// The object in another version, if that is known already. Otherwise it is noted for [`resolve`].
+    pub(crate) fn convert(
+        self: &Arc<Self>,
+        core: &Core,
+        object: Value,
+        to: &str,
+    ) -> Result<Value, ApiError> {
+        let key = self.key(&object, to);
+        let made = SCOPE.with_borrow(|scope| scope.as_ref()?.made.get(&key).cloned());
+        let made = made.or_else(|| core.conversions.0.lock().get(&key).cloned());
+        if let Some(made) = made {
+            return Ok((*made).clone());
+        }
+        SCOPE.with_borrow_mut(|scope| {
+            if let Some(scope) = scope
+                && !scope.missing.iter().any(|missing| missing.key == key)
+            {
+                scope.missing.push(Missing {
+                    key,
+                    webhook: Arc::clone(self),
+                    object,
+                    to: to.to_owned(),
+                });
+            }
+        });
+        Err(ApiError::internal("a conversion is not made yet"))
+    }
+
+    fn key(&self, object: &Value, to: &str) -> Key {
+        let mut digest = Sha256::new();
+        digest.update(self.id.to_le_bytes());
+        digest.update(to.as_bytes());
+        digest.update([0]);
+        digest.update(object.to_string().as_bytes());
+        digest.finalize().into()
+    }
+}
+
+type Key = [u8; 32];
+
+/// What was converted lately.
+#[derive(Debug, Default)]
+pub(crate) struct Conversions(Mutex<HashMap<Key, Arc<Value>>>);
+
+#[derive(Default)]
+struct Scope {
+    made: HashMap<Key, Arc<Value>>,
+    missing: Vec<Missing>,
+}
+
+struct Missing {
+    key: Key,
+    webhook: Arc<Webhook>,
+    object: Value,
+    to: String,
+}
+
+thread_local! {
+    static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` until no conversion is missing to it.
+pub(crate) async fn resolve<T>(
+    core: &Core,
+    mut work: impl FnMut() -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    let mut made = HashMap::new();
+    loop {
+        let (result, scope) = run(made, &mut work);
+        if scope.missing.is_empty() {
+            return result;
+        }
+        made = scope.made;
+        for (key, converted) in make(core, scope.missing).await? {
+            made.insert(key, converted);
+        }
+    }
+}
+
+fn run<T>(made: HashMap<Key, Arc<Value>>, work: &mut impl FnMut() -> T) -> (T, Scope) {
+    let scope = Scope {
+        made,
+        missing: Vec::new(),
+    };
+    let outer = SCOPE.replace(Some(scope));
+    let result = work();
+    let scope = SCOPE.replace(outer).unwrap_or_default();
+    (result, scope)
+}
+
+/// Makes conversions: one call for those of one webhook to one version.
+async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Value>)>, ApiError> {
+    let mut all = Vec::new();
+    while let Some(first) = missing.first() {
+        let (id, to) = (first.webhook.id, first.to.clone());
+        let webhook = Arc::clone(&first.webhook);
+        let (together, rest): (Vec<Missing>, Vec<Missing>) = missing
+            .into_iter()
+            .partition(|missing| missing.webhook.id == id && missing.to == to);
+        missing = rest;
+        let objects: Vec<&Value> = together.iter().map(|missing| &missing.object).collect();
+        let converted = ask(core, &webhook, &objects, &to)
+            .await
+            .map_err(|message| ApiError::new(500, "", message))?;
+        let converted = together
+            .iter()
+            .zip(converted)
+            .map(|(missing, value)| (missing.key, Arc::new(value)));
+        all.extend(converted);
+    }
+    let mut remembered = core.conversions.0.lock();
+    if remembered.len() + all.len() > REMEMBERED {
+        remembered.clear();
+    }
+    if all.len() <= REMEMBERED {
+        remembered.extend(all.iter().cloned());
+    }
+    Ok(all)
+}
+
+async fn ask(
+    core: &Core,
+    webhook: &Webhook,
+    objects: &[&Value],
+    to: &str,
+) -> Result<Vec<Value>, String> {
+    let kind = objects.first().map_or_else(String::new, |object| {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        format!("{}, Kind={}", text("apiVersion"), text("kind"))
+    });
+    let mut versions = webhook.versions.iter();
+    let version = versions
+        .find(|version| matches!(version.as_str(), "v1" | "v1beta1"))
+        .ok_or("no supported conversion review versions")?;
+    let uid = uuid::Uuid::new_v4().to_string();
+    let review = json!({
+        "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
+        "request": {"uid": uid, "desiredAPIVersion": to, "objects": objects},
+    });
+    let failed = |why: String| format!("conversion webhook for {kind} failed: {why}");
+    let answer = webhook::post(core, &webhook.target, &review, TIMEOUT)
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    let converted = unpack(&answer, version, &uid).map_err(failed)?;
+    if converted.len() != objects.len() {
+        return Err(format!(
+            "conversion webhook for {kind} returned {} objects, expected {}",
+            converted.len(),
+            objects.len()
+        ));
+    }
+    let pairs = objects.iter().zip(converted);
+    pairs
+        .map(|(object, converted)| {
+            checked(object, converted, to)
+                .map_err(|why| format!("conversion webhook for {kind} returned invalid {why}"))
+        })
+        .collect()
+}
+
+/// The converted objects of an answer (`getConvertedObjectsFromResponse`).
+fn unpack(review: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let response = &review["response"];
+    if version == "v1" {
+        let named = (text(&review["apiVersion"]), text(&review["kind"]));
+        if named.0 != "apiextensions.k8s.io/v1" || named.1 != "ConversionReview" {
+            return Err(format!(
+                "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got {}, Kind={}",
+                named.0, named.1
+            ));
+        }
+    }
+    if !response.is_object() {
+        return Err("no response provided".to_owned());
+    }
+    let given = text(&response["uid"]);
+    if version == "v1" && given != uid {
+        return Err(format!(
+            "expected response.uid={}, got {}",
+            go_quote(uid),
+            go_quote(&given)
+        ));
+    }
+    let result = &response["result"];
+    if result["status"] != "Success" {
+        let message = text(&result["message"]);
+        return Err(if message.is_empty() {
+            format!(
+                "response.result.status was '{}', not 'Success'",
+                text(&result["status"])
+            )
+        } else {
+            message
+        });
+    }
+    let objects = response["convertedObjects"].as_array();
+    Ok(objects.cloned().unwrap_or_default())
+}
+
+/// A converted object, which must be the same but for its content, labels and annotations.
+fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let got = text(&converted["apiVersion"]);
+    if got != to {
+        return Err(format!(
+            "object at index 0: invalid groupVersion (expected {to}, received {got})"
+        ));
+    }
+    if converted["kind"] != object["kind"] {
+        return Err(format!(
+            "object at index 0: invalid kind (expected {}, received {})",
+            text(&object["kind"]),
+            text(&converted["kind"])
+        ));
+    }
+    for (field, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let (was, is) = (&object["metadata"][field], &converted["metadata"][field]);
+        if text(was) != text(is) {
+            return Err(format!(
+                "object: must have the same {name}: {} != {}",
+                text(was),
+                text(is)
+            ));
+        }
+    }
+    let changed = converted["metadata"].take();
+    if !changed.is_object() {
+        return Err("metadata: missing metadata in converted object".to_owned());
+    }
+    let mut kept = object["metadata"].clone();
+    for field in ["labels", "annotations"] {
+        let given = &changed[field];
+        if let Some(problem) = refused(field, given, &object["metadata"][field]) {
+            return Err(format!("metadata: {problem}"));
+        }
+        if let Some(kept) = kept.as_object_mut() {
+            if given.is_null() {
+                kept.remove(field);
+            } else {
+                kept.insert(field.to_owned(), given.clone());
+            }
+        }
+    }
+    converted["metadata"] = kept;
+    Ok(converted)
+}
+
+/// What is wrong with labels or annotations that a conversion changed.
+fn refused(field: &str, given: &Value, before: &Value) -> Option<String> {
+    if given.is_null() || given == before {
+        return None;
+    }
+    let Some(entries) = given.as_object() else {
+        return Some(format!("invalid metadata.{field} in converted object"));
+    };
+    entries.iter().find_map(|(key, value)| {
+        let Some(text) = value.as_str() else {
+            return Some(format!(
+                "metadata.{field}[{key}] must be a string in converted object"
+            ));
+        };
+        let mut problems = label_key_problems(key);
+        let mut value = Value::from(key.as_str());
+        if problems.is_empty() && field == "labels" {
+            problems = label_value_problems(text);
+            value = Value::from(text);
+        }
+        let problem = problems.into_iter().next()?;
+        let path = format!("metadata.{}", field.trim_end_matches('s'));
+        let path = if field == "labels" {
+            "metadata.labels"
+        } else {
+            path.as_str()
+        };
+        Some(FieldError::invalid(path, &value, problem).to_string())
+    })
+}
+
+/// What is wrong with the conversion of a definition. `hooked`: a definition may leave it to the hooks of the process.
+pub(crate) fn check(crd: &Value, hooked: bool) -> Vec<FieldError> {
+    let conversion = &crd["spec"]["conversion"];
+    let mut errors = Vec::new();
+    let strategy = conversion["strategy"].as_str().unwrap_or_default();
+    if !matches!(strategy, "" | "None" | "Webhook") {
+        let known = ["None", "Webhook"].map(str::to_owned);
+        let value = &conversion["strategy"];
+        errors.push(FieldError::not_supported(
+            "spec.conversion.strategy",
+            value,
+            &known,
+        ));
+    }
+    let webhook = &conversion["webhook"];
+    // The paths are those of kube-apiserver's internal version.
+    let client = "spec.conversion.webhookClientConfig";
+    let reviews = "spec.conversion.conversionReviewVersions";
+    if strategy != "Webhook" {
+        let detail = "should not be set when strategy is not set to Webhook";
+        if !webhook["clientConfig"].is_null() {
+            errors.push(FieldError::forbidden(client, detail));
+        }
+        if webhook["conversionReviewVersions"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+        {
+            errors.push(FieldError::forbidden(reviews, detail));
+        }
+        return errors;
+    }
+    if webhook.is_null() && hooked {
+        return errors;
+    }
+    if webhook["clientConfig"].is_null() {
+        let detail = "required when strategy is set to Webhook";
+        errors.push(FieldError::required(client, detail));
+    } else {
+        webhook::check_client_config(&webhook["clientConfig"], client, &mut errors);
+    }
+    let versions = webhook["conversionReviewVersions"].as_array();
+    let versions = versions.map_or(&[][..], Vec::as_slice);
+    if versions.is_empty() {
+        errors.push(FieldError::required(reviews, ""));
+    } else if !versions.iter().any(|one| one == "v1" || one == "v1beta1") {
+        let detail = "must include at least one of v1, v1beta1";
+        let value = &webhook["conversionReviewVersions"];
+        errors.push(FieldError::invalid(reviews, value, detail));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+use serde_json::{Value, json};
+
+use super::{accept, is_served};
+
+fn crd(plural: &str, kind: &str, short: &[&str]) -> Value {
+    json!({
+        "spec": {"names": {
+            "plural": plural, "singular": kind.to_lowercase(), "kind": kind,
+            "listKind": format!("{kind}List"), "shortNames": short,
+        }},
+        "status": {"acceptedNames": {"plural": "", "kind": ""}, "conditions": null},
+    })
+}
+
+fn accepted(mut crd: Value, others: &[Value]) -> Value {
+    accept(&mut crd, others, jiff::Timestamp::UNIX_EPOCH);
+    crd
+}
+
+#[test]
+fn a_definition_alone_gets_its_names_and_is_established() {
+    let one = accepted(crd("ones", "One", &["o"]), &[]);
+    assert_eq!(one["status"]["acceptedNames"], one["spec"]["names"]);
+    let conditions = &one["status"]["conditions"];
+    assert_eq!(
+        (&conditions[0]["type"], &conditions[0]["status"]),
+        (&json!("NamesAccepted"), &json!("True"))
+    );
+    assert_eq!(conditions[1]["reason"], "InitialNamesAccepted");
+    assert!(is_served(&one, &[]));
+    assert!(
+        !accept(&mut one.clone(), &[], jiff::Timestamp::now()),
+        "nothing is left to do"
+    );
+}
+
+#[test]
+fn names_in_use_are_not_given_and_the_definition_is_not_served() {
+    let one = accepted(crd("ones", "One", &["o", "w"]), &[]);
+    let others = [one];
+    for (other, reason, message) in [
+        (
+            crd("others", "One", &[]),
+            "ListKindConflict",
+            "\"OneList\" is already in use",
+        ),
+        (
+            crd("others", "Other", &["o"]),
+            "ShortNamesConflict",
+            "\"o\" is already in use",
+        ),
+        (
+            crd("others", "Other", &["o", "w"]),
+            "ShortNamesConflict",
+            "[\"o\" is already in use, \"w\" is already in use]",
+        ),
+        (
+            crd("o", "Other", &[]),
+            "PluralConflict",
+            "\"o\" is already in use",
+        ),
+    ] {
+        assert!(!is_served(&other, &others), "{reason}");
+        let other = accepted(other, &others);
+        let conditions = &other["status"]["conditions"];
+        assert_eq!(
+            (&conditions[0]["reason"], &conditions[0]["message"]),
+            (&json!(reason), &json!(message))
+        );
+        assert_eq!(conditions[1]["reason"], "NotAccepted");
+        assert!(!is_served(&other, &others));
+        // What was in the way is gone.
+        let other = accepted(other, &[]);
+        assert_eq!(other["status"]["acceptedNames"], other["spec"]["names"]);
+        assert!(is_served(&other, &[]));
+    }
+}
+
+#[test]
+fn an_established_definition_stays_served_when_it_asks_for_a_name_in_use() {
+    let one = accepted(crd("ones", "One", &["o"]), &[]);
+    let mut two = accepted(crd("twos", "Two", &["t"]), std::slice::from_ref(&one));
+    two["spec"]["names"]["shortNames"] = json!(["t", "o"]);
+    let two = accepted(two, std::slice::from_ref(&one));
+    assert_eq!(two["status"]["acceptedNames"]["shortNames"], json!(["t"]));
+    assert_eq!(
+        two["status"]["conditions"][0]["reason"],
+        "ShortNamesConflict"
+    );
+    assert_eq!(two["status"]["conditions"][1]["status"], "True");
+    assert!(is_served(&two, &[one]));
+}

@@ -1,0 +1,431 @@
+//! The Go types of the built-in kinds: what their decoder refuses, what they leave out, what they write though it is
+//! empty, and the defaults that do not depend on anything else.
+//!
+//! `shapes.json` is printed from the types themselves (`tests/kubernetes/tools/shapes`); `defaults.json` follows
+//! `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
+
+pub(crate) mod protobuf;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+/// A struct.
+#[derive(Debug)]
+pub(crate) struct Struct {
+    /// As Go names it, `Container`.
+    name: &'static str,
+    fields: BTreeMap<&'static str, Field>,
+    defaults: Map<String, Value>,
+}
+
+#[derive(Debug)]
+struct Field {
+    /// Written even when it is empty.
+    always: bool,
+    shape: Shape,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Text,
+    Bool,
+    /// `int32` or `int64`.
+    Integer(&'static str),
+    Float,
+    Bytes,
+    Quantity,
+    Time,
+    IntOrString,
+    Any,
+    Pointer(Box<Shape>),
+    List(Box<Shape>),
+    Map(Box<Shape>),
+    /// By the name in `shapes.json`.
+    Struct(&'static str),
+}
+
+type Entries = HashMap<&'static str, Entry>;
+
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    /// A kind, and the name of its struct.
+    Kind(&'static str),
+    Struct(BTreeMap<&'static str, &'static str>),
+}
+
+static KINDS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let kinds = entries()
+        .into_iter()
+        .filter_map(|(name, entry)| match entry {
+            Entry::Kind(of) => Some((name, of)),
+            Entry::Struct(_) => None,
+        });
+    kinds.collect()
+});
+
+static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
+    let text = include_str!("defaults.json");
+    // Part of the program; a test holds that it parses.
+    let mut defaults: HashMap<String, Map<String, Value>> =
+        serde_json::from_str(text).unwrap_or_default();
+    let structs = entries()
+        .into_iter()
+        .filter_map(|(name, entry)| match entry {
+            Entry::Kind(_) => None,
+            Entry::Struct(fields) => {
+                let short = name.rsplit('.').next().unwrap_or(name);
+                let fields = fields.into_iter().map(|(name, text)| (name, field(text)));
+                let made = Struct {
+                    name: short,
+                    fields: fields.collect(),
+                    defaults: defaults.remove(name).unwrap_or_default(),
+                };
+                Some((name, made))
+            }
+        });
+    structs.collect()
+});
+
+fn entries() -> Entries {
+    // Part of the program; a test holds that it parses.
+    serde_json::from_str(include_str!("shapes.json")).unwrap_or_default()
+}
+
+fn field(text: &'static str) -> Field {
+    let (always, text) = match text.strip_prefix('!') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    Field {
+        always,
+        shape: shape(text),
+    }
+}
+
+fn shape(text: &'static str) -> Shape {
+    if let Some(item) = text.strip_prefix('*') {
+        return Shape::Pointer(Box::new(shape(item)));
+    }
+    match text {
+        "string" => Shape::Text,
+        "bool" => Shape::Bool,
+        "int" | "int32" | "int64" => Shape::Integer(text),
+        "float64" => Shape::Float,
+        "[]byte" => Shape::Bytes,
+        "quantity" => Shape::Quantity,
+        "time" => Shape::Time,
+        "intorstring" => Shape::IntOrString,
+        "any" => Shape::Any,
+        text => match (text.strip_prefix("[]"), text.strip_prefix("{}")) {
+            (Some(item), _) => Shape::List(Box::new(shape(item))),
+            (_, Some(item)) => Shape::Map(Box::new(shape(item))),
+            _ => Shape::Struct(text),
+        },
+    }
+}
+
+/// The type of a kind; none for kinds that are described otherwise (CustomResourceDefinition).
+pub(crate) fn of(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
+    let name = KINDS.get(format!("{group}/{version}, Kind={kind}").as_str())?;
+    STRUCTS.get(name)
+}
+
+impl Struct {
+    /// Decodes: refuses, in Go's words, what does not fit, and drops fields that there are not; returns their paths.
+    pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
+        let mut unknown = Vec::new();
+        read_struct(self, value, Path::default(), &mut unknown)?;
+        Ok(unknown)
+    }
+
+    /// Fills in the defaults that depend on nothing else.
+    pub(crate) fn default(&self, value: &mut Value) {
+        let Value::Object(fields) = value else { return };
+        for (name, default) in &self.defaults {
+            let found = fields.entry(name.as_str()).or_insert(Value::Null);
+            let unset = match found {
+                Value::Null => true,
+                Value::String(text) => text.is_empty(),
+                Value::Number(_) => !self.is_pointer(name) && *found == 0,
+                _ => false,
+            };
+            if unset {
+                *found = default.clone();
+            }
+        }
+        for (name, value) in fields {
+            if let Some(field) = self.fields.get(name.as_str()) {
+                each_struct(&field.shape, value, &mut |of, value| of.default(value));
+            }
+        }
+    }
+
+    /// Encodes: empty fields are left out or written as the type says.
+    pub(crate) fn write(&self, value: &mut Value) {
+        let Value::Object(fields) = value else { return };
+        fields.retain(|name, value| {
+            self.fields
+                .get(name.as_str())
+                .is_none_or(|field| field.always || !is_empty(&field.shape, value))
+        });
+        for (name, field) in &self.fields {
+            if field.always && fields.get(*name).is_none_or(Value::is_null) {
+                fields.insert((*name).to_owned(), zero(&field.shape));
+            } else if let Some(value) = fields.get_mut(*name) {
+                each_struct(&field.shape, value, &mut |of, value| of.write(value));
+            }
+        }
+    }
+
+    /// The empty object.
+    pub(crate) fn zero(&self) -> Value {
+        let mut value = json!({});
+        self.write(&mut value);
+        value
+    }
+
+    fn is_pointer(&self, field: &str) -> bool {
+        self.fields
+            .get(field)
+            .is_some_and(|field| matches!(field.shape, Shape::Pointer(_)))
+    }
+}
+
+fn zero(shape: &Shape) -> Value {
+    match shape {
+        Shape::Text => json!(""),
+        Shape::Bool => json!(false),
+        Shape::Integer(_) | Shape::Float | Shape::IntOrString => json!(0),
+        Shape::Quantity => json!("0"),
+        Shape::Struct(name) => STRUCTS.get(name).map_or(Value::Null, Struct::zero),
+        _ => Value::Null,
+    }
+}
+
+fn is_empty(shape: &Shape, value: &Value) -> bool {
+    match (shape, value) {
+        (_, Value::Null) => true,
+        (Shape::Pointer(_) | Shape::Struct(_) | Shape::Any, _) => false,
+        (_, Value::String(text)) => text.is_empty(),
+        (Shape::IntOrString, _) => false,
+        (_, Value::Bool(value)) => !value,
+        (_, Value::Number(_)) => *value == 0,
+        (_, Value::Array(items)) => items.is_empty(),
+        (_, Value::Object(fields)) => fields.is_empty(),
+    }
+}
+
+fn each_struct(shape: &Shape, value: &mut Value, what: &mut impl FnMut(&Struct, &mut Value)) {
+    match (shape, value) {
+        (Shape::Pointer(inner), value) => each_struct(inner, value, what),
+        (Shape::List(item), Value::Array(items)) => {
+            for value in items {
+                each_struct(item, value, what);
+            }
+        }
+        (Shape::Map(item), Value::Object(fields)) => {
+            for value in fields.values_mut() {
+                each_struct(item, value, what);
+            }
+        }
+        (Shape::Struct(name), value) => {
+            if let Some(of) = STRUCTS.get(name) {
+                what(of, value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where a value is: with the indexes of lists, as warnings tell it, and without, as Go's decoder does.
+#[derive(Clone, Default)]
+struct Path {
+    full: String,
+    fields: String,
+    owner: &'static str,
+}
+
+impl Path {
+    fn field(&self, owner: &'static str, name: &str) -> Self {
+        let join = |text: &str| {
+            if text.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{text}.{name}")
+            }
+        };
+        Self {
+            full: join(&self.full),
+            fields: join(&self.fields),
+            owner,
+        }
+    }
+
+    fn item(&self, index: usize) -> Self {
+        Self {
+            full: format!("{}[{index}]", self.full),
+            ..self.clone()
+        }
+    }
+
+    fn key(&self, key: &str) -> Self {
+        Self {
+            full: format!("{}.{key}", self.full),
+            ..self.clone()
+        }
+    }
+
+    fn refuse(&self, value: &Value, go: &str) -> String {
+        let found = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(number) if go.starts_with("int") => format!("number {number}"),
+            Value::Number(_) => "number".to_owned(),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) => "object".to_owned(),
+        };
+        let (owner, fields) = (self.owner, &self.fields);
+        if owner.is_empty() {
+            return format!("json: cannot unmarshal {found} into Go value of type {go}");
+        }
+        format!("json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type {go}")
+    }
+}
+
+fn read_struct(
+    of: &Struct,
+    value: &mut Value,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let Value::Object(fields) = value else {
+        if value.is_null() {
+            return Ok(());
+        }
+        return Err(path.refuse(value, &format!("v1.{}", of.name)));
+    };
+    let mut known = Map::with_capacity(fields.len());
+    for (name, mut value) in std::mem::take(fields) {
+        let path = path.field(of.name, &name);
+        match of.fields.get(name.as_str()) {
+            Some(field) => {
+                read_value(&field.shape, &mut value, path, unknown)?;
+                known.insert(name, value);
+            }
+            None => unknown.push(path.full),
+        }
+    }
+    *fields = known;
+    Ok(())
+}
+
+fn read_value(
+    shape: &Shape,
+    value: &mut Value,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    match (shape, &mut *value) {
+        (_, Value::Null) | (Shape::Any, _) => Ok(()),
+        (Shape::Pointer(inner), value) => read_value(inner, value, path, unknown),
+        (Shape::Struct(name), value) => match STRUCTS.get(name) {
+            Some(of) => read_struct(of, value, path, unknown),
+            None => Ok(()),
+        },
+        (Shape::List(item), Value::Array(items)) => {
+            for (index, value) in items.iter_mut().enumerate() {
+                read_value(item, value, path.item(index), unknown)?;
+            }
+            Ok(())
+        }
+        (Shape::Map(item), Value::Object(fields)) => {
+            for (key, value) in fields {
+                read_value(item, value, path.key(key), unknown)?;
+            }
+            Ok(())
+        }
+        (Shape::Text | Shape::Time, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(()),
+        (Shape::Float, Value::Number(_)) => Ok(()),
+        (Shape::Integer("int32"), Value::Number(number)) => {
+            let fits = number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
+            fits.then_some(())
+                .ok_or_else(|| path.refuse(value, "int32"))
+        }
+        (Shape::Integer(go), Value::Number(number)) => number
+            .as_i64()
+            .map(drop)
+            .ok_or_else(|| path.refuse(value, go)),
+        (Shape::IntOrString, Value::String(_)) => Ok(()),
+        (Shape::IntOrString, Value::Number(number)) if number.is_i64() => Ok(()),
+        (Shape::Bytes, Value::String(text)) => base64(text),
+        (Shape::Quantity, Value::String(text)) => quantity(text),
+        (Shape::Quantity, Value::Number(number)) => {
+            let text = number.to_string();
+            quantity(&text)?;
+            *value = Value::from(text);
+            Ok(())
+        }
+        _ => Err(path.refuse(value, &go_type(shape))),
+    }
+}
+
+fn base64(text: &str) -> Result<(), String> {
+    let plain = text.replace(['\n', '\r'], "");
+    match STANDARD.decode(&plain) {
+        Ok(_) => Ok(()),
+        Err(
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _),
+        ) => Err(format!("illegal base64 data at input byte {at}")),
+        Err(_) => Err(format!(
+            "illegal base64 data at input byte {}",
+            plain.len() / 4 * 4
+        )),
+    }
+}
+
+fn quantity(text: &str) -> Result<(), String> {
+    let digits = text.trim_start_matches(['+', '-']);
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(digits.len());
+    let (number, suffix) = digits.split_at(end);
+    let exponent = suffix
+        .strip_prefix(['e', 'E'])
+        .is_some_and(|exponent| exponent.parse::<i32>().is_ok());
+    let known = [
+        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
+    ];
+    let fits = number.contains(|c: char| c.is_ascii_digit())
+        && number.matches('.').count() <= 1
+        && (exponent || known.contains(&suffix));
+    fits.then_some(()).ok_or_else(|| {
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
+    })
+}
+
+fn go_type(shape: &Shape) -> String {
+    match shape {
+        Shape::Text => "string".to_owned(),
+        Shape::Bool => "bool".to_owned(),
+        Shape::Integer(go) => (*go).to_owned(),
+        Shape::Float => "float64".to_owned(),
+        Shape::Bytes => "[]uint8".to_owned(),
+        Shape::Quantity => "resource.Quantity".to_owned(),
+        Shape::Time => "string".to_owned(),
+        Shape::IntOrString => "int32".to_owned(),
+        Shape::Any => "interface {}".to_owned(),
+        Shape::Pointer(inner) => go_type(inner),
+        Shape::List(item) => format!("[]{}", go_type(item)),
+        Shape::Map(item) => format!("map[string]{}", go_type(item)),
+        Shape::Struct(name) => format!("v1.{}", name.rsplit('.').next().unwrap_or(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! The wire format of protobuf: numbered fields, one after the other.
+
+/// What a field holds on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire<'a> {
+    Number(u64),
+    /// Eight bytes.
+    Fixed(u64),
+    Bytes(&'a [u8]),
+}
+
+/// Reads the fields of a message.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+const CUT: &str = "unexpected EOF";
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next field; none at the end. Numbers of four bytes are passed over: nothing has them.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, Wire<'a>)>, String> {
+        while !self.rest.is_empty() {
+            let tag = self.number()?;
+            let wire = match tag & 7 {
+                0 => Wire::Number(self.number()?),
+                1 => {
+                    let bytes = self.take(8)?.try_into().map_err(|_| CUT)?;
+                    Wire::Fixed(u64::from_le_bytes(bytes))
+                }
+                2 => {
+                    let length = usize::try_from(self.number()?).map_err(|_| CUT)?;
+                    Wire::Bytes(self.take(length)?)
+                }
+                5 => {
+                    self.take(4)?;
+                    continue;
+                }
+                other => return Err(format!("illegal wire type {other}")),
+            };
+            return Ok(Some((tag >> 3, wire)));
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CUT)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// Seven bits in each byte, the lowest first.
+    fn number(&mut self) -> Result<u64, String> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.take(1)?[0];
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err("integer overflow".to_owned())
+    }
+}

@@ -1,0 +1,170 @@
+//! Writes as admission hooks see them: before the server's own fields are set, and after.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::admit::settle;
+use super::view::Kind;
+use super::{Call, Warnings, meta, scale, strategy};
+use crate::admission::Admission;
+use crate::conversion;
+use crate::crd::seconds;
+use crate::error::ApiError;
+use crate::patch::managed::{self, Writer};
+
+/// A write that mutating hooks may change.
+pub(super) struct Write<'a> {
+    pub(super) call: &'a Call,
+    /// The object as it came.
+    pub(super) sent: &'a Value,
+    pub(super) live: Option<&'a Value>,
+    pub(super) subresource: &'a str,
+    /// Server-side apply has brought the managed fields up to date.
+    pub(super) applied: bool,
+    /// The whole object was sent, and not a change of it.
+    pub(super) put: bool,
+    pub(super) now: Timestamp,
+}
+
+impl Write<'_> {
+    /// Calls the mutating hooks. Returns the managed fields as they are without what the hooks changed, when they did.
+    pub(super) async fn mutate(
+        &self,
+        admission: &Admission<'_>,
+        new: &mut Value,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Value>, ApiError> {
+        let Self {
+            call,
+            live,
+            subresource,
+            ..
+        } = *self;
+        if subresource == "scale"
+            && let Some(of) = &call.version().scale
+        {
+            let mut object = scale::shown(of, new);
+            if let Some(live) = live {
+                let revision = live["metadata"]["resourceVersion"].clone();
+                meta::of(&mut object).insert("resourceVersion".to_owned(), revision);
+            }
+            let old = live.map(|live| scale::shown(of, live));
+            let changed = admission
+                .mutate(Some(&mut object), old.as_ref(), warnings)
+                .await?;
+            if changed {
+                scale::set(new, &of.spec, object["spec"]["replicas"].clone());
+            }
+            return Ok(None);
+        }
+        let mut view = self.view(new).await?;
+        let owned = view["metadata"]["managedFields"].clone();
+        let nameless = self.is_generated().then(|| admission.nameless());
+        let admission = nameless.as_ref().unwrap_or(admission);
+        if !admission.mutate(Some(&mut view), live, warnings).await? {
+            return Ok(None);
+        }
+        if nameless.is_some() {
+            let name = self.sent["metadata"]["name"].clone();
+            meta::of(&mut view).insert("name".to_owned(), name);
+        }
+        let resource = &call.resource;
+        meta::prune(&mut view);
+        if let Some(schema) = &call.version().schema {
+            schema.prune(&mut view);
+        }
+        if let Some(shape) = resource.shape(&call.version) {
+            shape.read(&mut view).map_err(ApiError::internal)?;
+        }
+        *new = view;
+        Ok((!self.applied && owned.is_array()).then_some(owned))
+    }
+
+    /// Whether the name of a new object is the server's.
+    fn is_generated(&self) -> bool {
+        let metadata = &self.sent["metadata"];
+        let named = |object: &Value| {
+            let name = object["metadata"]["name"].as_str();
+            name.is_some_and(|name| !name.is_empty())
+        };
+        self.live.is_none()
+            && metadata["generateName"].is_string()
+            && self.call.decode().is_ok_and(|body| !named(&body.value))
+    }
+
+    /// The object with its defaults, and without what only storing it sets.
+    async fn view(&self, new: &Value) -> Result<Value, ApiError> {
+        let Self {
+            call,
+            live,
+            subresource,
+            now,
+            ..
+        } = *self;
+        let resource = &call.resource;
+        let mut view = new.clone();
+        settle(call, &mut view, live, subresource, now)?;
+        if live.is_none() {
+            // Admission within kube-apiserver completes pods before webhooks see them.
+            if resource.kind != "Pod" || resource.is_custom() {
+                strategy::without_own(resource, self.sent, &mut view);
+            }
+            let metadata = meta::of(&mut view);
+            for field in ["uid", "creationTimestamp", "generation"] {
+                metadata.remove(field);
+            }
+            if self.is_generated() {
+                metadata.remove("name");
+            }
+        } else if self.put {
+            let metadata = meta::of(&mut view);
+            for field in ["uid", "creationTimestamp", "generation", "resourceVersion"] {
+                if self.sent["metadata"].get(field).is_none() {
+                    metadata.remove(field);
+                }
+            }
+        }
+        if !self.applied {
+            let time = seconds(now);
+            let manager = call.manager();
+            let writer = Writer {
+                manager: &manager,
+                subresource,
+                api_version: &call.version().api_version,
+                time: &time,
+            };
+            let kind = Kind {
+                core: &call.core,
+                resource,
+            };
+            view = conversion::resolve(&call.core, || {
+                let mut view = view.clone();
+                managed::update(live, &mut view, writer, &kind)?;
+                Ok(view)
+            })
+            .await?;
+        }
+        Ok(view)
+    }
+}
+
+/// Calls the validating hooks with the object as it will be stored.
+pub(super) async fn validate(
+    call: &Call,
+    admission: &Admission<'_>,
+    subresource: &str,
+    shown: &Value,
+    live: Option<&Value>,
+    warnings: &mut Warnings,
+) -> Result<(), ApiError> {
+    if subresource == "scale"
+        && let Some(of) = &call.version().scale
+    {
+        let object = scale::shown(of, shown);
+        let old = live.map(|live| scale::shown(of, live));
+        return admission
+            .validate(Some(&object), old.as_ref(), warnings)
+            .await;
+    }
+    admission.validate(Some(shown), live, warnings).await
+}

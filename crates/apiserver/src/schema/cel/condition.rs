@@ -1,0 +1,68 @@
+//! Expressions beside schemas: the match conditions of webhooks, over `object`, `oldObject` and `request`.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`. There is no `authorizer`.
+
+use kube_cel::cel::{self, Context, IdedExpr};
+use serde_json::Value;
+
+use super::compile::parse;
+use super::convert::to_cel;
+use super::run::{execute, functions};
+
+/// Levels of an expression, of which the parser lets no more through; they decide about the stack.
+const DEPTH: usize = 64;
+
+/// A compiled condition.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    source: String,
+    program: Result<IdedExpr, String>,
+}
+
+impl Condition {
+    /// Compiles an expression; one that does not parse says so whenever it is asked.
+    pub(crate) fn new(source: &str) -> Self {
+        let source = source.trim();
+        Self {
+            source: source.to_owned(),
+            program: stacker::grow(super::compile::PARSER_STACK, || parse(source)),
+        }
+    }
+
+    /// What is wrong with the expression.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.program.as_ref().err().map(String::as_str)
+    }
+
+    /// Whether the condition holds. Null objects are null to the expression.
+    pub(crate) fn holds(
+        &self,
+        object: &Value,
+        old: &Value,
+        request: &Value,
+    ) -> Result<bool, String> {
+        let program = self
+            .program
+            .as_ref()
+            .map_err(|why| format!("compilation error: {why}"))?;
+        thread_local! {
+            static FUNCTIONS: Context<'static> = functions();
+        }
+        let result = FUNCTIONS.with(|functions| {
+            let mut scope = functions.new_inner_scope();
+            for (name, value) in [("object", object), ("oldObject", old), ("request", request)] {
+                scope.add_variable_from_value(name, to_cel(value, None, true));
+            }
+            execute(program, &scope, DEPTH)
+        });
+        let failed = |why: &str| format!("expression '{}' resulted in error: {why}", self.source);
+        match result {
+            Ok(cel::Value::Bool(holds)) => Ok(holds),
+            Ok(_) => Err(failed("must evaluate to bool")),
+            Err(why) => Err(failed(&why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

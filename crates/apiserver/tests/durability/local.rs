@@ -1,0 +1,44 @@
+//! A server in this process, called without a network.
+
+use std::path::Path;
+
+use apiserver::{ApiServer, OpenError, Options, Store, Synchronous};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+pub(crate) async fn open(path: &Path) -> Result<ApiServer, OpenError> {
+    let store = Store::Sqlite {
+        path: path.to_owned(),
+        synchronous: Synchronous::Normal,
+    };
+    ApiServer::open(Options {
+        store,
+        ..Options::default()
+    })
+    .await
+}
+
+pub(crate) async fn call(
+    server: &ApiServer,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
+    let body = match body {
+        Value::Null => String::new(),
+        body => body.to_string(),
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body)))
+        .unwrap();
+    let response = server.in_process().oneshot(request).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+}

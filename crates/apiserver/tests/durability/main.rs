@@ -1,0 +1,27 @@
+//! What was acknowledged is there, whatever happens to the process, the disk or the file.
+//!
+//! ```text
+//!   kills     kill -9 at random moments under load, 200 times, over TLS
+//!   disk      no room, no right to write
+//!   damage    wrong bytes, cut files, older and newer formats
+//!   backups   made while the server runs, and not
+//!   history   concurrent clients against a sequential model
+//!   many      the memory of servers in memory
+//! ```
+
+// Clippy takes only functions marked as tests for tests; all of this file's modules are.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout
+)]
+
+mod backups;
+mod damage;
+mod disk;
+mod history;
+mod kills;
+mod local;
+mod many;
+mod site;

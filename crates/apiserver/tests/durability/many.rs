@@ -1,0 +1,110 @@
+//! Servers in memory are cheap: tests and benches have one for each simulated cluster.
+
+use std::process::Command;
+
+use apiserver::{ApiServer, Options};
+use serde_json::{Value, json};
+
+use crate::local::call;
+use crate::site::map;
+
+/// The variable that makes a process the one whose memory is measured.
+const CHILD: &str = "APISERVER_TEST_MANY";
+const SERVERS: u64 = 50;
+/// A thousand are to fit in a gigabyte.
+const KIBIBYTES_EACH: u64 = 1000;
+
+#[test]
+fn a_cluster_of_four_nodes_takes_less_than_a_megabyte() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "many::the_process_with_many_servers",
+            "--nocapture",
+        ])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found = text
+        .split("each: ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let each: u64 = found.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
+    assert!(each < KIBIBYTES_EACH, "{each} KiB");
+}
+
+/// Not a test of its own: what else runs in its process would be measured with it.
+#[tokio::test]
+async fn the_process_with_many_servers() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    // What all servers share is there with the first few.
+    let mut servers = Vec::new();
+    for _ in 0..3 {
+        servers.push(cluster().await);
+    }
+    let before = resident();
+    for _ in 0..SERVERS {
+        servers.push(cluster().await);
+    }
+    let each = resident().saturating_sub(before) / SERVERS;
+    assert!(servers.iter().all(|server| server.stats().objects > 40));
+    println!("each: {each} KiB");
+}
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// A control plane node and three workers with what runs on them.
+async fn cluster() -> ApiServer {
+    let server = ApiServer::open(Options::default()).await.unwrap();
+    let post = async |path: &str, object: Value| {
+        let (code, answer) = call(&server, "POST", path, &object).await;
+        assert_eq!(code, 201, "{answer}");
+    };
+    for node in 0..4 {
+        let name = format!("node-{node}");
+        let spec = json!({"providerID": format!("openstack:///{name}")});
+        post(
+            "/api/v1/nodes",
+            json!({"metadata": {"name": name}, "spec": spec}),
+        )
+        .await;
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+        let lease = json!({"metadata": {"name": name}, "spec": {"holderIdentity": name}});
+        post(leases, lease).await;
+        for pod in [
+            "etcd",
+            "kube-apiserver",
+            "kube-scheduler",
+            "kube-proxy",
+            "cni",
+            "coredns",
+        ] {
+            let containers =
+                json!([{"name": pod, "image": format!("registry.k8s.io/{pod}:v1.34.2")}]);
+            let object = json!({
+                "metadata": {"name": format!("{pod}-{name}"), "labels": {"k8s-app": pod}},
+                "spec": {"nodeName": name, "containers": containers},
+            });
+            post("/api/v1/namespaces/kube-system/pods", object).await;
+        }
+    }
+    for n in 0..8 {
+        let maps = "/api/v1/namespaces/kube-system/configmaps";
+        post(
+            maps,
+            map(&format!("config-{n}"), &"setting: value\n".repeat(60)),
+        )
+        .await;
+    }
+    server
+}

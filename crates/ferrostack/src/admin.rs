@@ -1,0 +1,314 @@
+//! `admin backup` and `admin restore`: what `up` keeps, in one file.
+//!
+//! A backup holds the objects of the management API, its authority and its addresses, so that `up` goes on from it on
+//! another machine; kubeconfig and clouds.yaml are made anew at every start. The simulated cloud is in it when `up` does
+//! not run: like a real cloud it has a life of its own, which the API server cannot stop for a copy.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, bail};
+use apiserver::backup::{self, Contents, Files};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::cli::{Backup, ConnectArgs, Restore};
+use crate::connect;
+use crate::data_dir::{DataDir, DataDirError};
+use crate::environment::Environment;
+
+const DATABASE: &str = "management.db";
+/// What is in every backup, as far as it is there.
+const ALWAYS: [&str; 4] = ["version", "endpoints.json", "pki/ca.crt", "pki/ca.key"];
+/// The simulated cloud and its guests.
+const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
+
+/// Writes a backup of the data directory. `say` is told what is in it.
+pub(crate) async fn backup(
+    args: &Backup,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let data = connect::data_dir(&args.data_dir, environment);
+    if !data.join(DATABASE).exists() {
+        bail!(
+            "there is nothing to back up in {}: `ferrostack up` has not run there; name its data directory with --data-dir",
+            data.display()
+        );
+    }
+    let draft = beside(&args.file, ".new");
+    remove(&draft)?;
+    let written = write(&data, &draft, environment).await;
+    let (contents, running) = match written {
+        Ok(written) => written,
+        Err(error) => {
+            let _ = fs::remove_file(&draft);
+            return Err(error);
+        }
+    };
+    fs::rename(&draft, &args.file).with_context(|| cannot("write", &args.file))?;
+    sync(parent(&args.file))?;
+    say(&format!("{}: {}", args.file.display(), summary(&contents)));
+    if running && data.join(CLOUD[0]).exists() {
+        say("without the simulated cloud: stop `up` first to have that too");
+    }
+    Ok(())
+}
+
+/// Puts a backup into the data directory: all of it, or nothing. `say` is told what was in it.
+pub(crate) fn restore(
+    args: &Restore,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let data = connect::data_dir(&args.data_dir, environment);
+    let occupied = is_occupied(&data)?;
+    if occupied && !args.replace {
+        bail!(
+            "the data directory {} is not empty: choose another with --data-dir, or --replace it",
+            data.display()
+        );
+    }
+    // Nobody else changes what is there while it is replaced.
+    let locked = match occupied {
+        true => Some(DataDir::open(&data)?),
+        false => None,
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(parent(&data))
+        .with_context(|| cannot("create", parent(&data)))?;
+    // What a restore left that was killed is of no use.
+    let draft = beside(&data, ".restoring");
+    if draft.exists() {
+        fs::remove_dir_all(&draft).with_context(|| cannot("remove", &draft))?;
+    }
+    let contents = match build(&args.file, &draft) {
+        Ok(contents) => contents,
+        Err(error) => {
+            let _ = fs::remove_dir_all(&draft);
+            return Err(error);
+        }
+    };
+    let kept = put_in_place(&draft, &data, occupied)?;
+    drop(locked);
+    say(&format!("{}: {}", data.display(), summary(&contents)));
+    if let Some(kept) = kept {
+        say(&format!("what was there before is in {}", kept.display()));
+    }
+    Ok(())
+}
+
+/// Writes a complete backup to `draft`. Also says whether `up` is running.
+async fn write(
+    data: &Path,
+    draft: &Path,
+    environment: &Environment,
+) -> anyhow::Result<(Contents, bool)> {
+    let (lock, running) = match DataDir::open(data) {
+        Ok(lock) => (Some(lock), false),
+        Err(DataDirError::Locked { .. }) => (None, true),
+        Err(error) => return Err(error.into()),
+    };
+    if running {
+        ask_server(data, draft, environment).await?;
+    }
+    let (data, draft) = (data.to_owned(), draft.to_owned());
+    let complete = move || -> anyhow::Result<Contents> {
+        let mut files = Files::new();
+        for name in ALWAYS {
+            collect(&data, Path::new(name), &mut files)?;
+        }
+        if !running {
+            backup::copy(&data.join(DATABASE), &draft)?;
+            for name in CLOUD {
+                collect(&data, Path::new(name), &mut files)?;
+            }
+        }
+        drop(lock);
+        Ok(backup::complete(&draft, &files)?)
+    };
+    let contents = tokio::task::spawn_blocking(complete).await??;
+    Ok((contents, running))
+}
+
+/// Has the running server give its database out.
+async fn ask_server(data: &Path, draft: &Path, environment: &Environment) -> anyhow::Result<()> {
+    let args = ConnectArgs {
+        kubeconfig: Some(data.join("kubeconfig")),
+        ..ConnectArgs::default()
+    };
+    let client = connect::client(&args, environment).await?;
+    let request = http::Request::post(backup::PATH).body(Body::empty())?;
+    let response = client.send(request).await?;
+    let status = response.status();
+    if !status.is_success() {
+        let told = response.into_body().collect().await?.to_bytes();
+        bail!(
+            "the running `ferrostack up` gives no backup: {status} {}",
+            String::from_utf8_lossy(&told)
+        );
+    }
+    let mut file = private(draft).with_context(|| cannot("write", draft))?;
+    let mut body = response.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.context("the running `ferrostack up` broke the backup off")?;
+        if let Some(piece) = frame.data_ref() {
+            file.write_all(piece)
+                .with_context(|| cannot("write", draft))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file, or all files under a directory, if it is there.
+fn collect(data: &Path, name: &Path, files: &mut Files) -> anyhow::Result<()> {
+    let path = data.join(name);
+    if path.is_dir() {
+        let entries = fs::read_dir(&path).with_context(|| cannot("read", &path))?;
+        for entry in entries {
+            let entry = entry.with_context(|| cannot("read", &path))?;
+            collect(data, &name.join(entry.file_name()), files)?;
+        }
+        return Ok(());
+    }
+    match fs::read(&path) {
+        Ok(content) => {
+            files.insert(name.to_string_lossy().into_owned(), content);
+            Ok(())
+        }
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(source).with_context(|| cannot("read", &path)),
+    }
+}
+
+/// Whether there is anything in the directory but the lock of an earlier run.
+fn is_occupied(data: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(data) {
+        Ok(entries) => {
+            let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+            let names = names.with_context(|| cannot("read", data))?;
+            Ok(names.iter().any(|name| name != "lock"))
+        }
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(source).with_context(|| cannot("read", data)),
+    }
+}
+
+/// Makes a whole data directory at `draft`, and returns once the disk has it.
+fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
+    let make = |path: &Path| {
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path);
+        made.with_context(|| cannot("create", path))
+    };
+    make(draft)?;
+    let contents = backup::restore(file, &draft.join(DATABASE))?;
+    for (name, content) in &contents.files {
+        let name = Path::new(name);
+        let plain = name
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if !plain || name == Path::new(DATABASE) {
+            bail!(
+                "{} is no backup of a data directory: it has a file {}",
+                file.display(),
+                name.display()
+            );
+        }
+        let path = draft.join(name);
+        make(parent(&path))?;
+        let written = private(&path).and_then(|mut out| {
+            out.write_all(content)?;
+            out.sync_all()
+        });
+        written.with_context(|| cannot("write", &path))?;
+        sync(parent(&path))?;
+    }
+    sync(draft)?;
+    Ok(contents)
+}
+
+/// Moves `draft` to `data` in one step. What was there keeps existing under the name that is returned.
+fn put_in_place(draft: &Path, data: &Path, occupied: bool) -> anyhow::Result<Option<PathBuf>> {
+    if !occupied {
+        let _ = fs::remove_file(data.join("lock"));
+        fs::rename(draft, data).with_context(|| cannot("create", data))?;
+        sync(parent(data))?;
+        return Ok(None);
+    }
+    renameat_with(CWD, draft, CWD, data, RenameFlags::EXCHANGE)
+        .with_context(|| cannot("replace", data))?;
+    let mut kept = beside(data, ".before-restore");
+    let mut number = 2;
+    while kept.exists() {
+        kept = beside(data, &format!(".before-restore-{number}"));
+        number += 1;
+    }
+    fs::rename(draft, &kept).with_context(|| cannot("rename", draft))?;
+    sync(parent(data))?;
+    Ok(Some(kept))
+}
+
+fn summary(contents: &Contents) -> String {
+    let cloud = contents.files.contains_key(CLOUD[0]);
+    format!(
+        "{} objects at revision {}{}{}",
+        contents.objects,
+        contents.revision,
+        if contents.files.contains_key("pki/ca.key") {
+            ", the authority of the management API"
+        } else {
+            ""
+        },
+        if cloud { ", the simulated cloud" } else { "" }
+    )
+}
+
+/// A new file that only its owner can read.
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(source).with_context(|| cannot("replace", path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns once the disk has the names in a directory.
+fn sync(directory: &Path) -> anyhow::Result<()> {
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.with_context(|| cannot("write", directory))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The path of something of the same name with `suffix` after it.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+fn cannot(action: &str, path: &Path) -> String {
+    format!("cannot {action} {}", path.display())
+}

@@ -1,0 +1,118 @@
+//! Flags of `manager`; names and defaults are those of the Go managers where these have one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct Manager {
+    /// Kubeconfig of the cluster to manage; by default KUBECONFIG, then the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Only look at objects in this namespace; at all without.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    #[command(flatten)]
+    pub(crate) election: Election,
+    /// Address of /healthz and /readyz; `0` for none.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9440", value_parser = listen)]
+    pub(crate) health_addr: Listen,
+    /// Address of /metrics, over plain HTTP; `0` for none.
+    #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = listen)]
+    pub(crate) diagnostics_address: Listen,
+    /// Address of the webhooks (conversion, defaults, validation), over TLS.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
+    pub(crate) webhook_addr: SocketAddr,
+    /// Where the API server reaches the webhooks, such as https://127.0.0.1:9443; without it, through
+    /// the Service ferrostack-webhook in the manager's namespace.
+    #[arg(long, value_name = "URL", value_parser = https)]
+    pub(crate) webhook_url: Option<String>,
+    /// How many OpenStackClusters are worked on at a time.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) openstackcluster_concurrency: u16,
+    /// How many OpenStackMachines are worked on at a time.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) openstackmachine_concurrency: u16,
+    /// How long a server may run without becoming a node before its console is read for the reason.
+    #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) bootstrap_timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Election {
+    /// Work only while holding a Lease, so that several managers may run.
+    #[arg(long)]
+    pub(crate) leader_elect: bool,
+    /// How long the others wait for a leader that does not renew.
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) leader_elect_lease_duration: Duration,
+    /// How long a leader goes on without having renewed.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) leader_elect_renew_deadline: Duration,
+    /// How often the Lease is looked at and renewed.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) leader_elect_retry_period: Duration,
+    /// Namespace of the Lease, of the webhooks' certificate and of their Service [default: the
+    /// manager's own, or that of the kubeconfig's context].
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) leader_election_namespace: Option<String>,
+}
+
+/// An address to listen on, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listen {
+    On(SocketAddr),
+    Off,
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    if text == "0" {
+        return Ok(Listen::Off);
+    }
+    address(text).map(Listen::On)
+}
+
+/// `127.0.0.1:9440`, or `:9440` for all addresses, as Go writes it.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let full = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    full.parse()
+        .map_err(|_| format!("`{text}` is not an address such as 127.0.0.1:9440 or :9440"))
+}
+
+fn https(text: &str) -> Result<String, String> {
+    let base = text.trim_end_matches('/');
+    let host = base.strip_prefix("https://").unwrap_or_default();
+    if host.is_empty() || host.contains(['?', '#', '@']) {
+        return Err(format!(
+            "`{text}` is not an address such as https://127.0.0.1:9443"
+        ));
+    }
+    Ok(base.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked_where_they_are_given() {
+        assert_eq!(listen("0").unwrap(), Listen::Off);
+        assert_eq!(address(":9440").unwrap(), "0.0.0.0:9440".parse().unwrap());
+        assert!(listen("[::1]:0").is_ok());
+        for wrong in ["", "9440", "localhost", ":x", "127.0.0.1"] {
+            assert!(listen(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(https("https://a:1/").unwrap(), "https://a:1");
+        for wrong in ["", "http://a", "https://", "https://u@a", "https://a?b"] {
+            assert!(https(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `simulate guests`: simulated guests on the servers of a cloud whose hypervisors run nothing.
+//!
+//! ```text
+//!   the cloud's APIs ──poll──► Observation ──translate (pure)──► World ──► simulator::guest
+//!                                                                  └─────► report (pure) ──► lines
+//! ```
+//!
+//! The floating IPs must be loopback addresses: whatever stands behind one is bound on this machine.
+
+mod observe;
+mod report;
+mod translate;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use openstack::session::{Session, SessionOptions};
+use simulator::guest::{self, Guests};
+use simulator::world::World;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use self::observe::Observer;
+use self::report::{Consoles, changes};
+use crate::cli::SimulateGuests;
+use crate::environment::Environment;
+use crate::up::cloud;
+
+/// kubeadm's own limit: the load balancers of a real cloud take their time.
+const JOIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
+
+/// Follows the cloud and boots guests on its servers until `shutdown`.
+pub(crate) async fn run(
+    args: &SimulateGuests,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let config = cloud::find(&args.cloud, environment)?;
+    let (name, url) = (config.name.clone(), config.auth_url.clone());
+    let session = Session::connect(config, &SessionOptions::default())
+        .await
+        .with_context(|| format!("cloud `{name}`"))?;
+    let mut observer = Observer::new(session);
+    // The state directory forgets what is not in the first world, so that one must be complete.
+    let first = Arc::new(translate::world(&observer.read().await.with_context(
+        || format!("cloud `{name}`: guests need an administrator's view of the servers"),
+    )?));
+    say(&format!(
+        "guests on the servers of cloud {name} at {url}, read every {} s",
+        args.interval.as_secs()
+    ));
+    changes(&World::default(), &first)
+        .iter()
+        .for_each(|line| say(line));
+    let (sender, receiver) = watch::channel(first);
+    let options = guest::Options {
+        state_dir: args.state_dir.clone(),
+        join_timeout: JOIN_TIMEOUT,
+        ..guest::Options::default()
+    };
+    let guests = Guests::start(receiver, options, shutdown.clone());
+    let follow = follow(args, &mut observer, &guests, &sender, &say);
+    shutdown.run_until_cancelled(follow).await;
+    guests.stopped().await;
+    Ok(())
+}
+
+/// Publishes what changes in the cloud and tells of it. A poll that fails changes nothing.
+async fn follow(
+    args: &SimulateGuests,
+    observer: &mut Observer,
+    guests: &Guests,
+    world: &watch::Sender<Arc<World>>,
+    say: &impl Fn(&str),
+) {
+    let mut tick = tokio::time::interval(args.interval);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut consoles = Consoles::default();
+    let mut failing = false;
+    loop {
+        tick.tick().await;
+        match observer.read().await {
+            Ok(observation) => {
+                if std::mem::take(&mut failing) {
+                    say("the cloud answers again");
+                }
+                let next = translate::world(&observation);
+                let before = Arc::clone(&world.borrow());
+                if next != *before {
+                    changes(&before, &next).iter().for_each(|line| say(line));
+                    world.send_replace(Arc::new(next));
+                }
+            }
+            Err(error) if !failing => {
+                failing = true;
+                say(&format!(
+                    "the cloud cannot be read, guests stay as they are: {error}"
+                ));
+            }
+            Err(error) => tracing::debug!("the cloud still cannot be read: {error}"),
+        }
+        let now = Arc::clone(&world.borrow());
+        let lines = consoles.news(&now, |server| guests.console(server));
+        lines.iter().for_each(|line| say(line));
+    }
+}

@@ -1,0 +1,133 @@
+//! What is told of the guests, in lines for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use simulator::world::{Instance, World};
+
+/// What is different in `after`: servers that come and go, and where addresses lead.
+pub(super) fn changes(before: &World, after: &World) -> Vec<String> {
+    let (old, new) = (by_id(before), by_id(after));
+    let mut lines = Vec::new();
+    for (id, instance) in &new {
+        match old.get(id) {
+            None => lines.push(appears(instance)),
+            Some(was) if was.running != instance.running => {
+                let state = if instance.running { "on" } else { "off" };
+                lines.push(format!("{}: switched {state}", instance.name));
+            }
+            Some(_) => {}
+        }
+    }
+    for (id, instance) in &old {
+        if !new.contains_key(id) {
+            lines.push(format!("{}: gone", instance.name));
+        }
+    }
+    let (old, new) = (roads(before), roads(after));
+    for (from, to) in &new {
+        if old.get(from) != Some(to) {
+            lines.push(format!("{from} leads to {to}"));
+        }
+    }
+    for from in old.keys().filter(|from| !new.contains_key(*from)) {
+        lines.push(format!("{from} leads nowhere any more"));
+    }
+    lines
+}
+
+/// What the guests' consoles have told already.
+#[derive(Debug, Default)]
+pub(super) struct Consoles {
+    told: BTreeSet<String>,
+}
+
+impl Consoles {
+    /// How the first boot of a guest ended, once for each guest.
+    pub(super) fn news(&mut self, world: &World, console: impl Fn(&str) -> String) -> Vec<String> {
+        let present = by_id(world);
+        self.told.retain(|id| present.contains_key(id.as_str()));
+        let mut lines = Vec::new();
+        for (id, instance) in present {
+            if self.told.contains(id) {
+                continue;
+            }
+            if let Some(outcome) = outcome(&console(id)) {
+                lines.push(format!("{}: {outcome}", instance.name));
+                self.told.insert(id.to_owned());
+            }
+        }
+        lines
+    }
+}
+
+/// How the first boot ended, if the console shows that it did.
+fn outcome(console: &str) -> Option<String> {
+    if console.contains("bootstrap-success.complete") {
+        return Some("is a node".to_owned());
+    }
+    if !console.contains("bootstrap failed") {
+        return console
+            .contains("finished. Datasource")
+            .then(|| "booted; its user data asks for no node".to_owned());
+    }
+    let why = console
+        .lines()
+        .rfind(|line| line.contains("error") || line.contains("Failed loading"))
+        .and_then(|line| line.split_once("]: "))
+        .map_or("its console does not say why", |(_, text)| text);
+    Some(format!("bootstrap failed: {why}"))
+}
+
+fn appears(instance: &Instance) -> String {
+    let power = if instance.running { "boots" } else { "is off" };
+    let fixed: Vec<String> = instance.fixed_ips.iter().map(IpAddr::to_string).collect();
+    format!(
+        "{}: {power} (server {}, zone {}, {})",
+        instance.name,
+        instance.id,
+        instance.availability_zone,
+        fixed.join(", ")
+    )
+}
+
+fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
+    world
+        .instances
+        .iter()
+        .map(|instance| (instance.id.as_str(), instance))
+        .collect()
+}
+
+/// Where each floating address leads, as far as guests are concerned.
+fn roads(world: &World) -> BTreeMap<String, String> {
+    let mut roads = BTreeMap::new();
+    for forward in &world.addresses {
+        let note = if forward.floating.is_loopback() {
+            ""
+        } else {
+            ", but is no loopback address, so that nothing listens on it"
+        };
+        for instance in &world.instances {
+            if instance.fixed_ips.contains(&forward.fixed) {
+                let to = format!("{}{note}", instance.name);
+                roads.insert(forward.floating.to_string(), to);
+            }
+        }
+        for listener in world.listeners.iter().filter(|it| it.vip == forward.fixed) {
+            let members: Vec<String> = listener.members.iter().map(ToString::to_string).collect();
+            let to = match members.as_slice() {
+                [] => "a load balancer without members".to_owned(),
+                _ => format!("a load balancer of {}", members.join(", ")),
+            };
+            roads.insert(
+                format!("{}:{}", forward.floating, listener.port),
+                format!("{to}{note}"),
+            );
+        }
+    }
+    roads
+}
+
+#[cfg(test)]
+mod tests;

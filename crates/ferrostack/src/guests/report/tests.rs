@@ -1,0 +1,90 @@
+use std::collections::BTreeMap;
+
+use simulator::world::{Forward, Listener};
+
+use super::*;
+
+fn instance(id: &str, fixed: &str) -> Instance {
+    Instance {
+        id: id.to_owned(),
+        name: format!("node-{id}"),
+        project_id: "p".to_owned(),
+        user_data: None,
+        fixed_ips: vec![fixed.parse().unwrap()],
+        availability_zone: "az1".to_owned(),
+        metadata: BTreeMap::new(),
+        hostname: String::new(),
+        running: true,
+        boot: 0,
+        vcpus: 1,
+        memory_mib: 1,
+        disk_gib: 1,
+        image: String::new(),
+    }
+}
+
+fn world(instances: Vec<Instance>, floating: &str) -> World {
+    World {
+        instances,
+        addresses: vec![Forward {
+            floating: floating.parse().unwrap(),
+            fixed: "10.0.0.9".parse().unwrap(),
+        }],
+        listeners: vec![Listener {
+            id: "l".to_owned(),
+            load_balancer_id: "lb".to_owned(),
+            project_id: "p".to_owned(),
+            vip: "10.0.0.9".parse().unwrap(),
+            port: 6443,
+            protocol: "TCP".to_owned(),
+            members: vec!["10.0.0.4:6443".parse().unwrap()],
+            allowed_cidrs: Vec::new(),
+        }],
+    }
+}
+
+#[test]
+fn servers_and_addresses_that_come_and_go_are_told_once() {
+    let up = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
+    assert_eq!(
+        changes(&World::default(), &up),
+        [
+            "node-a: boots (server a, zone az1, 10.0.0.4)",
+            "127.24.0.9:6443 leads to a load balancer of 10.0.0.4:6443",
+        ]
+    );
+    assert_eq!(changes(&up, &up), Vec::<String>::new());
+    let mut off = up.clone();
+    off.instances[0].running = false;
+    assert_eq!(changes(&up, &off), ["node-a: switched off"]);
+    assert_eq!(
+        changes(&up, &World::default()),
+        ["node-a: gone", "127.24.0.9:6443 leads nowhere any more"]
+    );
+}
+
+#[test]
+fn a_floating_ip_that_cannot_be_bound_is_told() {
+    let lines = changes(&World::default(), &world(Vec::new(), "172.24.0.9"));
+    assert!(lines[0].contains("no loopback address"), "{lines:?}");
+}
+
+#[test]
+fn the_end_of_a_boot_is_told_once_and_again_for_a_new_server() {
+    let world = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
+    let failed = "[ 1.0] cloud-init[731]: error execution phase preflight: no API server\n\
+                  [ 1.1] cloud-init[731]: bootstrap failed\n";
+    let mut consoles = Consoles::default();
+    assert!(consoles.news(&world, |_| String::new()).is_empty());
+    assert_eq!(
+        consoles.news(&world, |_| failed.to_owned()),
+        ["node-a: bootstrap failed: error execution phase preflight: no API server"]
+    );
+    assert!(consoles.news(&world, |_| failed.to_owned()).is_empty());
+    consoles.news(&World::default(), |_| String::new());
+    let good = "success > /run/cluster-api/bootstrap-success.complete";
+    assert_eq!(
+        consoles.news(&world, |_| good.to_owned()),
+        ["node-a: is a node"]
+    );
+}

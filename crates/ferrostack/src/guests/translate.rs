@@ -1,0 +1,143 @@
+//! From what the cloud's services say to what its guests may know.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+use openstack::compute::HostedServer;
+use openstack::loadbalancer::{self, LoadBalancer, Member};
+use openstack::network::{FloatingIp, Port};
+use simulator::world::{Forward, Instance, Listener, World};
+
+use super::observe::Observation;
+
+/// The world of the guests. Servers without user data are left out: nothing would run on them.
+pub(super) fn world(seen: &Observation) -> World {
+    let mut ports: HashMap<&str, Vec<&Port>> = HashMap::new();
+    for port in &seen.ports {
+        ports.entry(&port.device_id).or_default().push(port);
+    }
+    let mut instances: Vec<Instance> = seen
+        .servers
+        .iter()
+        .filter(|hosted| exists(hosted) && hosted.user_data.is_some())
+        .map(|hosted| {
+            let ports = ports.get(hosted.server.id.as_str());
+            instance(hosted, ports.map(Vec::as_slice).unwrap_or_default(), seen)
+        })
+        .collect();
+    instances.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut addresses: Vec<Forward> = seen.floating_ips.iter().filter_map(forward).collect();
+    addresses.sort_by_key(|forward| forward.floating);
+    let balancers: HashMap<&str, &LoadBalancer> = seen
+        .load_balancers
+        .iter()
+        .map(|balancer| (balancer.id.as_str(), balancer))
+        .collect();
+    let mut listeners: Vec<Listener> = seen
+        .listeners
+        .iter()
+        .filter_map(|found| {
+            let balancer = found.loadbalancers.first()?;
+            listener(found, balancers.get(balancer.id.as_str())?, &seen.members)
+        })
+        .collect();
+    listeners.sort_by(|a, b| (a.vip, a.port, &a.id).cmp(&(b.vip, b.port, &b.id)));
+    World {
+        instances,
+        addresses,
+        listeners,
+    }
+}
+
+/// Scheduled, and not deleted.
+fn exists(hosted: &HostedServer) -> bool {
+    let server = &hosted.server;
+    !server.is_gone() && !matches!(server.status.as_str(), "BUILD" | "ERROR")
+}
+
+fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Instance {
+    let server = &hosted.server;
+    let image = server.image_id().and_then(|id| seen.images.get(id));
+    let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    Instance {
+        id: server.id.clone(),
+        name: server.name.clone(),
+        project_id: server.tenant_id.clone(),
+        user_data: hosted.user_data.as_ref().map(|data| data.bytes().clone()),
+        fixed_ips: fixed_ips(hosted, ports),
+        availability_zone: server.availability_zone.clone(),
+        metadata: server.metadata.clone(),
+        hostname: hosted.hostname.clone(),
+        // A reboot is seen as off and on, if a poll falls into it.
+        running: server.status == "ACTIVE" && !server.is_deleting(),
+        boot: 0,
+        vcpus: u32::try_from(server.flavor.vcpus).unwrap_or(1).max(1),
+        memory_mib: count(server.flavor.ram),
+        disk_gib: count(server.flavor.disk),
+        image: image.cloned().unwrap_or_default(),
+    }
+}
+
+/// The ports' addresses. Neutron lists ports in no order that means anything, so they are put into
+/// the order in which Nova shows the server's addresses.
+fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
+    let shown: Vec<&str> = hosted
+        .server
+        .addresses
+        .values()
+        .flatten()
+        .map(|address| address.addr.as_str())
+        .collect();
+    let place = |address: &str| shown.iter().position(|it| *it == address);
+    let mut fixed: Vec<&str> = ports
+        .iter()
+        .flat_map(|port| &port.fixed_ips)
+        .map(|fixed| fixed.ip_address.as_str())
+        .collect();
+    fixed.sort_by_key(|address| (place(address).unwrap_or(usize::MAX), *address));
+    fixed
+        .iter()
+        .filter_map(|address| address.parse().ok())
+        .collect()
+}
+
+fn forward(found: &FloatingIp) -> Option<Forward> {
+    Some(Forward {
+        floating: found.floating_ip_address.parse().ok()?,
+        fixed: found.fixed_ip_address.as_deref()?.parse().ok()?,
+    })
+}
+
+/// A listener that takes traffic: once configured, an amphora serves while it is being updated too.
+fn listener(
+    found: &loadbalancer::Listener,
+    balancer: &LoadBalancer,
+    members: &[Member],
+) -> Option<Listener> {
+    let serves = |status: &str| matches!(status, "ACTIVE" | "PENDING_UPDATE");
+    if !serves(&balancer.provisioning_status) || !serves(&found.provisioning_status) {
+        return None;
+    }
+    let pool = found.default_pool_id.as_deref();
+    let members: BTreeMap<&str, SocketAddr> = members
+        .iter()
+        .filter(|member| Some(member.pool_id.as_str()) == pool)
+        .filter_map(|member| {
+            let address = SocketAddr::new(member.address.parse().ok()?, member.protocol_port);
+            Some((member.id.as_str(), address))
+        })
+        .collect();
+    Some(Listener {
+        id: found.id.clone(),
+        load_balancer_id: balancer.id.clone(),
+        project_id: balancer.project_id.clone(),
+        vip: balancer.vip_address.parse().ok()?,
+        port: found.protocol_port,
+        protocol: found.protocol.clone(),
+        members: members.into_values().collect(),
+        allowed_cidrs: found.allowed_cidrs.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! `manager`: the controllers against any Kubernetes cluster.
+//!
+//! What the embedded API server does for our kinds in process, a kube-apiserver asks webhooks for:
+//! the manager serves them under a certificate of its own and tells the API server where they are.
+
+mod certificate;
+mod definitions;
+pub(crate) mod manifests;
+mod registration;
+mod serve;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use kube::config::KubeConfigOptions;
+use kube::{Client, Config};
+use operator::election::{self, Leader, Lost};
+use operator::health::{self, Readiness};
+use operator::metrics::Metrics;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::registration::Registration;
+use crate::cli::{Election, Manager};
+use crate::connect;
+use crate::environment::Environment;
+
+/// The Lease that managers stand for election on.
+const LEASE: &str = "controller-leader-election-ferrostack";
+/// How long a stop waits for reconciles that are under way.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Runs until `shutdown`, or until leadership is lost.
+pub(crate) async fn run(
+    args: &Manager,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let config = config(args, environment).await?;
+    let own = args.election.leader_election_namespace.clone();
+    let own = own.unwrap_or_else(|| config.default_namespace.clone());
+    let election = election(&args.election, &own);
+    election.check()?;
+    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+
+    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
+    let health = health::router(readiness.clone());
+    serve::plain("health", args.health_addr, health, &stop, &say).await?;
+    let counters = health::metrics(metrics.clone());
+    serve::plain("metrics", args.diagnostics_address, counters, &stop, &say).await?;
+    definitions::check(&client).await?;
+    let certificate = certificate::ensure(&client, &own, args.webhook_url.as_deref()).await?;
+    serve::webhooks(args.webhook_addr, &certificate, &stop, &say).await?;
+    readiness.ready();
+
+    let mut leader = match stand(args, &client, election, &shutdown, &say).await? {
+        Won::Stopped => return Ok(()),
+        Won::Leading(leader) => leader,
+    };
+    let registration = Registration::new(&own, args.webhook_url.as_deref(), &certificate);
+    registration.tell(&client).await?;
+    let (core, infrastructure) = options(args, metrics);
+    let mut running = controllers(&client, core, infrastructure, &stop);
+    let lost = tokio::select! {
+        lost = lost(&mut leader) => Some(lost),
+        () = shutdown.cancelled() => None,
+        _ = running.join_next() => bail!("the controllers ended by themselves; the log tells why"),
+    };
+    stop.cancel();
+    if let Some(lost) = lost {
+        // At once: whoever leads now must be alone.
+        bail!("leadership lost: {lost}. This manager ends; started again, it stands by");
+    }
+    drain(&mut running, &mut leader).await?;
+    if let Some(leader) = leader {
+        leader.release().await;
+    }
+    say("stopped");
+    Ok(())
+}
+
+/// The controllers of the suite, all of them.
+pub(crate) fn controllers(
+    client: &Client,
+    core: clusterapi::Options,
+    infrastructure: provider::Options,
+    stop: &CancellationToken,
+) -> JoinSet<()> {
+    let mut running = JoinSet::new();
+    running.spawn(clusterapi::run(client.clone(), core, stop.clone()));
+    running.spawn(provider::run(client.clone(), infrastructure, stop.clone()));
+    running
+}
+
+/// `--kubeconfig`, `KUBECONFIG`, or the service account of the pod, in that order.
+async fn config(args: &Manager, environment: &Environment) -> anyhow::Result<Config> {
+    let paths: Vec<PathBuf> = match (&args.kubeconfig, environment.non_empty("KUBECONFIG")) {
+        (Some(path), _) => vec![path.clone()],
+        (None, Some(paths)) => std::env::split_paths(paths).collect(),
+        (None, None) => Vec::new(),
+    };
+    let mut config = if paths.is_empty() {
+        Config::incluster().context(
+            "neither --kubeconfig nor KUBECONFIG is set, and this is no pod with a service account",
+        )?
+    } else {
+        let kubeconfig = connect::read(&paths)?;
+        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .context("the kubeconfig cannot be used")?
+    };
+    // Work queues and watches back off by themselves; within a reconcile nothing waits for minutes.
+    config.default_retry = false;
+    Ok(config)
+}
+
+fn election(args: &Election, namespace: &str) -> election::Config {
+    election::Config {
+        namespace: namespace.to_owned(),
+        name: LEASE.to_owned(),
+        identity: format!("ferrostack-{}", uuid::Uuid::new_v4()),
+        lease_duration: args.leader_elect_lease_duration,
+        renew_deadline: args.leader_elect_renew_deadline,
+        retry_period: args.leader_elect_retry_period,
+    }
+}
+
+fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::Options) {
+    let core = clusterapi::Options {
+        metrics: metrics.clone(),
+        namespace: args.namespace.clone(),
+        ..clusterapi::Options::default()
+    };
+    let infrastructure = provider::Options {
+        namespace: args.namespace.clone(),
+        cluster_concurrency: args.openstackcluster_concurrency,
+        machine_concurrency: args.openstackmachine_concurrency,
+        bootstrap_timeout: args.bootstrap_timeout,
+        metrics,
+        ..provider::Options::default()
+    };
+    (core, infrastructure)
+}
+
+/// How standing for election ended; without election, the manager leads at once.
+enum Won {
+    Leading(Option<Leader>),
+    Stopped,
+}
+
+async fn stand(
+    args: &Manager,
+    client: &Client,
+    election: election::Config,
+    shutdown: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<Won> {
+    if !args.election.leader_elect {
+        say("leading, without election");
+        return Ok(Won::Leading(None));
+    }
+    let title = format!("{}/{}", election.namespace, election.name);
+    let identity = election.identity.clone();
+    say(&format!("standing for election on the Lease {title}"));
+    let elected = election::elected(client.clone(), election);
+    let Some(leader) = shutdown.run_until_cancelled(elected).await else {
+        return Ok(Won::Stopped);
+    };
+    say(&format!("leading as {identity}"));
+    Ok(Won::Leading(Some(leader?)))
+}
+
+/// Returns when leadership is lost: never without election.
+async fn lost(leader: &mut Option<Leader>) -> Lost {
+    match leader {
+        Some(leader) => leader.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Lets the reconciles under way end, for a while, and renews the Lease meanwhile.
+async fn drain(running: &mut JoinSet<()>, leader: &mut Option<Leader>) -> anyhow::Result<()> {
+    let ended = async { while running.join_next().await.is_some() {} };
+    tokio::select! {
+        () = ended => Ok(()),
+        lost = lost(leader) => bail!("leadership lost while stopping: {lost}"),
+        () = tokio::time::sleep(PATIENCE) => {
+            tracing::warn!("some work was still under way after {} s", PATIENCE.as_secs());
+            Ok(())
+        }
+    }
+}

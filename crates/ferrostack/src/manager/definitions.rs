@@ -1,0 +1,38 @@
+//! Whether our CustomResourceDefinitions are there.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client};
+
+/// Checks that every kind of ours is defined, in all versions that we know.
+pub(super) async fn check(client: &Client) -> anyhow::Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut missing = Vec::new();
+    for wanted in api::crds::all() {
+        let name = wanted.metadata.name.clone().unwrap_or_default();
+        let stored = definitions.get_opt(&name).await;
+        let stored = stored.with_context(|| format!("reading CustomResourceDefinition {name}"))?;
+        let there = stored.as_ref().map(versions).unwrap_or_default();
+        if !versions(&wanted).is_subset(&there) {
+            missing.push(name);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "these kinds are not installed, or lack a version: {}. Install them first: ferrostack generate manager | kubectl apply --server-side -f -",
+        missing.join(", ")
+    )
+}
+
+fn versions(definition: &CustomResourceDefinition) -> BTreeSet<String> {
+    let served = definition
+        .spec
+        .versions
+        .iter()
+        .filter(|version| version.served);
+    served.map(|version| version.name.clone()).collect()
+}

@@ -1,0 +1,69 @@
+//! `generate manager`: everything that a cluster needs to run the manager.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
+    WebhookConversion,
+};
+use operator::webhook;
+
+use super::registration::SERVICE;
+
+/// The namespace in the files below.
+pub(crate) const NAMESPACE: &str = "ferrostack-system";
+
+/// Files of config/ in the order in which they are applied; the definitions go after the first.
+const NAMESPACE_FILE: &str = include_str!("../../../../config/manager/namespace.yaml");
+const FILES: [&str; 3] = [
+    include_str!("../../../../config/rbac/rbac.yaml"),
+    include_str!("../../../../config/webhook/webhooks.yaml"),
+    include_str!("../../../../config/manager/service.yaml"),
+];
+/// Only with an image.
+const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
+/// The image in that file.
+const IMAGE: &str = "ferrostack:latest";
+
+/// The manifests, as one YAML stream; with a Deployment if an image is named.
+pub(crate) fn render(namespace: &str, image: Option<&str>) -> anyhow::Result<String> {
+    let mut documents = vec![NAMESPACE_FILE.to_owned()];
+    for definition in api::crds::all() {
+        documents.push(definition_text(definition, namespace)?);
+    }
+    documents.extend(FILES.map(str::to_owned));
+    if let Some(image) = image {
+        documents.push(DEPLOYMENT.replace(IMAGE, image));
+    }
+    let text = documents.join("---\n");
+    Ok(text.replace(NAMESPACE, namespace))
+}
+
+/// A definition whose conversion is asked of the manager. The authority follows from the manager itself.
+fn definition_text(
+    mut definition: CustomResourceDefinition,
+    namespace: &str,
+) -> anyhow::Result<String> {
+    if definition.spec.versions.len() > 1 {
+        definition.spec.conversion = Some(CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(WebhookClientConfig {
+                    service: Some(ServiceReference {
+                        name: SERVICE.to_owned(),
+                        namespace: namespace.to_owned(),
+                        path: Some(webhook::CONVERT.to_owned()),
+                        port: Some(443),
+                    }),
+                    ..WebhookClientConfig::default()
+                }),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        });
+    }
+    let mut document = serde_json::to_value(&definition)?;
+    document["apiVersion"] = "apiextensions.k8s.io/v1".into();
+    document["kind"] = "CustomResourceDefinition".into();
+    Ok(serde_saphyr::to_string(&document)?)
+}
+
+#[cfg(test)]
+mod tests;

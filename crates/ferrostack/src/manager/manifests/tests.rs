@@ -1,0 +1,108 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{DEPLOYMENT, FILES, NAMESPACE, render};
+
+/// What is written by hand: everything but the definitions.
+fn documents() -> Vec<Value> {
+    serde_saphyr::from_multiple(&FILES.join("---\n")).unwrap()
+}
+
+fn of_kind<'a>(documents: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    let found = documents.iter().filter(|document| document["kind"] == kind);
+    found.collect()
+}
+
+fn texts(value: &Value) -> BTreeSet<String> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Group and plural of our kinds with more than one version.
+fn converted() -> BTreeSet<String> {
+    let all = api::crds::all().into_iter();
+    all.filter(|definition| definition.spec.versions.len() > 1)
+        .map(|definition| definition.metadata.name.unwrap())
+        .collect()
+}
+
+#[test]
+fn the_role_names_what_it_allows() {
+    let documents = documents();
+    let roles = ["ClusterRole", "Role"].map(|kind| of_kind(&documents, kind));
+    for rule in roles
+        .iter()
+        .flatten()
+        .flat_map(|role| role["rules"].as_array().unwrap())
+    {
+        for field in ["apiGroups", "resources", "verbs"] {
+            let named = texts(&rule[field]);
+            assert!(
+                !named.is_empty() && !named.iter().any(|name| name.contains('*')),
+                "{rule}"
+            );
+        }
+        let dangerous = ["escalate", "bind", "impersonate", "deletecollection"];
+        assert!(
+            dangerous
+                .iter()
+                .all(|verb| !texts(&rule["verbs"]).contains(*verb)),
+            "{rule}"
+        );
+        if texts(&rule["resources"]).contains("secrets") {
+            assert!(!texts(&rule["verbs"]).contains("delete"), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn definitions_that_convert_may_be_told_where() {
+    let documents = documents();
+    let role = of_kind(&documents, "ClusterRole")[0];
+    let update = role["rules"].as_array().unwrap().iter().find(|rule| {
+        texts(&rule["resources"]).contains("customresourcedefinitions")
+            && texts(&rule["verbs"]).contains("update")
+    });
+    assert_eq!(texts(&update.unwrap()["resourceNames"]), converted());
+}
+
+#[test]
+fn every_kind_with_rules_of_its_own_is_validated() {
+    let documents = documents();
+    let hooks = of_kind(&documents, "ValidatingWebhookConfiguration")[0];
+    let mut validated = BTreeSet::new();
+    for rule in hooks["webhooks"][0]["rules"].as_array().unwrap() {
+        let group = rule["apiGroups"][0].as_str().unwrap();
+        validated.extend(
+            texts(&rule["resources"])
+                .iter()
+                .map(|name| format!("{name}.{group}")),
+        );
+    }
+    assert_eq!(validated, converted());
+}
+
+#[test]
+fn everything_stands_in_the_namespace_asked_for() {
+    let text = render("elsewhere", Some("registry.example/ferrostack:1")).unwrap();
+    assert!(text.starts_with("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: elsewhere\n"));
+    assert!(!text.contains(NAMESPACE));
+    let definitions = text.matches("\nkind: CustomResourceDefinition\n").count();
+    assert_eq!(definitions, api::crds::all().len());
+    let (_, rest) = text
+        .rsplit_once("kind: CustomResourceDefinition\n")
+        .unwrap();
+    let by_hand = rest.split_once("\n---\n").unwrap().1;
+    let by_hand: Vec<Value> = serde_saphyr::from_multiple(by_hand).unwrap();
+    assert_eq!(by_hand.len(), documents().len() + 1);
+    let deployment = of_kind(&by_hand, "Deployment")[0];
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry.example/ferrostack:1");
+    // With an image only.
+    assert!(
+        DEPLOYMENT.contains("kind: Deployment") && of_kind(&documents(), "Deployment").is_empty()
+    );
+}

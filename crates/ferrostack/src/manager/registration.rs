@@ -1,0 +1,141 @@
+//! Telling the API server where our webhooks are and whose certificate they show.
+//!
+//! The objects come with the manifests (`generate manager`); only what the certificate and the address decide
+//! is written here, by the manager that leads.
+
+use anyhow::Context;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ServiceReference as AdmissionService,
+    ValidatingWebhookConfiguration, WebhookClientConfig as AdmissionClientConfig,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
+    WebhookConversion,
+};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use operator::webhook;
+use serde::de::DeserializeOwned;
+
+use super::certificate::Certificate;
+
+/// The Service through which the API server reaches the webhooks.
+pub(super) const SERVICE: &str = "ferrostack-webhook";
+/// The name of both webhook configurations.
+pub(super) const CONFIGURATION: &str = "ferrostack";
+/// How often a write is tried when somebody else wrote at the same moment.
+const TRIES: usize = 5;
+
+/// Where the webhooks are.
+pub(super) struct Registration<'a> {
+    namespace: &'a str,
+    url: Option<&'a str>,
+    authority: ByteString,
+}
+
+impl<'a> Registration<'a> {
+    /// Webhooks at `url`, else behind the Service in `namespace`.
+    pub(super) fn new(namespace: &'a str, url: Option<&'a str>, certificate: &Certificate) -> Self {
+        Self {
+            namespace,
+            url,
+            authority: ByteString(certificate.authority.clone().into_bytes()),
+        }
+    }
+
+    /// Writes it wherever it is not written yet.
+    pub(super) async fn tell(&self, client: &Client) -> anyhow::Result<()> {
+        let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+        change(&mutating, CONFIGURATION, |stored| {
+            for hook in stored.webhooks.iter_mut().flatten() {
+                hook.client_config = self.admission(webhook::MUTATE);
+            }
+        })
+        .await?;
+        let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        change(&validating, CONFIGURATION, |stored| {
+            for hook in stored.webhooks.iter_mut().flatten() {
+                hook.client_config = self.admission(webhook::VALIDATE);
+            }
+        })
+        .await?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+        for definition in api::crds::all()
+            .iter()
+            .filter(|crd| crd.spec.versions.len() > 1)
+        {
+            let name = definition.metadata.name.as_deref().unwrap_or_default();
+            change(&definitions, name, |stored| {
+                stored.spec.conversion = Some(self.conversion());
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    fn conversion(&self) -> CustomResourceConversion {
+        CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(WebhookClientConfig {
+                    ca_bundle: Some(self.authority.clone()),
+                    service: self.url.is_none().then(|| ServiceReference {
+                        name: SERVICE.to_owned(),
+                        namespace: self.namespace.to_owned(),
+                        path: Some(webhook::CONVERT.to_owned()),
+                        port: Some(443),
+                    }),
+                    url: self.url.map(|url| format!("{url}{}", webhook::CONVERT)),
+                }),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        }
+    }
+
+    fn admission(&self, path: &str) -> AdmissionClientConfig {
+        AdmissionClientConfig {
+            ca_bundle: Some(self.authority.clone()),
+            service: self.url.is_none().then(|| AdmissionService {
+                name: SERVICE.to_owned(),
+                namespace: self.namespace.to_owned(),
+                path: Some(path.to_owned()),
+                port: Some(443),
+            }),
+            url: self.url.map(|url| format!("{url}{path}")),
+        }
+    }
+}
+
+/// Changes the object `name` if `edit` changes anything; tries again when somebody else was faster.
+async fn change<K>(api: &Api<K>, name: &str, edit: impl Fn(&mut K)) -> anyhow::Result<()>
+where
+    K: kube::Resource<DynamicType = ()>
+        + Clone
+        + PartialEq
+        + DeserializeOwned
+        + serde::Serialize
+        + std::fmt::Debug,
+{
+    let title = format!("{} {name}", K::kind(&()));
+    let mut tries = 0;
+    loop {
+        let stored = api.get(name).await;
+        let stored = stored.with_context(|| {
+            format!("reading {title}, which comes with `ferrostack generate manager`")
+        })?;
+        let mut wanted = stored.clone();
+        edit(&mut wanted);
+        if wanted == stored {
+            return Ok(());
+        }
+        tries += 1;
+        match api.replace(name, &PostParams::default(), &wanted).await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => {}
+            Err(source) => {
+                return Err(source).with_context(|| format!("telling {title} of the webhooks"));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The sockets of a manager.
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use secrecy::ExposeSecret;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::certificate::Certificate;
+use crate::cli::Listen;
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long to wait when no connection can be accepted: out of descriptors, mostly.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Serves `router` over plain HTTP until `stop`.
+pub(super) async fn plain(
+    what: &str,
+    listen: Listen,
+    router: Router,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let Listen::On(address) = listen else {
+        return Ok(());
+    };
+    let (listener, address) = bind(what, address).await?;
+    say(&format!("{what} at http://{address}"));
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        let served = axum::serve(listener, router)
+            .with_graceful_shutdown(async move { stop.cancelled().await });
+        if let Err(source) = served.await {
+            tracing::error!("a server stopped: {source}");
+        }
+    });
+    Ok(())
+}
+
+/// Serves the webhooks over TLS until `stop`.
+pub(super) async fn webhooks(
+    address: SocketAddr,
+    certificate: &Certificate,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let key = certificate.key.expose_secret();
+    let tls = apiserver::server_config(&certificate.certificate, key, None)
+        .context("the certificate of the webhooks")?;
+    let acceptor = TlsAcceptor::from(tls);
+    let (listener, address) = bind("webhooks", address).await?;
+    say(&format!("webhooks at https://{address}"));
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        let serving = async {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        tokio::spawn(connection(acceptor.clone(), stream));
+                    }
+                    Err(problem) => {
+                        tracing::warn!("a connection was not accepted: {problem}");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                }
+            }
+        };
+        stop.run_until_cancelled(serving).await;
+    });
+    Ok(())
+}
+
+async fn connection(acceptor: TlsAcceptor, stream: TcpStream) {
+    let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
+    let Ok(Ok(stream)) = accepted else {
+        tracing::debug!("a TLS handshake failed");
+        return;
+    };
+    let service = TowerToHyperService::new(operator::webhook::router());
+    let served = Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(problem) = served {
+        tracing::debug!("a connection ended: {problem}");
+    }
+}
+
+async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener
+        .with_context(|| format!("{what} cannot be served on {address}; choose another address"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}

@@ -1,0 +1,79 @@
+//! What one process knows of a Lease. Pure: time is an argument.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use tokio::time::Instant;
+
+/// A Lease without a duration counts as running out at once.
+const NO_DURATION: Duration = Duration::ZERO;
+
+/// Whose the Lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was not read yet.
+    Unknown,
+    /// Nobody's: absent, given back, or run out.
+    Free,
+    /// Ours.
+    Ours,
+    /// Another one's.
+    Taken,
+}
+
+/// The record of a Lease, and when it was first seen so.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    seen: Option<(Record, Instant)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Record {
+    holder: Option<String>,
+    renewed: Option<MicroTime>,
+    duration: Duration,
+}
+
+impl Observed {
+    /// Takes in what was read at `now`: `None` when there is no Lease, or an empty one.
+    pub(super) fn see(&mut self, spec: Option<LeaseSpec>, now: Instant) {
+        let spec = spec.unwrap_or_default();
+        let seconds = spec.lease_duration_seconds.unwrap_or_default();
+        let record = Record {
+            holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+            renewed: spec.renew_time,
+            duration: u64::try_from(seconds).map_or(NO_DURATION, Duration::from_secs),
+        };
+        if self.seen.as_ref().is_none_or(|(known, _)| *known != record) {
+            self.seen = Some((record, now));
+        }
+    }
+
+    /// Whose the Lease is at `now`.
+    pub(super) fn standing(&self, me: &str, now: Instant) -> Standing {
+        let Some((record, since)) = &self.seen else {
+            return Standing::Unknown;
+        };
+        match &record.holder {
+            None => Standing::Free,
+            Some(holder) if holder == me => Standing::Ours,
+            Some(_) if now.duration_since(*since) >= record.duration => Standing::Free,
+            Some(_) => Standing::Taken,
+        }
+    }
+
+    /// How long the record has not changed; forever when there is none.
+    pub(super) fn age(&self, now: Instant) -> Duration {
+        self.seen
+            .as_ref()
+            .map_or(Duration::MAX, |(_, since)| now.duration_since(*since))
+    }
+
+    /// Who holds the Lease.
+    pub(super) fn holder(&self) -> Option<String> {
+        self.seen
+            .as_ref()
+            .and_then(|(record, _)| record.holder.clone())
+    }
+}

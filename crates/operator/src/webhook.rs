@@ -1,0 +1,141 @@
+//! The webhooks that a kube-apiserver calls for our kinds: conversion, defaulting, validation.
+//!
+//! The embedded API server calls the same functions of `api` in process. Requests and answers are
+//! those of apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview).
+//! Admission is asked for objects in the stored version: the configurations say `matchPolicy: Equivalent`.
+
+use api::admission::{self, FieldError, Review};
+use axum::extract::DefaultBodyLimit;
+use axum::routing::post;
+use axum::{Json, Router};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use self::json_patch::difference;
+
+mod json_patch;
+
+/// Where conversions are asked for.
+pub const CONVERT: &str = "/convert";
+/// Where defaults are asked for.
+pub const MUTATE: &str = "/mutate";
+/// Where validation is asked for.
+pub const VALIDATE: &str = "/validate";
+
+/// The largest review, in bytes: a conversion brings a whole page of a list.
+const LARGEST: usize = 64 << 20;
+
+/// All webhooks. A body that is no review is answered 400 or 422, as by any JSON service.
+pub fn router() -> Router {
+    let answer = |review: fn(&Value) -> Value| {
+        post(move |Json(body): Json<Value>| async move { Json(review(&body)) })
+    };
+    Router::new()
+        .route(CONVERT, answer(convert))
+        .route(MUTATE, answer(mutate))
+        .route(VALIDATE, answer(validate))
+        .layer(DefaultBodyLimit::max(LARGEST))
+}
+
+/// Answers a ConversionReview: all objects in the version asked for, or why one of them cannot be.
+pub fn convert(review: &Value) -> Value {
+    let request = &review["request"];
+    let desired = request["desiredAPIVersion"].as_str().unwrap_or_default();
+    let none = Vec::new();
+    let objects = request["objects"].as_array().unwrap_or(&none);
+    let converted: Result<Vec<Value>, _> = objects
+        .iter()
+        .map(|object| api::convert::convert(object.clone(), desired))
+        .collect();
+    let response = match converted {
+        Ok(objects) => json!({
+            "uid": request["uid"],
+            "convertedObjects": objects,
+            "result": {"status": "Success"},
+        }),
+        Err(problem) => json!({
+            "uid": request["uid"],
+            "convertedObjects": [],
+            "result": {"status": "Failure", "message": problem.to_string()},
+        }),
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "ConversionReview",
+        "response": response,
+    })
+}
+
+/// Answers an AdmissionReview with the defaults that the object lacks.
+pub fn mutate(review: &Value) -> Value {
+    let request = &review["request"];
+    let mut defaulted = request["object"].clone();
+    admission::default_object(&mut defaulted, present(&request["oldObject"]));
+    let patch = difference(&request["object"], &defaulted);
+    let mut response = json!({"uid": request["uid"], "allowed": true});
+    if !patch.is_empty() {
+        response["patchType"] = "JSONPatch".into();
+        response["patch"] = STANDARD.encode(Value::from(patch).to_string()).into();
+    }
+    admission_review(response)
+}
+
+/// Answers an AdmissionReview with everything that is wrong with the object.
+pub fn validate(review: &Value) -> Value {
+    let request = &review["request"];
+    let verdict = admission::validate(Review {
+        object: &request["object"],
+        old: present(&request["oldObject"]),
+        dry_run: request["dryRun"].as_bool().unwrap_or_default(),
+    });
+    let mut response = json!({"uid": request["uid"], "allowed": verdict.is_ok()});
+    if let Err(errors) = verdict {
+        response["status"] = status(request, &errors);
+    }
+    admission_review(response)
+}
+
+fn admission_review(response: Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": response,
+    })
+}
+
+/// The Status of an invalid object, as apimachinery words it.
+fn status(request: &Value, errors: &[FieldError]) -> Value {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let name = text(&request["object"]["metadata"]["name"]);
+    let (kind, group) = (
+        text(&request["kind"]["kind"]),
+        text(&request["kind"]["group"]),
+    );
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let causes = errors.iter().map(|error| {
+        json!({"reason": "FieldValueInvalid", "field": error.path, "message": error.message})
+    });
+    json!({
+        "status": "Failure",
+        "code": 422,
+        "reason": "Invalid",
+        "message": format!("{kind}.{group} {name:?} is invalid: {}", lines.join("; ")),
+        "details": {
+            "name": name,
+            "group": group,
+            "kind": kind,
+            "causes": causes.collect::<Vec<_>>(),
+        },
+    })
+}
+
+fn present(value: &Value) -> Option<&Value> {
+    value
+        .as_object()
+        .filter(|map: &&Map<_, _>| !map.is_empty())?;
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::json_patch::difference;
+use super::{convert, mutate, validate};
+
+fn deployment() -> Value {
+    json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2",
+        "kind": "MachineDeployment",
+        "metadata": {"name": "md-0", "namespace": "default"},
+        "spec": {"clusterName": "demo", "template": {"spec": {"clusterName": "demo"}}},
+    })
+}
+
+fn review(object: Value, old: Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "cluster.x-k8s.io", "version": "v1beta2", "kind": object["kind"]},
+            "operation": if old.is_null() { "CREATE" } else { "UPDATE" },
+            "object": object,
+            "oldObject": old,
+            "dryRun": false,
+        },
+    })
+}
+
+/// A JSON patch of the operations that `difference` makes.
+fn apply(document: &mut Value, operations: &[Value]) {
+    for operation in operations {
+        let path = operation["path"].as_str().unwrap();
+        let Some((parent, key)) = path.rsplit_once('/') else {
+            *document = operation["value"].clone();
+            continue;
+        };
+        let key = key.replace("~1", "/").replace("~0", "~");
+        let parent = document
+            .pointer_mut(parent)
+            .unwrap()
+            .as_object_mut()
+            .unwrap();
+        match operation["op"].as_str().unwrap() {
+            "remove" => drop(parent.remove(&key).unwrap()),
+            "add" => assert!(parent.insert(key, operation["value"].clone()).is_none()),
+            _ => assert!(parent.insert(key, operation["value"].clone()).is_some()),
+        }
+    }
+}
+
+#[test]
+fn defaults_come_as_a_patch_with_the_uid_of_the_request() {
+    let answer = mutate(&review(deployment(), Value::Null));
+    let response = &answer["response"];
+    assert_eq!(response["uid"], "u-1");
+    assert_eq!(response["allowed"], true);
+    assert_eq!(response["patchType"], "JSONPatch");
+    let patch = STANDARD
+        .decode(response["patch"].as_str().unwrap())
+        .unwrap();
+    let patch: Vec<Value> = serde_json::from_slice(&patch).unwrap();
+    let mut object = deployment();
+    apply(&mut object, &patch);
+    let labels = &object["spec"]["selector"]["matchLabels"];
+    assert_eq!(labels["cluster.x-k8s.io/deployment-name"], "md-0");
+}
+
+#[test]
+fn an_object_that_has_its_defaults_is_left_alone() {
+    let config = json!({
+        "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2",
+        "kind": "KubeadmConfig",
+        "metadata": {"name": "a"},
+        "spec": {},
+    });
+    let answer = mutate(&review(config, Value::Null));
+    assert_eq!(answer["response"], json!({"uid": "u-1", "allowed": true}));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_field() {
+    let mut object = deployment();
+    object["spec"]["selector"] = json!({"matchLabels": {"a": "b"}});
+    object["spec"]["template"]["metadata"] = json!({"labels": {"a": "c"}});
+    let answer = validate(&review(object, Value::Null));
+    let response = &answer["response"];
+    assert_eq!(response["allowed"], false, "{answer}");
+    assert_eq!(response["status"]["code"], 422);
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("MachineDeployment.cluster.x-k8s.io \"md-0\" is invalid: spec."),
+        "{message}"
+    );
+}
+
+#[test]
+fn objects_are_converted_together_or_not_at_all() {
+    let request = |objects: Value, desired: &str| json!({"request": {"uid": "u", "objects": objects, "desiredAPIVersion": desired}});
+    let machine = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2",
+        "kind": "MachineSet",
+        "metadata": {"name": "a", "namespace": "b"},
+        "spec": {"clusterName": "demo", "selector": {}, "template": {"spec": {"clusterName": "demo",
+            "bootstrap": {"dataSecretName": "x"},
+            "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "K", "name": "n"}}}},
+    });
+    let good = convert(&request(
+        json!([machine, machine]),
+        "cluster.x-k8s.io/v1beta1",
+    ));
+    assert_eq!(good["response"]["result"]["status"], "Success", "{good}");
+    let objects = good["response"]["convertedObjects"].as_array().unwrap();
+    assert_eq!(objects.len(), 2);
+    assert_eq!(objects[0]["apiVersion"], "cluster.x-k8s.io/v1beta1");
+    let bad = convert(&request(
+        json!([machine, {"kind": "Pod"}]),
+        "cluster.x-k8s.io/v1beta1",
+    ));
+    assert_eq!(bad["response"]["result"]["status"], "Failure");
+    assert_eq!(bad["response"]["convertedObjects"], json!([]));
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-z~/]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-c~/]{1,2}", inner, 0..4)
+                .prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_patch_leads_from_one_to_the_other(before in value(), after in value()) {
+        let mut patched = before.clone();
+        apply(&mut patched, &difference(&before, &after));
+        prop_assert_eq!(patched, after);
+    }
+
+    #[test]
+    fn no_review_makes_it_panic(review in value()) {
+        let wrapped = json!({"request": review});
+        for body in [&review, &wrapped] {
+            convert(body);
+            mutate(body);
+            validate(body);
+        }
+    }
+}

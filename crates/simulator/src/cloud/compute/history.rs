@@ -1,0 +1,78 @@
+//! What was done to a server: `os-instance-actions`.
+
+use serde_json::{Value, json};
+
+use super::servers::find;
+use crate::cloud::call::{Call, Reply};
+use crate::cloud::clock::naive_micros;
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::route::Table;
+
+/// How many actions of a server are remembered, its creation apart.
+const REMEMBERED: usize = 20;
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v2.1/servers/{server_id}/os-instance-actions", |call| {
+            let doc = find(call)?;
+            Ok(Reply::ok(json!({"instanceActions": actions(&doc, call.version)})))
+        })
+        .get(
+            "/v2.1/servers/{server_id}/os-instance-actions/{request_id}",
+            |call| {
+                let doc = find(call)?;
+                let wanted = call.parameter("request_id");
+                let mut action = actions(&doc, call.version)
+                    .into_iter()
+                    .find(|action| action["request_id"] == wanted)
+                    .ok_or_else(|| {
+                        Fault::missing(format!("Action for request_id {wanted} on instance {} not found.", doc.text("id")))
+                    })?;
+                if call.version < 51 && !call.who.admin() {
+                    return Ok(Reply::ok(json!({"instanceAction": action})));
+                }
+                action["events"] = json!([{"event": format!("compute__do_{}", action["action"].as_str().unwrap_or_default()),
+                    "start_time": action["start_time"], "finish_time": action["start_time"],
+                    "result": "Success", "traceback": null}]);
+                Ok(Reply::ok(json!({"instanceAction": action})))
+            },
+        );
+}
+
+/// Remembers that the caller did this to the server.
+pub(crate) fn note(call: &mut Call<'_>, id: &str, action: &str) {
+    let entry = json!({"action": action, "request_id": format!("req-{}", call.state.new_id()),
+        "start_time": naive_micros(call.now()), "user_id": call.who.user_id});
+    call.state.edit(Kind::Server, id, |doc| {
+        let mut all = doc.list("_actions").to_vec();
+        all.push(entry);
+        let excess = all.len().saturating_sub(REMEMBERED);
+        all.drain(..excess);
+        doc.set("_actions", all);
+    });
+}
+
+/// The newest first; the creation, which every server has, is the last.
+fn actions(doc: &Doc, version: u32) -> Vec<Value> {
+    let id = doc.text("id");
+    let created = doc.text("created").trim_end_matches('Z');
+    let create = json!({"action": "create", "request_id": format!("req-{id}"),
+        "start_time": format!("{created}.000000"), "user_id": doc.text("user_id")});
+    doc.list("_actions")
+        .iter()
+        .rev()
+        .chain([&create])
+        .map(|entry| {
+            let mut shown = json!({"action": entry["action"], "instance_uuid": id, "request_id": entry["request_id"],
+                "user_id": entry["user_id"], "project_id": doc.text("project_id"),
+                "start_time": entry["start_time"], "message": null});
+            if version >= 58 {
+                shown["updated_at"] = entry["start_time"].clone();
+            }
+            shown
+        })
+        .collect()
+}

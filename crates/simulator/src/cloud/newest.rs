@@ -1,0 +1,64 @@
+//! Servers in the order in which Nova lists them, the newest first, kept as they come and go: a page of a large
+//! project is found without looking at the project.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::document::{Doc, Fields};
+
+/// The moment of creation, then the id; both descending.
+type Rank = (Reverse<i64>, Reverse<String>);
+
+/// Servers by project and age.
+#[derive(Default)]
+pub(crate) struct Newest {
+    everyone: BTreeMap<Rank, Arc<Doc>>,
+    projects: HashMap<String, BTreeMap<Rank, Arc<Doc>>>,
+}
+
+impl Newest {
+    /// The servers of a project, or of all, from `first` on if it is given.
+    pub(crate) fn from(
+        &self,
+        project: Option<&str>,
+        first: Option<&Doc>,
+    ) -> impl Iterator<Item = &Arc<Doc>> {
+        let servers = match project {
+            Some(project) => self.projects.get(project),
+            None => Some(&self.everyone),
+        };
+        let start = first.map_or(Bound::Unbounded, |doc| Bound::Included(rank(doc)));
+        servers
+            .into_iter()
+            .flat_map(move |servers| servers.range((start.clone(), Bound::Unbounded)))
+            .map(|(_, doc)| doc)
+    }
+
+    /// Follows a change of one server.
+    pub(crate) fn replace(&mut self, old: Option<&Doc>, new: Option<&Arc<Doc>>) {
+        if let Some(old) = old {
+            let rank = rank(old);
+            self.everyone.remove(&rank);
+            if let Some(own) = self.projects.get_mut(old.text("project_id")) {
+                own.remove(&rank);
+            }
+        }
+        if let Some(new) = new {
+            let rank = rank(new);
+            self.everyone.insert(rank.clone(), new.clone());
+            self.projects
+                .entry(new.text("project_id").to_owned())
+                .or_default()
+                .insert(rank, new.clone());
+        }
+    }
+}
+
+fn rank(doc: &Doc) -> Rank {
+    (
+        Reverse(doc.number("_created_ms")),
+        Reverse(doc.text("id").to_owned()),
+    )
+}

@@ -1,0 +1,71 @@
+//! Servers as text, as lists show them. Describing a server takes a hundred times longer than copying its description,
+//! and lists are asked for far more often than servers change.
+
+use std::collections::HashMap;
+
+/// Who sees what: the microversion, whether an administrator asks, and the base of all links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variant {
+    pub(crate) version: u32,
+    pub(crate) admin: bool,
+    pub(crate) base: String,
+}
+
+/// The descriptions that still hold.
+#[derive(Default)]
+pub(crate) struct Rendered {
+    variants: Vec<Variant>,
+    servers: HashMap<String, Vec<(usize, Box<str>)>>,
+    bytes: usize,
+}
+
+/// What is kept at most; beyond it descriptions are made anew each time.
+const MOST_BYTES: usize = 96 << 20;
+/// Clients of a cloud use few versions.
+const MOST_VARIANTS: usize = 4;
+
+impl Rendered {
+    /// The number of a variant in the other calls, until the next [`Rendered::clear`].
+    pub(crate) fn variant(&mut self, wanted: &Variant) -> usize {
+        if let Some(known) = self.variants.iter().position(|known| known == wanted) {
+            return known;
+        }
+        if self.variants.len() == MOST_VARIANTS {
+            self.clear();
+        }
+        self.variants.push(wanted.clone());
+        self.variants.len() - 1
+    }
+
+    /// A server's description.
+    pub(crate) fn get(&self, server: &str, variant: usize) -> Option<&str> {
+        let own = self.servers.get(server)?;
+        own.iter()
+            .find(|(of, _)| *of == variant)
+            .map(|(_, text)| &**text)
+    }
+
+    /// Keeps a description; the same server and variant has none yet. If there is no room, nothing is kept.
+    pub(crate) fn keep(&mut self, server: &str, variant: usize, text: &str) {
+        if self.bytes + text.len() > MOST_BYTES {
+            return;
+        }
+        self.bytes += text.len();
+        self.servers
+            .entry(server.to_owned())
+            .or_default()
+            .push((variant, text.into()));
+    }
+
+    /// The server changed.
+    pub(crate) fn forget(&mut self, server: &str) {
+        if let Some(own) = self.servers.remove(server) {
+            self.bytes -= own.iter().map(|(_, text)| text.len()).sum::<usize>();
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

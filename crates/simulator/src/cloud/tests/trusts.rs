@@ -1,0 +1,102 @@
+use serde_json::json;
+
+use super::*;
+
+/// A trust of demo's member role to the user admin, and the reply to using it.
+async fn trusted(client: &Client, admin: &Client, extra: Value) -> (Value, Got) {
+    let mut trust = json!({"trustor_user_id": client.user, "trustee_user_id": admin.user,
+        "project_id": client.project, "impersonation": true, "roles": [{"name": "member"}]});
+    for (name, value) in extra.as_object().unwrap() {
+        trust[name] = value.clone();
+    }
+    let made = client
+        .make("/identity/v3/OS-TRUST/trusts", json!({"trust": trust}))
+        .await;
+    let got = admin
+        .post("/identity/v3/auth/tokens", by_trust(admin, &made))
+        .await;
+    (made, got)
+}
+
+fn by_trust(trustee: &Client, trust: &Value) -> Value {
+    json!({"auth": {"identity": {"methods": ["token"], "token": {"id": trustee.token}},
+        "scope": {"OS-TRUST:trust": {"id": trust["id"]}}}})
+}
+
+async fn both() -> (Cloud, Client, Client) {
+    let (cloud, client) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    (cloud, client, admin)
+}
+
+#[tokio::test]
+async fn a_trustee_acts_as_the_trustor_with_the_roles_of_the_trust() {
+    let (_cloud, client, admin) = both().await;
+    let (made, got) = trusted(&client, &admin, json!({})).await;
+    assert_eq!(got.status, 201, "{}", got.text);
+    let token = &got.body["token"];
+    assert_eq!(token["user"]["id"], client.user);
+    assert_eq!(token["project"]["id"], client.project);
+    assert_eq!(token["OS-TRUST:trust"]["id"], made["id"]);
+    assert_eq!(token["roles"].as_array().unwrap().len(), 1);
+    let mut acting = admin.clone();
+    acting.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
+    let network = acting
+        .make("/network/v2.0/networks", json!({"network": {"name": "n"}}))
+        .await;
+    assert_eq!(network["project_id"], client.project);
+}
+
+#[tokio::test]
+async fn tokens_of_a_trust_end_with_it() {
+    let (_cloud, client, admin) = both().await;
+    let (made, got) = trusted(&client, &admin, json!({"impersonation": false})).await;
+    assert_eq!(got.body["token"]["user"]["id"], admin.user);
+    let mut acting = admin.clone();
+    acting.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
+    assert_eq!(acting.get("/compute/v2.1/servers").await.status, 200);
+    let one = format!("/identity/v3/OS-TRUST/trusts/{}", id(&made));
+    assert_eq!(client.delete(&one).await.status, 204);
+    assert_eq!(acting.get("/compute/v2.1/servers").await.status, 401);
+    assert_eq!(client.get(&one).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_trust_with_one_use_is_used_once() {
+    let (_cloud, client, admin) = both().await;
+    let (made, got) = trusted(&client, &admin, json!({"remaining_uses": 1})).await;
+    assert_eq!(got.status, 201);
+    let again = admin
+        .post("/identity/v3/auth/tokens", by_trust(&admin, &made))
+        .await;
+    assert_eq!(again.status, 401);
+}
+
+#[tokio::test]
+async fn trusts_are_refused_as_keystone_refuses_them() {
+    let (_cloud, client, admin) = both().await;
+    let good = json!({"trustor_user_id": client.user, "trustee_user_id": admin.user,
+        "project_id": client.project, "impersonation": true, "roles": [{"name": "member"}]});
+    for (field, value, status) in [
+        ("trustor_user_id", json!(admin.user), 403),
+        ("trustee_user_id", json!("nobody"), 404),
+        ("roles", json!([]), 403),
+        ("roles", json!([{"name": "admin"}]), 404),
+        ("expires_at", json!("2001-01-01T00:00:00.000000Z"), 400),
+        ("expires_at", json!("tomorrow"), 400),
+    ] {
+        let mut trust = good.clone();
+        trust[field] = value;
+        let got = client
+            .post("/identity/v3/OS-TRUST/trusts", json!({"trust": trust}))
+            .await;
+        assert_eq!(got.status, status, "{field}: {}", got.text);
+    }
+    let all = client.get("/identity/v3/OS-TRUST/trusts").await;
+    assert_eq!(all.status, 403);
+    let own = format!(
+        "/identity/v3/OS-TRUST/trusts?trustor_user_id={}",
+        client.user
+    );
+    assert_eq!(client.fetch(&own).await, json!([]));
+}

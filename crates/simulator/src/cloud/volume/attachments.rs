@@ -1,0 +1,170 @@
+//! Cinder's own view of attachments (microversion 3.27): those that Nova made, and volumes that someone reserved.
+
+use serde_json::{Value, json};
+
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::document::{Doc, Fields, doc as to_doc};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::route::Table;
+
+/// The operations.
+pub(crate) fn routes(table: &mut Table<'_>) {
+    table
+        .get("/v3/{project}/attachments", |call| list(call, false))
+        .get("/v3/{project}/attachments/detail", |call| list(call, true))
+        .post("/v3/{project}/attachments", reserve)
+        .get("/v3/{project}/attachments/{id}", |call| {
+            let (_, one) = find(call)?;
+            Ok(Reply::ok(json!({"attachment": view(&one, true)})))
+        })
+        .delete("/v3/{project}/attachments/{id}", release);
+}
+
+/// Where a volume keeps reservations, which it does not show itself.
+const RESERVED: &str = "_reserved";
+
+/// The attachments of a volume as `id`, `status`, `instance`, `volume_id` and so on.
+fn of(volume: &Doc) -> impl Iterator<Item = Doc> {
+    let made = volume.list("attachments").iter().map(|one| {
+        json!({"id": one["attachment_id"], "status": "attached", "instance": one["server_id"],
+            "volume_id": one["volume_id"], "attached_at": one["attached_at"], "detached_at": "",
+            "attach_mode": "rw", "connection_info": {"attachment_id": one["attachment_id"],
+                "driver_volume_type": "fake", "access_mode": "rw", "cacheable": false,
+                "encrypted": false, "qos_specs": null}})
+    });
+    let made: Vec<Value> = made.collect();
+    let reserved = volume.list(RESERVED).iter().cloned();
+    made.into_iter().chain(reserved).map(to_doc)
+}
+
+fn view(one: &Doc, detail: bool) -> Doc {
+    let mut out = one.clone();
+    if !detail {
+        out.retain(|name, _| matches!(name.as_str(), "id" | "status" | "instance" | "volume_id"));
+    }
+    out
+}
+
+fn list(call: &mut Call<'_>, detail: bool) -> Answer {
+    since_27(call)?;
+    let project = call.who.project_id.clone();
+    let volumes = match call.everyone() {
+        true => call.state.all(Kind::Volume).cloned().collect(),
+        false => call.state.by(Kind::Volume, "project_id", &project),
+    };
+    let is = |one: &Doc, field: &str, name: &str| {
+        let wanted = call.query.get(name);
+        wanted.is_none_or(|wanted| one.text(field) == wanted)
+    };
+    let all: Vec<Doc> = volumes
+        .iter()
+        .flat_map(|volume| of(volume))
+        .filter(|one| {
+            is(one, "volume_id", "volume_id")
+                && is(one, "instance", "instance_id")
+                && is(one, "status", "status")
+                && is(one, "id", "attachment_id")
+        })
+        .map(|one| view(&one, detail))
+        .collect();
+    Ok(Reply::ok(json!({"attachments": all})))
+}
+
+fn reserve(call: &mut Call<'_>) -> Answer {
+    since_27(call)?;
+    let given = call.wrapped("attachment")?;
+    for name in ["volume_uuid", "instance_uuid"] {
+        match given.get(name) {
+            Some(Value::String(_)) => {}
+            None => {
+                return Err(Fault::bad(format!(
+                    "Invalid input for field/attribute attachment. '{name}' is a required property"
+                )));
+            }
+            Some(other) => {
+                return Err(Fault::bad(format!(
+                    "Invalid input for field/attribute {name}. Value: {other}. {other} is not of type 'string'"
+                )));
+            }
+        }
+    }
+    let id = given.text("volume_uuid").to_owned();
+    let volume = call
+        .own(Kind::Volume, &id)
+        .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))?;
+    let shared = volume.flag("multiattach") && volume.text("status") == "in-use";
+    if volume.text("status") != "available" && !shared {
+        return Err(Fault::bad(format!(
+            "Invalid volume: Volume {id} status must be available or downloading to reserve, but the current status is {}.",
+            volume.text("status")
+        )));
+    }
+    let one = to_doc(json!({"id": call.state.new_id(), "status": "reserved",
+        "instance": given.text("instance_uuid"), "volume_id": id,
+        "attached_at": "", "detached_at": "", "attach_mode": "null", "connection_info": {}}));
+    call.state.edit(Kind::Volume, &id, |doc| {
+        let mut all = doc.list(RESERVED).to_vec();
+        all.push(Value::Object(one.clone()));
+        doc.set(RESERVED, all);
+        if !shared {
+            doc.set("status", "reserved");
+        }
+    });
+    Ok(Reply::ok(json!({"attachment": view(&one, true)})))
+}
+
+fn release(call: &mut Call<'_>) -> Answer {
+    let (volume, one) = find(call)?;
+    if one.text("status") == "attached" {
+        return Err(Fault::conflict(format!(
+            "Detach volume from instance {} using the Compute API",
+            one.text("instance")
+        )));
+    }
+    call.state.edit(Kind::Volume, &volume, |doc| {
+        let left: Vec<Value> = doc
+            .list(RESERVED)
+            .iter()
+            .filter(|other| other["id"] != one.text("id"))
+            .cloned()
+            .collect();
+        doc.set(RESERVED, left);
+        if doc.text("status") == "reserved" {
+            doc.set("status", "available");
+        }
+    });
+    let left: Vec<Doc> = call
+        .state
+        .get(Kind::Volume, &volume)
+        .iter()
+        .flat_map(|volume| of(volume))
+        .map(|one| view(&one, false))
+        .collect();
+    Ok(Reply::ok(json!({"attachments": left})))
+}
+
+/// The path's attachment with its volume's id.
+fn find(call: &Call<'_>) -> Result<(String, Doc), Fault> {
+    since_27(call)?;
+    let id = call.parameter("id");
+    let volumes = call.state.all(Kind::Volume).filter(|doc| call.owns(doc));
+    volumes
+        .flat_map(|volume| of(volume).map(|one| (volume.text("id").to_owned(), one)))
+        .find(|(_, one)| one.text("id") == id)
+        .ok_or_else(|| {
+            Fault::missing(format!(
+                "Volume attachment could not be found with filter: attachment_id = {id}."
+            ))
+        })
+}
+
+fn since_27(call: &Call<'_>) -> Result<(), Fault> {
+    if call.version >= 27 {
+        return Ok(());
+    }
+    Err(Fault::missing(format!(
+        "API version 3.{} is not supported on this method.",
+        call.version
+    )))
+}

@@ -1,0 +1,38 @@
+//! Controllers that run.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Controllers that run in a task of their own, until they are killed or this is dropped.
+pub struct Running {
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts what `run` makes of a token that tells it to stop.
+    pub fn start<F>(run: impl FnOnce(CancellationToken) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(run(shutdown.clone()));
+        Self { shutdown, task }
+    }
+
+    /// Stops them wherever they are, as `kill -9` would.
+    pub async fn kill(mut self) {
+        self.task.abort();
+        self.shutdown.cancel();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        self.task.abort();
+    }
+}

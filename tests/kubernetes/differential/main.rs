@@ -1,0 +1,90 @@
+//! The embedded API server held to a real kube-apiserver: one scenario, in data, is played on both, and what they
+//! answer is compared (docs/apiserver.md tells which differences are accepted, and why).
+//!
+//! ```text
+//!   scenario    the steps, read from tests/kubernetes/scenario/*.yaml
+//!   side        one server: its address, its credentials, its answers
+//!   play        plays the steps on a server and writes down what is compared
+//!   hooks       the webhooks that steps tell the server to call
+//!   normal      an answer without what is never the same twice: uids, times, revisions, addresses
+//!   verdict     the differences, those accepted, and the table of the others
+//!   record      the recorded answers of the real server, for machines that have none
+//! ```
+//!
+//! `tests/kubernetes/up` brings up a real one. `FERROSTACK_RECORD=1` then writes the record anew;
+//! `FERROSTACK_SCENARIO=70-webhooks` plays that file alone.
+//! `FERROSTACK_DIFFERENCES=1` shows each accepted difference with both values.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod hooks;
+mod normal;
+mod play;
+mod record;
+mod scenario;
+mod side;
+mod verdict;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::play::play;
+use crate::side::Side;
+
+/// Plays on the real server where one runs, and compares with its record where none does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_api_server_answers_as_the_real_one() {
+    let steps = scenario::load();
+    let (side, server) = Side::embedded().await;
+    let own = play(&side, &steps).await;
+    server.close().await;
+    let real = match Side::real() {
+        Ok(side) => {
+            let real = play(&side, &steps).await;
+            if std::env::var_os("FERROSTACK_RECORD").is_some() {
+                record::write(&real);
+            }
+            real
+        }
+        Err(why) => {
+            eprintln!(
+                "skipped: playing on a real kube-apiserver: {why}; comparing with its record"
+            );
+            record::read()
+        }
+    };
+    let accepted = verdict::accepted(&root().join("docs/apiserver.md"));
+    let verdict = verdict::compare(&real, &own, &accepted);
+    eprintln!(
+        "{} requests compared, {} accepted differences",
+        real.len(),
+        verdict.accepted
+    );
+    assert!(
+        verdict.problems.is_empty(),
+        "{} differences:\n{}\n",
+        verdict.problems.len(),
+        verdict.problems.join("\n")
+    );
+}
+
+#[test]
+fn the_scenario_has_at_least_400_requests_with_names_of_their_own() {
+    let steps = scenario::load();
+    let compared = steps.iter().filter(|step| !step.quiet).count();
+    assert!(compared >= 400, "{compared} requests");
+    let mut names = BTreeSet::new();
+    for step in &steps {
+        assert!(names.insert(&step.name), "twice: {}", step.name);
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

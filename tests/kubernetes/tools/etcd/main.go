@@ -1,0 +1,12 @@
+// etcd, the store of the real kube-apiserver.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() {
+	etcdmain.Main(os.Args)
+}

@@ -1,0 +1,132 @@
+//! The simulated OpenStack held to the real one: one scenario, in data, is played on both, and what they answer is
+//! compared (docs/simulator.md tells how, and which differences are accepted).
+//!
+//! ```text
+//!   scenario    the steps, read from tests/openstack/scenario/*.yaml
+//!   side        one cloud: its credentials, its endpoints, its answers
+//!   play        plays the steps on a cloud and writes down what is compared
+//!   shape       the structure of a JSON document, and how two of them differ
+//!   verdict     the differences, those accepted, and the table of the others
+//!   record      the recorded answers of the real cloud, for machines that have none
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod play;
+mod record;
+mod scenario;
+mod shape;
+mod side;
+mod verdict;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use simulator::cloud::Cloud;
+use tokio::sync::OnceCell;
+
+use crate::play::{Outcome, play};
+use crate::scenario::Step;
+use crate::side::Side;
+
+/// Plays on the real cloud where one runs, and compares with its record where none does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_simulated_cloud_answers_as_the_real_one() {
+    let steps = scenario::load();
+    let simulated = simulated(&steps).await;
+    let mut problems = verdict::unexpected("simulated", &simulated.outcomes);
+    let (real, live) = match Side::real() {
+        Ok(side) => {
+            let side = side.connect().await;
+            let outcomes = play(&side, &steps).await;
+            problems.extend(verdict::unexpected("real", &outcomes));
+            if std::env::var_os("FERROSTACK_RECORD").is_some() {
+                record::write(&outcomes);
+            }
+            (outcomes, true)
+        }
+        Err(why) => {
+            eprintln!("skipped: playing on a real cloud: {why}; comparing with its record");
+            (record::read(), false)
+        }
+    };
+    let accepted = verdict::accepted(&root().join("docs/simulator.md"));
+    let verdict = verdict::compare(&steps, &real, &simulated.outcomes, &accepted);
+    let with = if live {
+        "the real cloud"
+    } else {
+        "the real cloud's record"
+    };
+    let (requests, accepted) = (steps.len(), verdict.accepted);
+    eprintln!("{requests} requests compared with {with}; {accepted} accepted differences");
+    for line in &verdict.stale {
+        eprintln!("stale: docs/simulator.md accepts a difference that is not there: {line}");
+    }
+    problems.extend(verdict.table());
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_of_the_simulated_cloud_is_in_the_scenario() {
+    let steps = scenario::load();
+    let simulated = simulated(&steps).await;
+    let called: BTreeSet<(String, String, String)> = simulated
+        .cloud
+        .requests()
+        .into_iter()
+        .map(|count| (count.service, count.method, count.route))
+        .collect();
+    let apart = scenario::apart();
+    let missing: Vec<String> = simulated
+        .cloud
+        .operations()
+        .into_iter()
+        .filter(|operation| {
+            let (service, method, route) = operation;
+            let line = format!("{method} {service} {route}");
+            !called.contains(operation)
+                && !apart.iter().any(|start| line.starts_with(start.as_str()))
+        })
+        .map(|(service, method, route)| format!("{method} {service} {route}"))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "not in the scenario:\n{}",
+        missing.join("\n")
+    );
+}
+
+#[test]
+fn the_scenario_has_at_least_400_requests_with_names_of_their_own() {
+    let steps = scenario::load();
+    assert!(steps.len() >= 400, "{} requests", steps.len());
+    let names: BTreeSet<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names.len(), steps.len());
+}
+
+struct Played {
+    cloud: Cloud,
+    outcomes: Vec<Outcome>,
+}
+
+/// The scenario on a simulated cloud: once, whichever test asks first.
+async fn simulated(steps: &[Step]) -> &'static Played {
+    static PLAYED: OnceCell<Played> = OnceCell::const_new();
+    PLAYED
+        .get_or_init(|| async {
+            let (side, cloud) = Side::simulated().await;
+            let outcomes = play(&side, steps).await;
+            Played { cloud, outcomes }
+        })
+        .await
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

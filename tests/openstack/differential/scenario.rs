@@ -1,0 +1,104 @@
+//! The scenario: steps in YAML, one file for each service, played in the order of the files' names.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::root;
+
+/// One request with what is expected of it.
+///
+/// `$name` in paths, headers and bodies stands for a saved value; a string that is nothing but `$name` takes the
+/// value's own type. `$run` tells this play from others, `$demo_project`, `$admin_user` and so on are the accounts'.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    /// An account: `demo`, `admin`, one whose token an earlier step saved, `nobody` (no token) or `stranger` (a
+    /// wrong one).
+    #[serde(default = "demo", rename = "as")]
+    pub(crate) account: String,
+    /// `METHOD service path`.
+    #[serde(rename = "do")]
+    pub(crate) request: String,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Option<Value>,
+    /// A body that is sent as it stands.
+    pub(crate) raw: Option<String>,
+    pub(crate) status: u16,
+    /// Variables, and JSON pointers into the answer.
+    #[serde(default)]
+    pub(crate) save: BTreeMap<String, String>,
+    /// The account that the answer's token belongs to.
+    pub(crate) login: Option<String>,
+    /// Ask again until this holds; the states on the way are compared too.
+    pub(crate) until: Option<Until>,
+    /// Ask again while this is the status.
+    #[serde(rename = "while")]
+    pub(crate) busy: Option<u16>,
+}
+
+/// What a poll waits for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Until {
+    /// JSON pointer to the state.
+    pub(crate) at: String,
+    /// The state that ends it; without one the step's status does.
+    pub(crate) is: Option<Value>,
+}
+
+impl Step {
+    /// Method, service and path.
+    pub(crate) fn parts(&self) -> (&str, &str, &str) {
+        let mut words = self.request.splitn(3, ' ');
+        let mut next = || {
+            words
+                .next()
+                .unwrap_or_else(|| panic!("{}: METHOD service path", self.name))
+        };
+        (next(), next(), next())
+    }
+}
+
+/// All steps.
+pub(crate) fn load() -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (name, text) in files() {
+        let part: Vec<Step> =
+            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        steps.extend(part);
+    }
+    steps
+}
+
+/// Operations that no step calls, by the beginning of `METHOD service route`: the real cloud does not have them.
+pub(crate) fn apart() -> Vec<String> {
+    let path = root().join("tests/openstack/scenario/not-on-the-real-cloud.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn files() -> BTreeMap<String, String> {
+    std::fs::read_dir(root().join("tests/openstack/scenario"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "yaml")
+        })
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect()
+}
+
+fn demo() -> String {
+    "demo".to_owned()
+}

@@ -1,0 +1,226 @@
+//! One of the two clouds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::{Client, Method, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use simulator::cloud::{Cloud, Latency, Options, Timings};
+use tokio::net::TcpListener;
+
+use crate::root;
+
+/// A cloud with two accounts: `demo`, a member, and `admin`.
+pub(crate) struct Side {
+    client: Client,
+    accounts: BTreeMap<&'static str, Account>,
+    endpoints: BTreeMap<String, String>,
+    /// How long to wait between two looks at a state.
+    pub(crate) pause: Duration,
+    /// How long to wait for a state.
+    pub(crate) patience: Duration,
+    /// What is there before the first step.
+    pub(crate) variables: BTreeMap<String, Value>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Clouds {
+    clouds: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Entry {
+    auth: Account,
+}
+
+#[derive(Clone, Deserialize)]
+struct Account {
+    auth_url: String,
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    password: String,
+    #[serde(default)]
+    project_name: String,
+}
+
+impl Side {
+    /// The real cloud: the one of `FERROSTACK_REAL_CLOUDS`, or the one that tests/openstack/up has started.
+    pub(crate) fn real() -> Result<Self, String> {
+        let file = match std::env::var_os("FERROSTACK_REAL_CLOUDS") {
+            Some(path) => PathBuf::from(path),
+            None => root().join("target/openstack/clouds.yaml"),
+        };
+        let text = std::fs::read_to_string(&file)
+            .map_err(|_| "there is none; tests/openstack/up starts one".to_owned())?;
+        let clouds: Clouds = serde_saphyr::from_str(&text)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let account = |name: &str| clouds.clouds.get(name).map(|entry| entry.auth.clone());
+        let (Some(demo), Some(admin)) = (account("demo"), account("admin")) else {
+            return Err(format!("{} has no clouds demo and admin", file.display()));
+        };
+        let address = demo
+            .auth_url
+            .trim_start_matches("http://")
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        std::net::TcpStream::connect(&address)
+            .map_err(|_| format!("nothing listens on {address}; tests/openstack/up starts it"))?;
+        Ok(Self::of(
+            demo,
+            admin,
+            Duration::from_millis(250),
+            Duration::from_secs(60),
+        ))
+    }
+
+    /// A simulated cloud in this process, in which things take a tenth of a second, so that states are seen.
+    pub(crate) async fn simulated() -> (Self, Cloud) {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let moment = Duration::from_millis(120);
+        let timings = Timings {
+            server_create: moment,
+            server_action: moment,
+            // Long enough for a request to meet it locked on a busy machine.
+            load_balancer_create: moment * 4,
+            load_balancer_update: moment * 4,
+            load_balancer_delete: moment,
+            volume: moment,
+            ..Timings::default()
+        };
+        let cloud = Cloud::open(Options {
+            latency: Latency::Custom(Box::new(timings)),
+            zones: ["az1", "az2"].map(str::to_owned).to_vec(),
+            ..Options::default()
+        });
+        let cloud = cloud.await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = cloud.router(&url);
+        // A thread of its own: the test that starts it may end before the one that uses it.
+        let listener = listener.into_std().unwrap();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                axum::serve(TcpListener::from_std(listener).unwrap(), router).await
+            })
+        });
+        let clouds: Clouds = serde_saphyr::from_str(&cloud.clouds_yaml(&url)).unwrap();
+        let account = |name: &str| clouds.clouds[name].auth.clone();
+        let side = Self::of(
+            account("simulated"),
+            account("simulated-admin"),
+            Duration::from_millis(15),
+            Duration::from_secs(5),
+        );
+        (side.connect().await, cloud)
+    }
+
+    fn of(demo: Account, admin: Account, pause: Duration, patience: Duration) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(Duration::from_secs(120))
+            .build()
+            .unwrap();
+        Self {
+            client,
+            accounts: BTreeMap::from([("demo", demo), ("admin", admin)]),
+            endpoints: BTreeMap::new(),
+            pause,
+            patience,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Logs both accounts in and reads the catalog.
+    pub(crate) async fn connect(mut self) -> Self {
+        let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
+        self.variables.insert("run".to_owned(), json!(run));
+        for (name, account) in self.accounts.clone() {
+            let domain = json!({"name": "Default"});
+            let login = json!({"auth": {
+                "identity": {"methods": ["password"], "password": {
+                    "user": {"name": account.username, "domain": domain, "password": account.password}}},
+                "scope": {"project": {"name": account.project_name, "domain": domain}}}});
+            let url = format!("{}/auth/tokens", account.auth_url);
+            let reply = self.client.post(url).json(&login).send().await.unwrap();
+            let token = reply.headers().get("x-subject-token");
+            let token = token
+                .unwrap_or_else(|| panic!("{name} cannot log in"))
+                .to_str()
+                .unwrap()
+                .to_owned();
+            let body: Value = reply.json().await.unwrap();
+            let mut save =
+                |what: &str, value: Value| self.variables.insert(format!("{name}_{what}"), value);
+            save("token", json!(token));
+            save("name", json!(account.username));
+            save("password", json!(account.password));
+            save("user", body["token"]["user"]["id"].clone());
+            save("project", body["token"]["project"]["id"].clone());
+            for service in body["token"]["catalog"].as_array().unwrap() {
+                let public = service["endpoints"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find(|one| one["interface"] == "public");
+                let Some(url) = public.and_then(|one| one["url"].as_str()) else {
+                    continue;
+                };
+                let kind = match service["type"].as_str().unwrap() {
+                    "volumev3" | "block-storage" => "volume",
+                    other => other,
+                };
+                self.endpoints.insert(kind.to_owned(), unversioned(url));
+            }
+        }
+        self
+    }
+
+    /// Sends one request.
+    pub(crate) async fn send(
+        &self,
+        (method, service, path): (&str, &str, &str),
+        headers: &[(String, String)],
+        body: Option<Vec<u8>>,
+    ) -> reqwest::Result<Response> {
+        let base = self
+            .endpoints
+            .get(service)
+            .unwrap_or_else(|| panic!("no service {service}"));
+        let mut request = self
+            .client
+            .request(
+                Method::from_bytes(method.as_bytes()).unwrap(),
+                format!("{base}{path}"),
+            )
+            .header("accept", "application/json");
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        request.send().await
+    }
+}
+
+/// An endpoint's URL without what follows the service's root.
+fn unversioned(url: &str) -> String {
+    let end = ["/v2", "/v3"]
+        .iter()
+        .filter_map(|version| url.find(version))
+        .min();
+    url[..end.unwrap_or(url.len())]
+        .trim_end_matches('/')
+        .to_owned()
+}

@@ -1,0 +1,199 @@
+//! The differences between two plays: which are accepted, and the table of those that are not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::play::Outcome;
+use crate::scenario::Step;
+use crate::shape::differences;
+
+/// A difference that docs/simulator.md accepts.
+pub(crate) struct Accepted {
+    /// `METHOD service path`, with `*` for any text.
+    request: String,
+    /// Where in the answer, with `*` for any text.
+    at: String,
+}
+
+/// The outcome of a comparison.
+pub(crate) struct Verdict {
+    rows: BTreeMap<(String, String, String, String), Vec<String>>,
+    /// How many differences are accepted.
+    pub(crate) accepted: usize,
+    /// Accepted differences that did not occur.
+    pub(crate) stale: Vec<String>,
+}
+
+/// Reads the table under the heading `## Accepted differences`: request, where, reason.
+pub(crate) fn accepted(file: &Path) -> Vec<Accepted> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let table = text
+        .split("## Accepted differences")
+        .nth(1)
+        .unwrap_or_default();
+    let table = table.split("\n## ").next().unwrap_or_default();
+    let cell = |text: &str| text.trim().trim_matches('`').to_owned();
+    table
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split(" | ");
+            Some(Accepted {
+                request: cell(cells.next()?),
+                at: cell(cells.next()?),
+            })
+        })
+        .collect()
+}
+
+/// Steps that did not go as the scenario says.
+pub(crate) fn unexpected(side: &str, outcomes: &[Outcome]) -> Vec<String> {
+    outcomes
+        .iter()
+        .filter_map(|outcome| {
+            outcome
+                .problem
+                .as_ref()
+                .map(|problem| format!("{side}: {}: {problem}", outcome.name))
+        })
+        .collect()
+}
+
+/// Compares step by step.
+pub(crate) fn compare(
+    steps: &[Step],
+    real: &[Outcome],
+    simulated: &[Outcome],
+    accepted: &[Accepted],
+) -> Verdict {
+    let by_name: BTreeMap<&str, &Outcome> =
+        real.iter().map(|one| (one.name.as_str(), one)).collect();
+    let mut verdict = Verdict {
+        rows: BTreeMap::new(),
+        accepted: 0,
+        stale: Vec::new(),
+    };
+    let mut used = BTreeSet::new();
+    for (step, simulated) in steps.iter().zip(simulated) {
+        let found = match by_name.get(step.name.as_str()) {
+            Some(real) => of_step(real, simulated),
+            None => vec![row(
+                "record",
+                "-",
+                "the record lacks this step: refresh it (docs/simulator.md)",
+            )],
+        };
+        for (at, real, simulated) in found {
+            let known = accepted.iter().position(|known| {
+                matches(&known.request, &step.request) && matches(&known.at, &at)
+            });
+            match known {
+                Some(index) => {
+                    used.insert(index);
+                    verdict.accepted += 1;
+                }
+                None => {
+                    let (method, service, _) = step.parts();
+                    let key = (format!("{method} {service}"), at, real, simulated);
+                    verdict.rows.entry(key).or_default().push(step.name.clone());
+                }
+            }
+        }
+    }
+    let unused = accepted
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !used.contains(index));
+    verdict.stale = unused
+        .map(|(_, one)| format!("{} {}", one.request, one.at))
+        .collect();
+    verdict
+}
+
+impl Verdict {
+    /// The differences that are not accepted, one line each; equal ones of several steps share a line.
+    pub(crate) fn table(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for ((request, at, real, simulated), steps) in &self.rows {
+            let first = &steps[0];
+            let more = if steps.len() > 1 {
+                format!(" (and {} more)", steps.len() - 1)
+            } else {
+                String::new()
+            };
+            lines.push(format!(
+                "| {request} | {at} | {real} | {simulated} | {first}{more} |"
+            ));
+        }
+        if !lines.is_empty() {
+            lines.insert(
+                0,
+                "| request | where | real | simulated | step |".to_owned(),
+            );
+        }
+        lines
+    }
+}
+
+fn row(at: &str, real: &str, simulated: &str) -> (String, String, String) {
+    (at.to_owned(), real.to_owned(), simulated.to_owned())
+}
+
+fn of_step(real: &Outcome, simulated: &Outcome) -> Vec<(String, String, String)> {
+    let mut rows = Vec::new();
+    if real.status != simulated.status {
+        rows.push(row(
+            "status",
+            &real.status.to_string(),
+            &simulated.status.to_string(),
+        ));
+        return rows;
+    }
+    let names: BTreeSet<&String> = real
+        .headers
+        .keys()
+        .chain(simulated.headers.keys())
+        .collect();
+    for name in names {
+        let value = |outcome: &Outcome| {
+            outcome
+                .headers
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| "-".to_owned())
+        };
+        let (a, b) = (value(real), value(simulated));
+        if a != b {
+            rows.push(row(&format!("header {name}"), &a, &b));
+        }
+    }
+    let (a, b) = (&real.states, &simulated.states);
+    if a.last() != b.last() || !(within(a, b) || within(b, a)) {
+        rows.push(row("states", &a.join(","), &b.join(",")));
+    }
+    rows.extend(
+        differences(&real.body, &simulated.body)
+            .into_iter()
+            .map(|one| (one.at, one.real, one.simulated)),
+    );
+    rows
+}
+
+/// Whether one sequence is the other with some left out: a poll may miss a state.
+fn within(part: &[String], whole: &[String]) -> bool {
+    let mut rest = whole.iter();
+    part.iter().all(|state| rest.any(|other| other == state))
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(text) = text.strip_prefix(start) else {
+        return false;
+    };
+    (0..=text.len()).any(|skip| text.is_char_boundary(skip) && matches(rest, &text[skip..]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Backups: made of a running `up` and of a stopped one; `up` goes on from what was restored.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams};
+
+use crate::main_job::kind;
+use crate::process::{Up, run, texts};
+
+const SMALL: [&str; 4] = [
+    "--control-plane-machine-count",
+    "1",
+    "--worker-machine-count",
+    "1",
+];
+
+/// Runs an `admin` command, and gives what it said.
+async fn admin(home: &Path, args: &[&str]) -> Result<String, String> {
+    let output = run(home, &[&["admin"], args].concat()).await;
+    let (out, errors) = texts(&output);
+    if output.status.success() {
+        Ok(out)
+    } else {
+        Err(errors)
+    }
+}
+
+/// The Machines with their uids and providers' ids: others would mean other servers.
+async fn machines(up: &Up) -> BTreeMap<String, (String, String)> {
+    let api: Api<DynamicObject> = Api::namespaced_with(
+        up.client().await,
+        "default",
+        &kind("cluster.x-k8s.io", "Machine"),
+    );
+    let all = api.list(&ListParams::default()).await.unwrap();
+    let machine = |machine: &DynamicObject| {
+        let provider = machine.data["spec"]["providerID"].to_string();
+        (machine.name_any(), (machine.uid().unwrap(), provider))
+    };
+    all.items.iter().map(machine).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn up_goes_on_from_a_backup_in_another_place() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let data = data.to_str().unwrap();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let nothing = admin(home.path(), &["backup", &path("b"), "--data-dir", data]).await;
+    let nothing = nothing.unwrap_err();
+    assert!(nothing.contains("there is nothing to back up"), "{nothing}");
+
+    let mut up = Up::start(home.path(), &SMALL, &[]);
+    up.ready().await;
+    let before = machines(&up).await;
+    assert_eq!(before.len(), 2);
+    let running = path("running.backup");
+    let said = admin(home.path(), &["backup", &running, "--data-dir", data]).await;
+    let said = said.unwrap();
+    assert!(
+        said.contains("the authority of the management API"),
+        "{said}"
+    );
+    assert!(said.contains("without the simulated cloud"), "{said}");
+    let mode = std::fs::metadata(&running).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let refused = admin(
+        home.path(),
+        &["restore", &running, "--data-dir", data, "--replace"],
+    )
+    .await;
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.contains("is in use by another ferrostack"),
+        "{refused}"
+    );
+    up.stop().await;
+
+    let stopped = path("stopped.backup");
+    let said = admin(home.path(), &["backup", &stopped, "--data-dir", data]).await;
+    let said = said.unwrap();
+    assert!(said.contains("the simulated cloud"), "{said}");
+    assert!(!said.contains("without"), "{said}");
+
+    // Elsewhere, as on another machine: the same Machines on the same servers.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let there = elsewhere.path().join("data");
+    let there = there.to_str().unwrap();
+    admin(
+        elsewhere.path(),
+        &["restore", &stopped, "--data-dir", there],
+    )
+    .await
+    .unwrap();
+    let mut resumed = Up::start(elsewhere.path(), &SMALL, &[]);
+    resumed.ready().await;
+    assert_eq!(machines(&resumed).await, before, "{}", resumed.story());
+    resumed.stop().await;
+
+    // What is there is not lost by mistake.
+    let refused = admin(home.path(), &["restore", &running, "--data-dir", data]).await;
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("is not empty"), "{refused}");
+    std::fs::write(path("damaged.backup"), b"something else").unwrap();
+    let damaged = path("damaged.backup");
+    let refused = admin(
+        home.path(),
+        &["restore", &damaged, "--data-dir", data, "--replace"],
+    )
+    .await;
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("damaged.backup is damaged"), "{refused}");
+    assert!(!home.path().join("data.restoring").exists());
+    let replaced = admin(
+        home.path(),
+        &["restore", &running, "--data-dir", data, "--replace"],
+    )
+    .await;
+    let replaced = replaced.unwrap();
+    assert!(replaced.contains("data.before-restore"), "{replaced}");
+    assert!(home.path().join("data.before-restore/cloud.db").exists());
+    assert!(home.path().join("data/management.db").exists());
+    assert!(!home.path().join("data/cloud.db").exists());
+}

@@ -1,0 +1,80 @@
+//! Guests in a process of their own, on a cloud that they know by its APIs only.
+
+use std::process::Stdio;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::cloud::TestCloud;
+use crate::main_job::workload_client;
+use crate::process::{Up, ferrostack, run, texts};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::without_guests(home.path()).await;
+    let mut guests = ferrostack(home.path())
+        .args(["simulate", "guests", "--cloud", "simulated-admin"])
+        .args(["--interval", "1s", "--state-dir"])
+        .arg(home.path().join("guests"))
+        .envs(cloud.variables())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(guests.stdout.take().unwrap()).lines();
+
+    let counts = [
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+    ];
+    let args: Vec<&str> = ["--cloud", "simulated"].into_iter().chain(counts).collect();
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    let nodes: Api<Node> = Api::all(workload_client(home.path()).await);
+    let found = nodes.list(&ListParams::default()).await.unwrap();
+    assert_eq!(found.items.len(), 2);
+
+    let mut told = Vec::new();
+    while told
+        .iter()
+        .filter(|line: &&String| line.ends_with(": is a node"))
+        .count()
+        < 2
+    {
+        told.push(
+            lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("what boots is told"),
+        );
+    }
+    assert!(
+        told.iter().any(|line| line.contains(": boots (")),
+        "{told:?}"
+    );
+    assert!(
+        told.iter()
+            .any(|line| line.contains("leads to a load balancer of")),
+        "{told:?}"
+    );
+    up.stop().await;
+    guests.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn guests_need_an_administrator_and_say_so() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::without_guests(home.path()).await;
+    let mut command = ferrostack(home.path());
+    command
+        .args(["simulate", "guests", "--cloud", "simulated"])
+        .envs(cloud.variables());
+    let (_, said) = texts(&command.output().await.unwrap());
+    assert!(said.contains("need an administrator's view"), "{said}");
+    let (_, said) = texts(&run(home.path(), &["simulate", "guests"]).await);
+    assert!(said.contains("--cloud"), "{said}");
+}

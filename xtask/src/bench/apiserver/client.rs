@@ -1,0 +1,94 @@
+//! A client of either server: one TLS connection, HTTP/1.1, as light as can be, since it shares the machine.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Where a server is, and how to be its administrator.
+#[derive(Clone)]
+pub(super) struct Access {
+    pub(super) address: SocketAddr,
+    pub(super) tls: Arc<rustls::ClientConfig>,
+}
+
+/// One connection.
+pub(super) struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    host: String,
+}
+
+impl Access {
+    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::IpAddress(self.address.ip().into());
+        let stream = TlsConnector::from(Arc::clone(&self.tls))
+            .connect(name, stream)
+            .await?;
+        let (sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(Client {
+            sender,
+            host: self.address.to_string(),
+        })
+    }
+}
+
+impl Client {
+    /// Sends a request, and returns the response as soon as its head is there.
+    pub(super) async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.host)
+            .header("content-type", "application/json")
+            .header("accept", "application/json")
+            .body(Full::new(body.into()))?;
+        self.sender.ready().await?;
+        Ok(self.sender.send_request(request).await?)
+    }
+
+    /// Sends a request, and returns the body of a successful answer.
+    pub(super) async fn call(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> anyhow::Result<Bytes> {
+        let what = format!("{method} {path}");
+        let response = self.send(method, path, body).await?;
+        let status = response.status();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            bail!("{what}: {status} {}", String::from_utf8_lossy(&bytes));
+        }
+        Ok(bytes)
+    }
+
+    pub(super) async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Bytes> {
+        self.call(Method::POST, path, body.to_string())
+            .await
+            .with_context(|| path.to_owned())
+    }
+
+    pub(super) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
+        self.call(Method::GET, path, Bytes::new()).await
+    }
+}

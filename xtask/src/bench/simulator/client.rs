@@ -1,0 +1,176 @@
+//! The simulated cloud in a process of its own, and a client that keeps its connection.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+/// A running `ferrostack simulate`. Dropping it ends the process.
+pub(super) struct Simulator {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+/// One connection as the user demo.
+pub(super) struct Client {
+    stream: BufReader<TcpStream>,
+    address: String,
+    token: String,
+}
+
+impl Simulator {
+    pub(super) fn start(binary: &Path) -> anyhow::Result<Self> {
+        let mut child = Command::new(binary)
+            .args(["simulate", "--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| binary.display().to_string())?;
+        let out = child.stdout.take().context("the output of the process")?;
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line)?;
+        let address = line
+            .trim()
+            .rsplit_once("http://")
+            .map(|(_, address)| address.to_owned())
+            .with_context(|| format!("the simulator says `{}`", line.trim()))?;
+        let mut simulator = Self {
+            child,
+            address,
+            token: String::new(),
+        };
+        simulator.token = simulator.client()?.log_in()?;
+        Ok(simulator)
+    }
+
+    /// A new connection.
+    pub(super) fn client(&self) -> anyhow::Result<Client> {
+        let stream = TcpStream::connect(&self.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Client {
+            stream: BufReader::new(stream),
+            address: self.address.clone(),
+            token: self.token.clone(),
+        })
+    }
+
+    /// Resident memory now.
+    pub(super) fn rss_megabytes(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kibibytes: f64 = line
+            .and_then(|line| line.split_whitespace().next())
+            .context("VmRSS in /proc/PID/status")?
+            .parse()?;
+        Ok(kibibytes * 1024.0 / 1e6)
+    }
+
+    /// Asks the process to stop, and waits for it.
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Client {
+    pub(super) fn get(&mut self, path: &str) -> anyhow::Result<Vec<u8>> {
+        self.call("GET", path, None)
+    }
+
+    /// A POST or PUT whose reply is an object under one key.
+    pub(super) fn make(&mut self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let reply: Value = serde_json::from_slice(&self.call(method, path, Some(body))?)?;
+        let Value::Object(map) = reply else {
+            bail!("{method} {path}: the reply is no object");
+        };
+        Ok(map
+            .into_iter()
+            .next()
+            .map(|(_, one)| one)
+            .unwrap_or_default())
+    }
+
+    /// Any request; the body of a successful reply.
+    pub(super) fn call(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Vec<u8>> {
+        let (status, _, reply) = self.exchange(method, path, body)?;
+        if !(200..300).contains(&status) {
+            bail!(
+                "{method} {path}: {status} {}",
+                String::from_utf8_lossy(&reply)
+            );
+        }
+        Ok(reply)
+    }
+
+    fn log_in(&mut self) -> anyhow::Result<String> {
+        let body = json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": {
+                "name": "demo", "domain": {"name": "Default"}, "password": "secret"}}},
+            "scope": {"project": {"name": "demo", "domain": {"name": "Default"}}}}});
+        let (status, token, reply) =
+            self.exchange("POST", "/identity/v3/auth/tokens", Some(&body))?;
+        token.with_context(|| format!("login: {status} {}", String::from_utf8_lossy(&reply)))
+    }
+
+    /// Status, token if there is one, and body.
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<(u16, Option<String>, Vec<u8>)> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-Token: {}\r\n\
+             OpenStack-API-Version: compute 2.60\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            self.token,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status: u16 = line
+            .split_whitespace()
+            .nth(1)
+            .context("an HTTP status")?
+            .parse()?;
+        let (mut length, mut token) = (0, None);
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else {
+                break;
+            };
+            match name {
+                "content-length" => length = value.parse()?,
+                "x-subject-token" => token = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let mut reply = vec![0; length];
+        self.stream.read_exact(&mut reply)?;
+        Ok((status, token, reply))
+    }
+}
