@@ -8,6 +8,7 @@ mod conditions;
 pub(crate) mod definitions;
 mod protection;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ use crate::store::{Change, Notice, Object, Place, WriteError};
 /// As kube-apiserver keeps Events (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const SWEEP: Duration = Duration::from_secs(300);
+/// Changes taken from the store at a time.
+const BATCH: usize = 1000;
 
 /// Starts the task. What a server that was killed left half done is taken up first.
 pub(crate) fn start(core: &Arc<Core>) {
@@ -54,12 +57,16 @@ async fn run(
     }
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut batch = Vec::new();
     loop {
         tokio::select! {
-            notice = notices.recv() => {
-                let Some(notice) = notice else { return };
+            found = notices.recv_many(&mut batch, BATCH) => {
+                if found == 0 {
+                    return;
+                }
                 let Some(core) = core.upgrade() else { return };
-                Collector { core: &core }.notice(&notice).await;
+                Collector { core: &core }.notices(&batch).await;
+                batch.clear();
             }
             _ = sweep.tick() => {
                 let Some(core) = core.upgrade() else { return };
@@ -74,6 +81,20 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
+    async fn notices(&self, notices: &[Arc<Notice>]) {
+        // Whoever waits for many objects to go is looked at once for all of them: each look counts those that are left.
+        let mut waiting = BTreeSet::new();
+        for notice in notices {
+            self.notice(notice).await;
+            if notice.event.change == Change::Deleted {
+                waiting.extend(room_made(&notice.place, &notice.event.object));
+            }
+        }
+        for place in &waiting {
+            self.deleting(place).await;
+        }
+    }
+
     async fn notice(&self, notice: &Notice) {
         let (place, event) = (&notice.place, &notice.event);
         let object = &event.object;
@@ -86,7 +107,6 @@ impl Collector<'_> {
             for dependent in dependents {
                 self.dependent(&dependent).await;
             }
-            self.room_made(place, object).await;
             if *place.collection == *CRD_COLLECTION {
                 self.names_made(&object.value()).await;
             }
@@ -161,13 +181,7 @@ impl Collector<'_> {
         if object.facts.deleting {
             return;
         }
-        let has = |name: &str| {
-            let mut all = value["metadata"]["finalizers"]
-                .as_array()
-                .into_iter()
-                .flatten();
-            all.any(|finalizer| finalizer == name)
-        };
+        let has = |name: &str| object.facts.has_finalizer(name);
         let has_dependents = !self.dependents(&object.facts.uid).is_empty();
         let propagation = if !waiting.is_empty() && has_dependents || has(FOREGROUND) {
             Propagation::Foreground
@@ -200,23 +214,18 @@ impl Collector<'_> {
         if !object.facts.deleting {
             return;
         }
-        let value = object.value();
-        for finalizer in value["metadata"]["finalizers"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
-            match finalizer.as_str() {
-                Some(FOREGROUND) => self.foreground(&resource, &object).await,
-                Some(ORPHAN) => self.orphan(&resource, &object).await,
-                Some(crd::FINALIZER) if resource.is_crd() => {
-                    self.definition(&resource, &object, &value).await
+        for finalizer in &object.facts.finalizers {
+            match &**finalizer {
+                FOREGROUND => self.foreground(&resource, &object).await,
+                ORPHAN => self.orphan(&resource, &object).await,
+                crd::FINALIZER if resource.is_crd() => {
+                    self.definition(&resource, &object, &object.value()).await
                 }
-                Some(protection::CLAIM) if !self.is_used(place, &object) => {
+                protection::CLAIM if !self.is_used(place, &object) => {
                     self.finished(&resource, &object.key, protection::CLAIM)
                         .await;
                 }
-                Some(protection::VOLUME) if value["status"]["phase"] != "Bound" => {
+                protection::VOLUME if object.value()["status"]["phase"] != "Bound" => {
                     self.finished(&resource, &object.key, protection::VOLUME)
                         .await;
                 }
@@ -296,14 +305,10 @@ impl Collector<'_> {
         let prefix = format!("{}/", namespace.key);
         let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
         for collection in collections {
-            let objects: Vec<Arc<Object>> = {
-                let state = self.core.store.read();
-                let all = state.range(&collection, &prefix, None);
-                all.cloned().collect()
-            };
             let (group, plural) = collection.split_once('/').unwrap_or(("", &collection));
-            for object in objects {
-                left.count(plural, group, &object.value());
+            let state = self.core.store.read();
+            for object in state.range(&collection, &prefix, None) {
+                left.count(plural, group, &object.facts.finalizers);
             }
         }
         let now = Timestamp::now();
@@ -362,29 +367,6 @@ impl Collector<'_> {
             .range(collection, prefix, None)
             .next()
             .is_none()
-    }
-
-    /// An object is gone: its namespace or its definition may have waited for that.
-    async fn room_made(&self, place: &Place, object: &Object) {
-        let namespaces: Arc<str> = "/namespaces".into();
-        let definitions: Arc<str> = CRD_COLLECTION.into();
-        let definition = place
-            .collection
-            .split_once('/')
-            .map(|(group, plural)| format!("{plural}.{group}"));
-        for (collection, key) in [
-            (namespaces, Some(object.namespace().to_owned())),
-            (definitions, definition),
-        ] {
-            let Some(key) = key.filter(|key| !key.is_empty()) else {
-                continue;
-            };
-            self.deleting(&Place {
-                collection,
-                key: key.into(),
-            })
-            .await;
-        }
     }
 
     async fn old_events(&self, now: Timestamp) {
@@ -510,16 +492,27 @@ impl Collector<'_> {
     }
 }
 
+/// An object is gone: its namespace or its definition may have waited for that.
+fn room_made(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
+    let definition = place
+        .collection
+        .split_once('/')
+        .map(|(group, plural)| format!("{plural}.{group}"));
+    let namespace = Some(object.namespace().to_owned());
+    [("/namespaces", namespace), (CRD_COLLECTION, definition)]
+        .into_iter()
+        .filter_map(|(collection, key)| {
+            let key = key.filter(|key| !key.is_empty())?;
+            Some(Place {
+                collection: collection.into(),
+                key: key.into(),
+            })
+        })
+}
+
 /// Whether an object is being deleted and waits for its dependents.
 fn is_waiting(owner: &Object) -> bool {
-    owner.facts.deleting && {
-        let value = owner.value();
-        let mut all = value["metadata"]["finalizers"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        all.any(|finalizer| finalizer == FOREGROUND)
-    }
+    owner.facts.deleting && owner.facts.has_finalizer(FOREGROUND)
 }
 
 fn blocks(dependent: &Value, uid: &str) -> bool {
@@ -537,3 +530,6 @@ fn report(result: Result<(), WriteError>) {
         tracing::warn!(error, "the collector could not write");
     }
 }
+
+#[cfg(test)]
+mod tests;

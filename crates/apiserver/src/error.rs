@@ -133,6 +133,12 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
+    /// 406 as the router of kube-apiserver gives it, before anything looks at the object.
+    pub(crate) fn no_representation(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        Self::new(406, "NotAcceptable", message).with(json!({}))
+    }
+
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::body::{self, Body};
 use crate::discovery;
 use crate::error::ApiError;
-use crate::kinds::Origin;
+use crate::kinds::{Origin, Registry};
 use crate::metrics::Labels;
 use crate::rest::{self, Call};
 use crate::server::Core;
@@ -94,18 +94,23 @@ where
     };
     let registry = Arc::clone(&core.store.registry());
     let Some(resource) = registry.find(&path.group, &path.plural) else {
-        return Ok(missing(registry.has_group(&path.group)));
+        return Ok(missing(&path.group));
     };
     let Some(version) = resource
         .version(&path.version)
         .filter(|version| version.served)
     else {
-        return Ok(missing(registry.has_group(&path.group)));
+        return Ok(missing(&path.group));
     };
-    let misplaced = path.namespace.is_some() && !resource.namespaced
-        || path.namespace.is_none() && resource.namespaced && path.name.is_some();
-    if misplaced {
-        return Err(ApiError::unknown_resource());
+    // Custom objects of all namespaces can be looked at, and nothing else (`possiblyAcrossAllNamespacesVerbs`).
+    let across = match path.name {
+        Some(_) => false,
+        None => !resource.is_custom() || *method == Method::GET,
+    };
+    if path.namespace.is_some() && !resource.namespaced
+        || path.namespace.is_none() && resource.namespaced && !across
+    {
+        return Ok(missing(&path.group));
     }
     if let Some(subresource) = path.subresource.as_deref() {
         let known = match subresource {
@@ -126,7 +131,8 @@ where
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok());
     let Some(mut accept) = accept::negotiate(wanted) else {
-        return Err(ApiError::not_acceptable(accept::ACCEPTED));
+        let streams = *method == Method::GET && path.name.is_none();
+        return Err(accept::refused(wanted, !resource.is_custom(), streams));
     };
     if !matches!(*method, Method::GET)
         && accept.form == Form::Metadata
@@ -152,9 +158,9 @@ where
     rest::answer(call, method).await
 }
 
-/// 404 as kube-apiserver gives it: text when nothing is known of the group, a `Status` otherwise.
-fn missing(group_known: bool) -> Response<Body> {
-    if group_known {
+/// 404 as kube-apiserver gives it: a `Status` by the router of a built-in group, text where definitions are all there could be.
+fn missing(group: &str) -> Response<Body> {
+    if Registry::is_built_in(group) {
         return failure(&ApiError::unknown_resource());
     }
     text(404, "404 page not found\n")

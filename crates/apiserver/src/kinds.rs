@@ -224,4 +224,9 @@ impl Registry {
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.all().any(|resource| resource.group == group)
     }
+
+    /// Whether a group has built-in kinds.
+    pub(crate) fn is_built_in(group: &str) -> bool {
+        BUILT_IN.iter().any(|resource| resource.group == group)
+    }
 }

@@ -118,12 +118,13 @@ impl Call {
             ))
         };
         let parse = "couldn't get version/kind; json parse error:";
-        let yaml = self
-            .content_type()
-            .is_some_and(|media| media.starts_with("application/yaml"));
+        let json = self.content_type().is_none_or(|media| {
+            let others = ["application/yaml", "application/vnd.kubernetes.protobuf"];
+            !others.iter().any(|other| media.starts_with(other))
+        });
         let mut decoded = self.decode().map_err(|error| match error.code {
-            400 if yaml => unrecognized(&error.message),
-            400 => unrecognized(&format!("{parse} {}", error.message)),
+            400 if json => unrecognized(&format!("{parse} {}", error.message)),
+            400 => unrecognized(&error.message),
             _ => error,
         })?;
         if decoded.value.is_null() && !self.resource.is_custom() {

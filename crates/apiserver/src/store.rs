@@ -6,6 +6,7 @@
 
 mod object;
 mod packing;
+mod schema_change;
 pub(crate) mod sqlite;
 mod state;
 
@@ -79,10 +80,12 @@ impl Store {
             }
             options::Store::Sqlite { path, synchronous } => {
                 let (shared, writer) = sqlite::open(path.clone(), *synchronous, history).await?;
-                Ok(Self {
+                let store = Self {
                     shared,
                     writer: Some(writer),
-                })
+                };
+                store.show_all().await;
+                Ok(store)
             }
         }
     }

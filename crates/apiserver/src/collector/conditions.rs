@@ -16,14 +16,10 @@ pub(super) struct Left {
 
 impl Left {
     /// Counts an object that is still there.
-    pub(super) fn count(&mut self, plural: &str, group: &str, object: &Value) {
-        *self
-            .resources
-            .entry(format!("{plural}.{group}"))
-            .or_default() += 1;
-        let finalizers = object["metadata"]["finalizers"].as_array();
-        for finalizer in finalizers.into_iter().flatten().filter_map(Value::as_str) {
-            *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+    pub(super) fn count(&mut self, plural: &str, group: &str, finalizers: &[Box<str>]) {
+        increment(&mut self.resources, &format!("{plural}.{group}"));
+        for finalizer in finalizers {
+            increment(&mut self.finalizers, finalizer);
         }
     }
 
@@ -97,6 +93,15 @@ impl Left {
             }
         }
         Value::Array(conditions)
+    }
+}
+
+fn increment(counts: &mut BTreeMap<String, usize>, name: &str) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => {
+            counts.insert(name.to_owned(), 1);
+        }
     }
 }
 

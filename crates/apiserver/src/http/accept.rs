@@ -1,5 +1,7 @@
 //! In which form and encoding a client wants its answer.
 
+use crate::error::ApiError;
+
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -19,8 +21,31 @@ pub(crate) struct Accept {
     pub(crate) yaml: bool,
 }
 
-/// What kube-apiserver names in a 406.
-pub(crate) const ACCEPTED: &str = "application/json, application/yaml";
+/// The media types that kube-apiserver names in a 406 and in a 415.
+pub(crate) const ACCEPTED: &str =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+/// Those in which it answers what can be watched, besides.
+const STREAMS: &str =
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// 406 for a request of which [`negotiate`] finds nothing to answer. kube-apiserver has it of two places: its routes, which
+/// there are for built-in kinds alone, look at the media types; what encodes the answer looks at their parameters as well.
+/// `streams`: whether the route is one that can be watched.
+pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> ApiError {
+    let mut named = header
+        .unwrap_or_default()
+        .split(',')
+        .map(|clause| clause.split(';').next().unwrap_or_default().trim());
+    if !built_in || named.any(|media| ACCEPTED.split(", ").any(|known| known == media)) {
+        return ApiError::not_acceptable(ACCEPTED);
+    }
+    let more = if streams {
+        format!(", {STREAMS}")
+    } else {
+        String::new()
+    };
+    ApiError::no_representation(&format!("{ACCEPTED}{more}"))
+}
 
 /// The first form that we have, in the client's order of preference. None: nothing fits.
 pub(crate) fn negotiate(header: Option<&str>) -> Option<Accept> {

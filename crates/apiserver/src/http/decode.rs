@@ -7,6 +7,7 @@ use http_body_util::{BodyExt as _, Limited};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::accept::ACCEPTED;
 use super::go_json;
 use crate::error::ApiError;
 use crate::kinds::shape::protobuf as wire;
@@ -50,9 +51,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded
         "application/json" | "*/*" | "" => json(bytes),
         "application/yaml" => yaml(bytes),
         "application/vnd.kubernetes.protobuf" => protobuf(bytes),
-        _ => Err(ApiError::unsupported_media_type(
-            "application/json, application/yaml",
-        )),
+        _ => Err(ApiError::unsupported_media_type(ACCEPTED)),
     }
 }
 
@@ -63,15 +62,30 @@ fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
             value,
             duplicates: Vec::new(),
         }),
-        Err(why) if wire::is_envelope(bytes) => Err(ApiError::bad_request(why)),
-        _ => Err(ApiError::unsupported_media_type(
+        Err(why) => Err(ApiError::bad_request(why)),
+        // Clients that hear this send JSON.
+        Ok(None) => Err(ApiError::unsupported_media_type(
             "application/json, application/yaml",
         )),
     }
 }
 
-/// Decodes JSON. What is no JSON is refused in the words of Go.
+/// Decodes JSON. What is no JSON is refused in the words of Go. As in Go, bytes of a text that are no UTF-8 become
+/// U+FFFD, each of them.
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
+    let mut repaired = String::new();
+    let bytes = if std::str::from_utf8(bytes).is_ok() {
+        bytes
+    } else if let Some(problem) = go_json::problem(bytes) {
+        return Err(ApiError::bad_request(problem));
+    } else {
+        for chunk in bytes.utf8_chunks() {
+            repaired.push_str(chunk.valid());
+            let replaced = chunk.invalid().iter();
+            repaired.extend(replaced.map(|_| char::REPLACEMENT_CHARACTER));
+        }
+        repaired.as_bytes()
+    };
     let mut duplicates = Vec::new();
     let mut from = serde_json::Deserializer::from_slice(bytes);
     let seed = Seed {

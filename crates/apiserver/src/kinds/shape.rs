@@ -135,6 +135,11 @@ pub(crate) fn of(group: &str, version: &str, kind: &str) -> Option<&'static Stru
     STRUCTS.get(name)
 }
 
+/// The type of the metadata of all kinds.
+pub(crate) fn metadata() -> Option<&'static Struct> {
+    STRUCTS.get("meta.v1.ObjectMeta")
+}
+
 impl Struct {
     /// Decodes: refuses, in Go's words, what does not fit, and drops fields that there are not; returns their paths.
     pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
@@ -280,6 +285,12 @@ impl Path {
         }
     }
 
+    /// Whether it is the uid of an object, which has a type of its own.
+    fn is_uid(&self) -> bool {
+        let of_user = matches!(self.owner, "UserInfo" | "SubjectAccessReviewSpec");
+        self.fields.rsplit('.').next() == Some("uid") && !of_user
+    }
+
     fn refuse(&self, value: &Value, go: &str) -> String {
         let found = match value {
             Value::Null => "null".to_owned(),
@@ -371,6 +382,9 @@ fn read_value(
             *value = Value::from(text);
             Ok(())
         }
+        // Times decode themselves, so that Go does not say where they stand.
+        (Shape::Time, _) => Err(Path::default().refuse(value, "string")),
+        (Shape::Text, _) if path.is_uid() => Err(path.refuse(value, "types.UID")),
         _ => Err(path.refuse(value, &go_type(shape))),
     }
 }

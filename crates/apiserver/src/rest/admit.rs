@@ -98,6 +98,9 @@ pub(crate) async fn admit(
         return Err(other_kind(resource, version, &new, live));
     }
     let as_sent = new.clone();
+    if resource.is_custom() && incoming.patch {
+        meta::readable(&new).map_err(|why| undecodable(call, &as_sent, &why, true))?;
+    }
     let mut unknown = meta::prune(&mut new);
     if let Some(schema) = &version.schema {
         unknown.extend(schema.prune(&mut new));

@@ -5,7 +5,7 @@ use rand::Rng as _;
 use serde_json::{Map, Value, json};
 
 use crate::crd::seconds;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, shape};
 use crate::schema::{FieldError, go_json};
 
 /// The fields of `ObjectMeta`.
@@ -26,6 +26,14 @@ const FIELDS: &[&str] = &[
     "selfLink",
     "uid",
 ];
+
+/// Whether the metadata of a custom object decode as Go's do; the error is in the words of its decoder.
+pub(crate) fn readable(object: &Value) -> Result<(), String> {
+    let Some(metadata) = object.get("metadata").filter(|found| found.is_object()) else {
+        return Ok(());
+    };
+    shape::metadata().map_or(Ok(()), |shape| shape.read(&mut metadata.clone()).map(drop))
+}
 
 /// Drops what `ObjectMeta` does not have, and returns the paths of it.
 pub(crate) fn prune(object: &mut Value) -> Vec<String> {

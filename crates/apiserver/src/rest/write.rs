@@ -25,6 +25,7 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
     let decoded = call.decode_object()?;
     let mut object = decoded.value;
     check_type(call, &mut object)?;
+    check_metadata(call, &object)?;
     check_namespace(call, &object)?;
     if object["metadata"]["resourceVersion"]
         .as_str()
@@ -124,6 +125,7 @@ pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answe
     let decoded = call.decode_object()?;
     let mut object = decoded.value;
     check_type(call, &mut object)?;
+    check_metadata(call, &object)?;
     check_namespace(call, &object)?;
     let named = object["metadata"]["name"].as_str().unwrap_or_default();
     if named.is_empty() {
@@ -193,7 +195,8 @@ pub(crate) async fn change_object(
         };
         let mut found = Warnings::default();
         let ready = admit(call, incoming, &mut found).await?;
-        let unchanged = ready == stored;
+        // A row that its schema shows otherwise is written anew, as kube-apiserver does it.
+        let unchanged = ready == stored && current.is_as_written();
         if change.dry_run || unchanged {
             warnings.0.append(&mut found.0);
         }
@@ -286,15 +289,22 @@ pub(crate) async fn commit(
         collection: Arc::clone(&resource.collection),
         key,
     };
-    core.store
-        .write(Write {
-            place,
-            expect,
-            draft: Draft::new(object),
-            delete,
-            serve,
-        })
-        .await
+    let served = match &serve {
+        Some(Serve::Set(resource)) => Some(Arc::clone(resource)),
+        _ => None,
+    };
+    let write = Write {
+        place,
+        expect,
+        draft: Draft::new(object),
+        delete,
+        serve,
+    };
+    let written = core.store.write(write).await?;
+    if let Some(resource) = served {
+        core.store.show(&resource, written.revision).await;
+    }
+    Ok(written)
 }
 
 /// The stored definitions of a group but for one.
@@ -412,6 +422,21 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
         )));
     }
     Ok(())
+}
+
+/// The metadata of a custom object must decode, before anything takes a name that is none for no name. The decoder of
+/// built-in kinds sees to it for theirs.
+fn check_metadata(call: &Call, object: &Value) -> Result<(), ApiError> {
+    if !call.resource.is_custom() {
+        return Ok(());
+    }
+    let kind = &call.resource.kind;
+    meta::readable(object).map_err(|why| {
+        ApiError::bad_request(format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: {why}",
+            call.version
+        ))
+    })
 }
 
 /// Refuses what is of another built-in kind, or of none, as Go's scheme does.

@@ -19,6 +19,8 @@ pub(crate) struct Object {
     body: Packable,
     /// What is needed of it without parsing.
     pub(crate) facts: Facts,
+    /// The object as it was written, where its schema has changed since and shows it otherwise.
+    written: Option<Arc<Object>>,
 }
 
 /// What is needed of an object without parsing it.
@@ -30,6 +32,8 @@ pub(crate) struct Facts {
     pub(crate) labels: Value,
     /// The uids in `metadata.ownerReferences`.
     pub(crate) owners: Vec<Arc<str>>,
+    /// `metadata.finalizers`.
+    pub(crate) finalizers: Box<[Box<str>]>,
     /// Whether `metadata.deletionTimestamp` is set.
     pub(crate) deleting: bool,
 }
@@ -57,6 +61,25 @@ impl Object {
             key: Arc::clone(&self.key),
             body: self.body.packed(),
             facts: self.facts.clone(),
+            written: self.written.clone(),
+        }
+    }
+
+    /// The object as it was written.
+    pub(crate) fn written(self: &Arc<Self>) -> &Arc<Self> {
+        self.written.as_ref().unwrap_or(self)
+    }
+
+    /// Whether it is what was written.
+    pub(crate) fn is_as_written(&self) -> bool {
+        self.written.is_none()
+    }
+
+    /// The same revision with another content, as a schema that has changed shows it.
+    pub(crate) fn shown_as(self: &Arc<Self>, value: &Value) -> Self {
+        Self {
+            written: Some(Arc::clone(self.written())),
+            ..Draft::new(value).at(self.revision, Arc::clone(&self.key))
         }
     }
 
@@ -79,11 +102,16 @@ impl Object {
             key,
             body: Packable::from(Bytes::from(bytes)),
             facts,
+            written: None,
         })
     }
 }
 
 impl Facts {
+    pub(crate) fn has_finalizer(&self, wanted: &str) -> bool {
+        self.finalizers.iter().any(|name| **name == *wanted)
+    }
+
     fn of(value: &Value) -> Self {
         let metadata = &value["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -96,6 +124,12 @@ impl Facts {
                 .into_iter()
                 .flatten()
                 .map(|owner| text(&owner["uid"]).into())
+                .collect(),
+            finalizers: metadata["finalizers"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|finalizer| finalizer.as_str().map(Box::from))
                 .collect(),
             deleting: !metadata["deletionTimestamp"].is_null(),
         }
@@ -157,6 +191,7 @@ impl Draft {
             key,
             body: Packable::from(Bytes::from(bytes)),
             facts: self.facts,
+            written: None,
         }
     }
 }

@@ -117,6 +117,18 @@ impl State {
         }
     }
 
+    /// Shows an object otherwise in its place, unless it was written anew in the meantime.
+    pub(crate) fn show(&mut self, collection: &str, from: &Arc<Object>, shown: Arc<Object>) {
+        let found = self.collections.get_mut(collection);
+        let Some(place) = found.and_then(|found| found.objects.get_mut(&from.key)) else {
+            return;
+        };
+        if Arc::ptr_eq(place, from) {
+            self.object_bytes = self.object_bytes - from.length() + shown.length();
+            *place = shown;
+        }
+    }
+
     /// Says that up to the revision `compacted` nothing but the current objects is known.
     pub(crate) fn continue_after(&mut self, compacted: u64) {
         self.compacted = compacted;

@@ -1,5 +1,6 @@
 //! Custom resources.
 
+use apiserver::ApiServer;
 use http::Method;
 use serde_json::json;
 
@@ -187,6 +188,132 @@ async fn a_definition_changes_while_objects_exist() {
         status["details"]["causes"][0]["field"],
         "status.storedVersions[0]"
     );
+}
+
+/// Changes the properties of the specification in the stored version.
+async fn change_schema(server: &ApiServer, operations: &serde_json::Value) {
+    let mut operations = operations.clone();
+    for operation in operations.as_array_mut().unwrap() {
+        let name = operation["path"].as_str().unwrap();
+        let at = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties";
+        operation["path"] = json!(format!("{at}/{name}"));
+    }
+    let path = format!("{CRDS}/widgets.example.org");
+    let (code, crd) = patch(server, &path, "application/json-patch+json", &operations).await;
+    assert_eq!(code, 200, "{crd}");
+}
+
+#[tokio::test]
+async fn objects_are_shown_as_a_schema_that_changed_since_has_them() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let (_, before) = post(&server, WIDGETS, &widget("a")).await;
+    let path = format!("{WIDGETS}/a");
+    let weight =
+        json!([{"op": "add", "path": "weight", "value": {"type": "integer", "default": 7}}]);
+    change_schema(&server, &weight).await;
+    let (_, object) = get(&server, &path).await;
+    assert_eq!(
+        object["spec"],
+        json!({"color": "red", "size": 3, "weight": 7})
+    );
+    assert_eq!(object["metadata"], before["metadata"]);
+    let (_, list) = get(&server, WIDGETS).await;
+    assert_eq!(list["items"][0]["spec"], object["spec"]);
+    let watch = format!("{WIDGETS}?watch=1&timeoutSeconds=1");
+    let (_, event) = get(&server, &watch).await;
+    assert_eq!(
+        (&event["type"], &event["object"]["spec"]),
+        (&json!("ADDED"), &object["spec"])
+    );
+
+    change_schema(&server, &json!([{"op": "remove", "path": "color"}])).await;
+    let (_, object) = get(&server, &path).await;
+    assert_eq!(object["spec"], json!({"size": 3, "weight": 7}));
+    let back = json!([
+        {"op": "remove", "path": "weight"}, {"op": "add", "path": "color", "value": {"type": "string"}},
+    ]);
+    change_schema(&server, &back).await;
+    assert_eq!(get(&server, &path).await.1, before);
+
+    change_schema(&server, &weight).await;
+    let (_, after) = patch(&server, &path, MERGE, &json!({})).await;
+    assert_ne!(
+        after["metadata"]["resourceVersion"],
+        before["metadata"]["resourceVersion"]
+    );
+    assert_eq!(after["metadata"]["generation"], 1);
+    change_schema(
+        &server,
+        &json!([{"op": "replace", "path": "weight/default", "value": 8}]),
+    )
+    .await;
+    assert_eq!(get(&server, &path).await.1["spec"]["weight"], 7);
+}
+
+#[tokio::test]
+async fn metadata_of_the_wrong_type_are_refused_in_the_words_of_go() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    for (metadata, why) in [
+        (
+            json!({"name": 3}),
+            "number into Go struct field ObjectMeta.name of type string",
+        ),
+        (
+            json!({"name": "a", "labels": {"a": true}}),
+            "bool into Go struct field ObjectMeta.labels of type string",
+        ),
+        (
+            json!({"name": "a", "uid": {}}),
+            "object into Go struct field ObjectMeta.uid of type types.UID",
+        ),
+        (
+            json!({"name": "a", "ownerReferences": [{"uid": 1}]}),
+            "number into Go struct field OwnerReference.ownerReferences.uid of type types.UID",
+        ),
+        (
+            json!({"name": "a", "generation": "1"}),
+            "string into Go struct field ObjectMeta.generation of type int64",
+        ),
+    ] {
+        let mut object = widget("a");
+        object["metadata"] = metadata;
+        let (code, status) = post(&server, WIDGETS, &object).await;
+        let message = format!(
+            "Widget in version \"v1\" cannot be handled as a Widget: json: cannot unmarshal {why}"
+        );
+        assert_eq!((code, &status["message"]), (400, &json!(message)));
+    }
+    post(&server, WIDGETS, &widget("a")).await;
+    let wrong = json!({"metadata": {"labels": {"a": 1}}});
+    let (code, status) = patch(&server, &format!("{WIDGETS}/a"), MERGE, &wrong).await;
+    assert_eq!(
+        (code, &status["details"]["causes"][0]["field"]),
+        (422, &json!("patch")),
+        "{status}"
+    );
+}
+
+#[tokio::test]
+async fn what_definitions_do_not_serve_is_not_found_in_plain_text() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let missing = json!("404 page not found\n");
+    for path in [
+        "/apis/example.org/v1/gadgets",
+        "/apis/example.org/v2/widgets",
+        "/apis/example.org/v1/widgets/a",
+    ] {
+        assert_eq!(get(&server, path).await, (404, missing.clone()), "{path}");
+    }
+    let everywhere = "/apis/example.org/v1/widgets";
+    assert_eq!(get(&server, everywhere).await.0, 200);
+    assert_eq!(
+        post(&server, everywhere, &widget("a")).await,
+        (404, missing.clone())
+    );
+    assert_eq!(delete(&server, everywhere).await, (404, missing));
 }
 
 #[tokio::test]

@@ -1,21 +1,10 @@
 //! SQLite: what was acknowledged is there when the file is opened again.
 
-use apiserver::{ApiServer, OpenError, Options, Store, Synchronous};
+use apiserver::OpenError;
 use serde_json::json;
 
+use crate::opened::open;
 use crate::support::*;
-
-async fn open(path: &std::path::Path) -> Result<ApiServer, OpenError> {
-    let store = Store::Sqlite {
-        path: path.to_owned(),
-        synchronous: Synchronous::Normal,
-    };
-    ApiServer::open(Options {
-        store,
-        ..Options::default()
-    })
-    .await
-}
 
 #[tokio::test]
 async fn objects_definitions_and_history_survive_a_restart() {
@@ -55,6 +44,29 @@ async fn objects_definitions_and_history_survive_a_restart() {
         .parse()
         .unwrap();
     assert_eq!(next, revision + 1);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_schema_that_changed_shows_its_objects_the_same_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("objects.db");
+    let server = open(&path).await.unwrap();
+    post(&server, CRDS, &widgets()).await;
+    post(&server, WIDGETS, &widget("a")).await;
+    let at = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/weight";
+    let weight = json!([{"op": "add", "path": at, "value": {"type": "integer", "default": 7}}]);
+    let definition = format!("{CRDS}/widgets.example.org");
+    patch(&server, &definition, "application/json-patch+json", &weight).await;
+    let (_, shown) = get(&server, &format!("{WIDGETS}/a")).await;
+    assert_eq!(shown["spec"]["weight"], 7);
+    server.close().await;
+
+    let server = open(&path).await.unwrap();
+    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await, (200, shown));
+    let bytes = server.stats().object_bytes;
+    delete(&server, &format!("{WIDGETS}/a")).await;
+    assert!(server.stats().object_bytes < bytes);
     server.close().await;
 }
 

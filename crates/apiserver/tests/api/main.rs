@@ -3,14 +3,18 @@
 // Clippy takes only functions marked as tests for tests; all of this file's modules are.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod bad_input;
 mod client;
 mod collection;
 mod crds;
 mod durable;
 mod hooks;
+mod kinds;
 mod model;
 mod network;
 mod objects;
+#[path = "../durability/opened.rs"]
+mod opened;
 mod support;
 mod tables;
 mod watches;

@@ -268,13 +268,6 @@ async fn bad_bodies_are_refused_and_never_panic() {
         assert!((400..500).contains(&code), "{code} {status}");
         assert_eq!(status["kind"], "Status", "{body:.20}");
     }
-    let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
-    assert_eq!(
-        send(&server, Method::POST, MAPS, &protobuf, "k8s")
-            .await
-            .status(),
-        415
-    );
     let only = [("accept", "application/vnd.kubernetes.protobuf")];
     assert_eq!(
         send(&server, Method::GET, MAPS, &only, "").await.status(),
@@ -284,6 +277,55 @@ async fn bad_bodies_are_refused_and_never_panic() {
     assert_eq!(
         send(&server, Method::POST, MAPS, &[], large).await.status(),
         413
+    );
+}
+
+#[tokio::test]
+async fn media_types_that_are_not_there_are_refused_with_those_that_are() {
+    let server = server().await;
+    let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
+    for (body, why) in [
+        (
+            "k8s",
+            "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (6b3873)",
+        ),
+        ("k8s\0\u{a}\u{5}ab", "unexpected EOF"),
+    ] {
+        let (code, status) = read(send(&server, Method::POST, MAPS, &protobuf, body).await).await;
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
+        assert!(
+            status["message"].as_str().unwrap().contains(why),
+            "{status}"
+        );
+    }
+    let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let text = [("content-type", "text/plain"), ("accept", "text/html")];
+    let told = async |method: Method, path: &str, headers: &[(&str, &str)]| {
+        let (code, status) = read(send(&server, method, path, headers, "x").await).await;
+        (code, status["message"].as_str().unwrap().to_owned())
+    };
+    let unknown = format!(
+        "the body of the request was in an unknown format - accepted media types include: {known}"
+    );
+    assert_eq!(told(Method::POST, MAPS, &text[..1]).await, (415, unknown));
+    let none = format!("406: Not Acceptable\n\nAvailable representations: {known}");
+    let one = format!("{MAPS}/a");
+    assert_eq!(
+        told(Method::GET, &one, &text[1..]).await,
+        (406, none.clone())
+    );
+    let streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    assert_eq!(
+        told(Method::GET, MAPS, &text[1..]).await,
+        (406, format!("{none}, {streams}"))
+    );
+    let form = [("accept", "application/json;as=Chart;v=v1;g=meta.k8s.io")];
+    assert_eq!(
+        told(Method::GET, &one, &form).await,
+        (
+            406,
+            format!("only the following media types are accepted: {known}")
+        )
     );
 }
 
@@ -299,6 +341,8 @@ async fn unknown_paths_and_methods_are_refused() {
         "NotFound"
     );
     assert_eq!(put(&server, MAPS, &Value::Null).await.0, 405);
-    assert_eq!(get(&server, "/healthz").await, (200, json!("ok")));
+    for health in ["/healthz", "/livez", "/readyz", "/readyz/ping"] {
+        assert_eq!(get(&server, health).await, (200, json!("ok")));
+    }
     assert_eq!(get(&server, "/version").await.1["gitVersion"], "v1.34.1");
 }

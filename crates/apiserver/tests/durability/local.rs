@@ -1,25 +1,13 @@
 //! A server in this process, called without a network.
 
-use std::path::Path;
-
-use apiserver::{ApiServer, OpenError, Options, Store, Synchronous};
+use apiserver::ApiServer;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-pub(crate) async fn open(path: &Path) -> Result<ApiServer, OpenError> {
-    let store = Store::Sqlite {
-        path: path.to_owned(),
-        synchronous: Synchronous::Normal,
-    };
-    ApiServer::open(Options {
-        store,
-        ..Options::default()
-    })
-    .await
-}
+pub(crate) use crate::opened::open;
 
 pub(crate) async fn call(
     server: &ApiServer,

@@ -24,4 +24,5 @@ mod history;
 mod kills;
 mod local;
 mod many;
+mod opened;
 mod site;

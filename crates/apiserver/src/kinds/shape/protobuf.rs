@@ -28,11 +28,6 @@ static NUMBERS: LazyLock<HashMap<&'static str, Numbers>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../protobuf.json")).unwrap_or_default()
 });
 
-/// Whether bytes are meant to be protobuf of Kubernetes.
-pub(crate) fn is_envelope(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC)
-}
-
 /// Decodes an object; none when its kind is none that we know the fields of.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
     let raw = bytes.strip_prefix(MAGIC).ok_or(

@@ -1,0 +1,67 @@
+//! Custom objects whose schema changed after they were written: they are shown as the schema has them now, without the fields
+//! that it dropped and with the defaults that it gained, as kube-apiserver decodes what it reads from etcd.
+//!
+//! Done once, in memory, when a definition changes and when the server starts, so that lists and watches find objects
+//! ready. What was written stays as it is until the object is written again, and is what the next schema is applied to.
+
+use std::sync::Arc;
+
+use super::{Object, Store};
+use crate::kinds::{CRD_COLLECTION, Resource};
+
+/// Objects that are looked at before others have their turn.
+const AT_ONCE: usize = 64;
+
+impl Store {
+    /// Shows the objects of a kind that were written before `revision` as its schema has them.
+    pub(crate) async fn show(&self, resource: &Resource, revision: u64) {
+        let older: Vec<Arc<Object>> = {
+            let state = self.read();
+            let all = state.range(&resource.collection, "", None);
+            all.filter(|object| object.revision < revision)
+                .cloned()
+                .collect()
+        };
+        for part in older.chunks(AT_ONCE) {
+            let shown: Vec<_> = part
+                .iter()
+                .filter_map(|object| Some((object, shown(resource, object)?)))
+                .collect();
+            if !shown.is_empty() {
+                let mut state = self.shared.state.write();
+                for (object, shown) in shown {
+                    state.show(&resource.collection, object, shown);
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The same for all kinds: an object that is younger than its definition was written by the schema that it has.
+    pub(super) async fn show_all(&self) {
+        let registry = Arc::clone(&self.registry());
+        for resource in registry.all().filter(|resource| resource.is_custom()) {
+            let name = format!("{}.{}", resource.plural, resource.group);
+            if let Some(definition) = self.get(CRD_COLLECTION, &name) {
+                self.show(resource, definition.revision).await;
+            }
+        }
+    }
+}
+
+/// The object as the schema of its version has it; none when that is how it is shown already.
+fn shown(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
+    let version = resource
+        .versions
+        .iter()
+        .find(|version| *version.api_version == *object.facts.api_version)?;
+    let schema = version.schema.as_ref()?;
+    let before = object.written().value();
+    let mut value = before.clone();
+    schema.prune(&mut value);
+    schema.default(&mut value);
+    if value != before {
+        return Some(Arc::new(object.shown_as(&value)));
+    }
+    (!object.is_as_written()).then(|| Arc::clone(object.written()))
+}
