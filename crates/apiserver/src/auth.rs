@@ -1,6 +1,7 @@
 //! Who a request comes from: client certificates, static tokens, bootstrap tokens, service account tokens.
 
 mod bootstrap;
+pub(crate) mod impersonation;
 pub(crate) mod rules;
 pub(crate) mod service_account;
 pub(crate) mod tls;

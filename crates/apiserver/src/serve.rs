@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::{authenticate, rules};
+use crate::auth::{authenticate, impersonation, rules};
 use crate::body::Body;
 use crate::http::path::route;
 use crate::http::query::Query;
@@ -108,7 +108,9 @@ async fn answer(
     certificate: Option<&UserInfo>,
     request: Request<Incoming>,
 ) -> http::Response<Body> {
-    let user = match authenticate(&core, request.headers(), certificate) {
+    let user = authenticate(&core, request.headers(), certificate)
+        .and_then(|user| impersonation::applied(&core, user, request.headers()));
+    let user = match user {
         Ok(user) => user,
         Err(error) => return failure(&error),
     };

@@ -199,7 +199,8 @@ fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     })
 }
 
-fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
+/// 403 for what a user may not do.
+pub(super) fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
     if !wanted.path.is_empty() {
         let message = format!(
             "forbidden: User {:?} cannot {} path {:?}",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apiserver::{ApiServer, Options, server_config};
+use apiserver::{ApiServer, Options, UserInfo, server_config};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -35,6 +35,10 @@ impl Site {
             .unwrap();
         let options = Options {
             client_ca: Some(ca.clone()),
+            tokens: vec![(
+                "robot-token".into(),
+                UserInfo::new("robot", ["system:masters"]),
+            )],
             ..Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();
@@ -105,6 +109,12 @@ async fn certificates_tokens_and_strangers_get_what_is_theirs() {
     assert_eq!(
         site.get(&nobody, "/api/v1/nodes", Some("wrong")).await.0,
         401
+    );
+    assert_eq!(
+        site.get(&nobody, "/api/v1/nodes", Some("robot-token"))
+            .await
+            .0,
+        200
     );
     let info = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
     assert_eq!(site.get(&nobody, info, None).await.0, 404);
@@ -202,4 +212,72 @@ async fn service_account_tokens_are_known_again_until_the_account_goes() {
     assert_eq!(site.get(&client, accounts, Some(token)).await.0, 403);
     delete(&site.server, &format!("{accounts}/sa")).await;
     assert_eq!(site.get(&client, "/apis", Some(token)).await.0, 401);
+}
+
+#[tokio::test]
+async fn administrators_act_as_others_and_nobody_else_does() {
+    let site = Site::start().await;
+    let reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let ask = async |client: &reqwest::Client, headers: &[(&str, &str)]| {
+        let mut request = client.post(format!("{}{reviews}", site.url)).json(&review);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
+        (
+            response.status().as_u16(),
+            response.json::<Value>().await.unwrap(),
+        )
+    };
+    let admin = site.client(Some(("admin", "system:masters")));
+    let headers = [
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Extra-Acme.com%2Fproject", "moon"),
+    ];
+    let (code, answer) = ask(&admin, &headers).await;
+    assert_eq!(code, 201, "{answer}");
+    assert_eq!(
+        answer["status"]["userInfo"],
+        json!({
+            "username": "jane", "uid": "7", "groups": ["dev", "ops", "system:authenticated"],
+            "extra": {"acme.com/project": ["moon"]},
+        })
+    );
+    let account = "system:serviceaccount:default:sa";
+    let (_, answer) = ask(&admin, &[("Impersonate-User", account)]).await;
+    assert_eq!(
+        answer["status"]["userInfo"]["groups"],
+        json!([
+            "system:serviceaccounts",
+            "system:serviceaccounts:default",
+            "system:authenticated"
+        ])
+    );
+    let (code, answer) = ask(&admin, &headers[1..2]).await;
+    assert_eq!((code, &answer["reason"]), (500, &json!("InternalError")));
+
+    let jane = site.client(Some(("jane", "dev")));
+    for (header, name, message) in [
+        (
+            "Impersonate-User",
+            "bob",
+            "users \"bob\" is forbidden: User \"jane\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope",
+        ),
+        (
+            "Impersonate-User",
+            account,
+            "serviceaccounts \"sa\" is forbidden: User \"jane\" cannot impersonate resource \"serviceaccounts\" in API group \"\" in the namespace \"default\"",
+        ),
+    ] {
+        let (code, status) = ask(&jane, &[(header, name)]).await;
+        assert_eq!((code, &status["message"]), (403, &json!(message)));
+    }
+    let nodes = admin
+        .get(format!("{}/api/v1/nodes", site.url))
+        .header("Impersonate-User", "jane");
+    assert_eq!(nodes.send().await.unwrap().status().as_u16(), 403);
 }
