@@ -11,9 +11,13 @@ use tower::ServiceExt;
 
 use crate::requests::{parts, read};
 
-/// What kube-apiserver answers with 500 as well: webhooks that do not answer, and applied objects with a field that
-/// their kind does not have. (504 says that a revision is yet to come.)
-const FOREIGN: [&str; 2] = ["webhook", "failed to create typed patch object"];
+/// What kube-apiserver answers with 500 as well: webhooks that do not answer, applied objects with a field that their
+/// kind does not have, and a `$patch` that is no directive. (504 says that a revision is yet to come.)
+const FOREIGN: [&str; 3] = [
+    "webhook",
+    "failed to create typed patch object",
+    "unknown patch type",
+];
 
 thread_local! {
     static RUNTIME: OnceCell<tokio::runtime::Runtime> = const { OnceCell::new() };
