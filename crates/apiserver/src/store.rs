@@ -150,6 +150,9 @@ impl Store {
             self.shared.serve(serve);
         }
         state.publish(&write.place.collection, Arc::clone(&object), write.delete);
+        let touched = state.take_touched();
+        drop(state);
+        touched.tell();
         Ok(object)
     }
 }

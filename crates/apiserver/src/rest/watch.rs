@@ -189,6 +189,10 @@ impl Watcher {
                 yield self.bookmark(seen, true);
             }
             let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
+            // Made once: thousands of watches come by here for each event.
+            let alarm = tokio::time::sleep_until(next_bookmark.min(deadline));
+            let stopped = core.shutdown.cancelled();
+            tokio::pin!(alarm, stopped);
             loop {
                 changed.borrow_and_update();
                 let found = {
@@ -202,6 +206,10 @@ impl Watcher {
                 };
                 let full = events.len() == BATCH;
                 for event in &events {
+                    if let Some(line) = self.shared_line(event) {
+                        yield line;
+                        continue;
+                    }
                     let line = conversion::resolve(&core, || Ok(self.event_line(event)));
                     if let Some(line) = told(line.await.map(Option::unwrap_or_default)) {
                         yield line;
@@ -217,17 +225,18 @@ impl Watcher {
                 }
                 tokio::select! {
                     result = changed.changed() => if result.is_err() { return },
-                    () = tokio::time::sleep_until(next_bookmark.min(deadline)) => {
+                    () = &mut alarm => {
                         if Instant::now() >= deadline {
                             return;
                         }
                         next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                        alarm.as_mut().reset(next_bookmark.min(deadline));
                         if self.bookmarks {
                             // Nothing was published since `seen`, or `changed` would have won or will win next.
                             yield self.bookmark(seen, false);
                         }
                     }
-                    () = self.core.shutdown.cancelled() => return,
+                    () = &mut stopped => return,
                     () = next_change(&mut definitions) => {}
                 }
             }
@@ -266,6 +275,15 @@ impl Watcher {
                 .version(&self.version)
                 .is_some_and(|version| version.served)
         })
+    }
+
+    /// The line that is the same for all watchers of everything in the stored version.
+    fn shared_line(&self, event: &Event) -> Option<Bytes> {
+        let same = self.form == Form::Whole
+            && self.selection.is_everything()
+            && *event.object.facts.api_version == *self.api_version
+            && event.object.key.starts_with(self.selection.prefix.as_str());
+        same.then(|| event.frame())
     }
 
     /// What an event is for this watcher: an object that begins or ceases to be selected is added or deleted.

@@ -175,6 +175,7 @@ impl Thread {
         let mut refused = Vec::new();
         match self.insert(batch, &mut accepted, &mut refused) {
             Ok(()) => {
+                let mut answers = Vec::with_capacity(accepted.len());
                 let mut state = self.shared.state.write();
                 for (publish, answer) in accepted {
                     if let Some(serve) = publish.serve {
@@ -185,10 +186,15 @@ impl Thread {
                         Arc::clone(&publish.object),
                         publish.delete,
                     );
-                    let _ = answer.send(Ok(publish.object));
+                    answers.push((answer, publish.object));
                 }
                 let cold = state.take_cold();
+                let touched = state.take_touched();
                 drop(state);
+                for (answer, object) in answers {
+                    let _ = answer.send(Ok(object));
+                }
+                touched.tell();
                 if let Some(packer) = self.packer.as_ref().filter(|_| !cold.is_empty()) {
                     let _ = packer.send(cold);
                 }

@@ -28,8 +28,27 @@ pub(crate) struct State {
     pack_above: usize,
     /// What left the history since it was last asked for, when objects are packed.
     cold: Vec<Cold>,
+    /// Collections that were written to since watches were last told.
+    touched: BTreeMap<Arc<str>, watch::Sender<u64>>,
     /// Told of each event that the collectors care about.
     notices: Option<mpsc::UnboundedSender<Arc<Notice>>>,
+}
+
+/// Watches that have something to read.
+#[must_use = "watches wait until they are told"]
+#[derive(Debug)]
+pub(crate) struct Touched {
+    collections: BTreeMap<Arc<str>, watch::Sender<u64>>,
+    revision: u64,
+}
+
+impl Touched {
+    /// Tells them. To be called without the lock: they come for it at once, and there may be thousands.
+    pub(crate) fn tell(self) {
+        for changed in self.collections.into_values() {
+            changed.send_replace(self.revision);
+        }
+    }
 }
 
 /// Where an object is.
@@ -86,6 +105,7 @@ impl State {
             history,
             pack_above: usize::MAX,
             cold: Vec::new(),
+            touched: BTreeMap::new(),
             notices: None,
         }
     }
@@ -104,6 +124,14 @@ impl State {
     /// What has grown cold since the last time.
     pub(crate) fn take_cold(&mut self) -> Vec<Cold> {
         std::mem::take(&mut self.cold)
+    }
+
+    /// What watches are to be told of since the last time.
+    pub(crate) fn take_touched(&mut self) -> Touched {
+        Touched {
+            collections: std::mem::take(&mut self.touched),
+            revision: self.revision,
+        }
     }
 
     /// Puts the packed form of an object in its place, unless it was changed in the meantime.
@@ -259,6 +287,7 @@ impl State {
     }
 
     /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
+    /// Watches hear of it once they are told, by what [`take_touched`](Self::take_touched) returns.
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
         self.revision = object.revision;
         let place = Place {
@@ -287,7 +316,6 @@ impl State {
         let history = self.history;
         let packs = self.packs();
         let mut left = Vec::new();
-        let revision = event.object.revision;
         let found = self.collection(&place.collection);
         found.events.push_back(Arc::clone(&event));
         while found.events.len() > history {
@@ -301,7 +329,10 @@ impl State {
                 }
             }
         }
-        found.changed.send_replace(revision);
+        let changed = found.changed.clone();
+        if changed.receiver_count() > 0 {
+            self.touched.insert(Arc::clone(&place.collection), changed);
+        }
         self.cold.append(&mut left);
         if let Some(notices) = &self.notices {
             // Nobody listens any more once the server closes.
