@@ -20,6 +20,7 @@ mod conversion;
 mod crd;
 mod discovery;
 mod error;
+mod eviction;
 mod hooks;
 mod http;
 mod kinds;

@@ -1,4 +1,4 @@
-//! What is asked by creating an object that is never stored: reviews, tokens, evictions, bindings.
+//! What is asked by creating an object that is never stored: reviews, tokens, bindings.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,8 +11,7 @@ use crate::error::ApiError;
 use crate::kinds::{Origin, shape};
 use crate::patch::managed::{self, Writer};
 use crate::patch::{Types, Versions};
-use crate::rest::{Answer, Call, DeleteOptions, Propagation, Warnings, delete_object, edit};
-use crate::selector::LabelSelector;
+use crate::rest::{Answer, Call, Warnings, edit};
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
@@ -83,7 +82,7 @@ pub(crate) async fn subresource(
     admission::of_created(call, kind, call.name(), &mut body, warnings).await?;
     match subresource {
         "token" => token_request(call, &body),
-        "eviction" => evict(call, &body).await,
+        "eviction" => crate::eviction::evict(call, &body).await,
         "binding" => bind(call, call.name(), &body).await,
         _ => Err(ApiError::unknown_resource()),
     }
@@ -251,76 +250,6 @@ impl Versions for Asked<'_> {
     }
 }
 
-/// Deletes a pod unless that would break a PodDisruptionBudget.
-async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError> {
-    let key = call.resource.key(&call.namespace, call.name());
-    let missing = || ApiError::not_found(call.group(), &call.resource.plural, call.name());
-    let pod = call
-        .core
-        .store
-        .get(&call.resource.collection, &key)
-        .ok_or_else(missing)?;
-    let phase = pod.value()["status"]["phase"].clone();
-    let ended = phase == "Succeeded" || phase == "Failed" || phase == "Pending";
-    if !ended && !pod.facts.deleting {
-        spend_budget(call, &pod.facts.labels).await?;
-    }
-    let options = &body["deleteOptions"];
-    let options = DeleteOptions {
-        grace: options["gracePeriodSeconds"].as_i64(),
-        propagation: Some(Propagation::Background),
-        uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
-        dry_run: call.dry_run("CreateOptions")?,
-        ..DeleteOptions::default()
-    };
-    delete_object(&call.core, &call.resource, &key, &options).await?;
-    Ok(success())
-}
-
-async fn spend_budget(call: &Call, labels: &Value) -> Result<(), ApiError> {
-    let registry = call.core.store.registry().clone();
-    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
-        return Ok(());
-    };
-    let budgets: Vec<_> = {
-        let state = call.core.store.read();
-        let prefix = format!("{}/", call.namespace);
-        state
-            .range(&resource.collection, &prefix, None)
-            .cloned()
-            .collect()
-    };
-    for budget in budgets {
-        let value = budget.value();
-        let selector = LabelSelector::from_object(&value["spec"]["selector"]);
-        if !selector.is_ok_and(|selector| selector.matches(labels)) {
-            continue;
-        }
-        let status = &value["status"];
-        let number = |field: &str| status[field].as_i64().unwrap_or(0);
-        if number("disruptionsAllowed") <= 0 {
-            let cause = json!({
-                "reason": "DisruptionBudget",
-                "message": format!(
-                    "The disruption budget {} needs {} healthy pods and has {} currently",
-                    budget.name(), number("desiredHealthy"), number("currentHealthy")
-                ),
-            });
-            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-            return Err(ApiError::too_many_requests(message, cause));
-        }
-        let spent = edit(&call.core, &resource, &budget.key, |budget| {
-            let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
-            budget["status"]["disruptionsAllowed"] = Value::from((left - 1).max(0));
-            left > 0
-        });
-        if let Err(WriteError::Failed(problem)) = spent.await {
-            return Err(ApiError::internal(problem));
-        }
-    }
-    Ok(())
-}
-
 /// Gives a pod its node.
 async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError> {
     let pods = call
@@ -469,7 +398,7 @@ pub(crate) fn service_address(call: &Call) -> String {
         .unwrap_or_default()
 }
 
-fn success() -> Answer {
+pub(crate) fn success() -> Answer {
     Answer::Value(
         201,
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),

@@ -15,6 +15,7 @@ mod network;
 mod objects;
 #[path = "../durability/opened.rs"]
 mod opened;
+mod pods_evicted;
 mod support;
 mod tables;
 mod watches;
