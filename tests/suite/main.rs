@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   main_job    up, kubectl, scale, replace, delete; the cloud is as before
+//!   pods        kubectl's logs and forwarded ports on a workload cluster
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
@@ -31,6 +32,7 @@ mod durability;
 mod guests;
 mod kill;
 mod main_job;
+mod pods;
 mod process;
 mod secrets;
 mod templates;

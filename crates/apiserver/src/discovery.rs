@@ -202,6 +202,12 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
                 CREATE,
             ),
             "finalize" => make("finalize", own, &["update"]),
+            "log" => make("log", own, &["get"]),
+            "portforward" => make(
+                "portforward",
+                ("", "v1", "PodPortForwardOptions"),
+                &["create", "get"],
+            ),
             name => make(name, own, WRITE),
         })
         .collect();

@@ -18,6 +18,7 @@ use crate::discovery;
 use crate::error::ApiError;
 use crate::kinds::{Origin, Registry};
 use crate::metrics::Labels;
+use crate::pods;
 use crate::rest::{self, Call};
 use crate::server::Core;
 use crate::user::UserInfo;
@@ -37,7 +38,7 @@ where
     B::Error:
         Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
 {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let route = path::route(parts.uri.path());
     let query = Query::parse(parts.uri.query());
     let begun = Instant::now();
@@ -45,6 +46,17 @@ where
     let labels = Labels::of(&core, &route, &parts.method, &query);
     let running = counted.requests.begin(labels);
     let answer = match route {
+        Route::Object(path) if pods::is_for_kubelet(&path) => {
+            let request = pods::Request {
+                core: &core,
+                path: &path,
+                query: &query,
+                method: &parts.method,
+                headers: &parts.headers,
+                extensions: &mut parts.extensions,
+            };
+            pods::answer(request).await
+        }
         Route::Object(path) => {
             objects(core, user, path, query, &parts.method, parts.headers, body).await
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use crate::hooks::{Hooks, NoHooks};
+use crate::pods::Kubelet;
 use crate::user::UserInfo;
 
 /// Where objects are kept.
@@ -41,6 +42,8 @@ pub struct Options {
     pub store: Store,
     /// Conversion and admission of custom kinds.
     pub hooks: Arc<dyn Hooks>,
+    /// The kubelets of the nodes. None: there are none, and the server answers as one that reaches none.
+    pub kubelet: Option<Arc<dyn Kubelet>>,
     /// PEM of the authorities whose client certificates are believed (user from CN, groups from O).
     pub client_ca: Option<String>,
     /// Bearer tokens that are always accepted, and whom each makes of its bearer.
@@ -66,6 +69,7 @@ impl Default for Options {
         Self {
             store: Store::Memory,
             hooks: Arc::new(NoHooks),
+            kubelet: None,
             client_ca: None,
             tokens: Vec::new(),
             service_account_key: None,

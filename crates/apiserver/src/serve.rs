@@ -20,6 +20,7 @@ use crate::body::Body;
 use crate::http::path::route;
 use crate::http::query::Query;
 use crate::http::{failure, handle};
+use crate::pods::Tunnels;
 use crate::server::Core;
 use crate::user::UserInfo;
 
@@ -81,17 +82,27 @@ pub(crate) async fn connection<S>(
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let user = core.authenticator.certificate(chain).map(Arc::new);
     let ended = core.shutdown.clone();
-    let service = service_fn(move |request| {
+    let tunnels = Tunnels::default();
+    let _with_this = tunnels.end_with();
+    let inside = tunnels.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let (core, user) = (Arc::clone(&core), user.clone());
+        request.extensions_mut().insert(inside.clone());
         async move { Ok::<_, Infallible>(answer(core, user.as_deref(), request).await) }
     });
     let builder = Builder::new(TokioExecutor::new());
-    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(serving);
     tokio::select! {
         result = &mut serving => {
             if let Err(error) = result {
                 tracing::debug!(%error, "a connection failed");
+            }
+            // What is no HTTP any more has nothing to end gracefully.
+            tokio::select! {
+                () = tunnels.ended() => {}
+                () = stop.cancelled() => {}
+                () = ended.cancelled() => {}
             }
             return;
         }

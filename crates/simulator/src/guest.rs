@@ -27,6 +27,7 @@ mod fleet;
 mod jinja;
 mod jws;
 mod kubeadm;
+mod kubelet;
 mod network;
 mod objects;
 mod pki;
@@ -101,7 +102,12 @@ impl Guests {
         let consoles = Consoles::default();
         let state = StateDir::new(options.state_dir.clone());
         let keepers = TaskTracker::new();
-        let clusters = Clusters::new(state.clone(), options.node_grace, keepers.clone());
+        let clusters = Clusters::new(
+            state.clone(),
+            options.node_grace,
+            keepers.clone(),
+            consoles.clone(),
+        );
         let (events, heard) = mpsc::unbounded_channel();
         let fleet = Fleet::new(Arc::new(Shared {
             options,

@@ -98,7 +98,14 @@ const ROWS: &[Row] = &[
         "pods",
         &["po"],
         ALL,
-        &[Status, Sub("eviction"), Sub("binding"), Generation],
+        &[
+            Status,
+            Sub("binding"),
+            Sub("eviction"),
+            Sub("log"),
+            Sub("portforward"),
+            Generation,
+        ],
     ),
     row(
         "",

@@ -1,7 +1,12 @@
 //! The server as clients see it, in process and over TLS.
 
 // Clippy takes only functions marked as tests for tests; all of this file's modules are.
-#![allow(clippy::panic, clippy::unwrap_used)]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used
+)]
 
 mod bad_input;
 mod client;
@@ -15,7 +20,9 @@ mod network;
 mod objects;
 #[path = "../durability/opened.rs"]
 mod opened;
+mod pods;
 mod pods_evicted;
+mod pods_forwarded;
 mod support;
 mod tables;
 mod watches;

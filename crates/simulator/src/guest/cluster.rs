@@ -9,14 +9,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{ApiServer, Store, Synchronous};
+use apiserver::{ApiServer, Kubelet, Store, Synchronous};
 use rustls::ServerConfig;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::api::Api;
+use super::console::Consoles;
+use super::kubelet::Kubelets;
 use super::pki::Pki;
 use super::record::StateDir;
 
@@ -36,6 +38,8 @@ pub(crate) struct Cluster {
     pub(crate) endpoint_host: Option<String>,
     /// Objects of the cluster, as an administrator.
     pub(crate) api: Api,
+    /// What the API server knows of the guests.
+    pub(crate) kubelets: Arc<Kubelets>,
     server: ApiServer,
     signals: mpsc::UnboundedSender<Signal>,
     stop: CancellationToken,
@@ -97,16 +101,23 @@ pub(crate) struct Clusters {
     state: StateDir,
     node_grace: Duration,
     tasks: TaskTracker,
+    consoles: Consoles,
     open: Mutex<HashMap<String, Arc<Cluster>>>,
 }
 
 impl Clusters {
     /// No clusters yet; their keepers will run as `tasks`.
-    pub(crate) fn new(state: StateDir, node_grace: Duration, tasks: TaskTracker) -> Self {
+    pub(crate) fn new(
+        state: StateDir,
+        node_grace: Duration,
+        tasks: TaskTracker,
+        consoles: Consoles,
+    ) -> Self {
         Self {
             state,
             node_grace,
             tasks,
+            consoles,
             open: Mutex::new(HashMap::new()),
         }
     }
@@ -127,8 +138,10 @@ impl Clusters {
             },
             Err(source) => return Err(OpenError::Directory { key, source }),
         };
+        let kubelets = Arc::new(Kubelets::new(self.consoles.clone()));
         let options = apiserver::Options {
             store,
+            kubelet: Some(Arc::clone(&kubelets) as Arc<dyn Kubelet>),
             client_ca: Some(opening.pki.ca.pem.clone()),
             service_account_key: Some(opening.pki.service_account_key.clone()),
             kubernetes_version: opening.version,
@@ -148,6 +161,7 @@ impl Clusters {
             ca_hash: opening.pki.ca.hash(),
             endpoint_host: opening.endpoint_host,
             api: Api::new(client.clone()),
+            kubelets,
             server,
             signals,
             stop: CancellationToken::new(),
@@ -202,7 +216,10 @@ impl Cluster {
 impl Member {
     /// Serves one connection to this member's API server, from the TLS handshake to its end. It asks
     /// who is there and what they may do, as any API server does.
-    pub(crate) async fn serve(&self, stream: TcpStream) {
+    pub(crate) async fn serve<S>(&self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let tls = Arc::clone(&self.tls);
         self.cluster.server.serve_stream(stream, tls).await;
     }

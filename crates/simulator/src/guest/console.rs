@@ -1,10 +1,12 @@
 //! Console logs: what the serial port of each guest has shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 /// The oldest lines of a longer log are dropped, as Nova keeps a ring of 64 KiB or so too.
 const LIMIT: usize = 64 << 10;
@@ -13,12 +15,29 @@ const LIMIT: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consoles {
     logs: Arc<Mutex<HashMap<String, Log>>>,
+    /// Told of every new line.
+    changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
 struct Log {
     text: String,
     since: Instant,
+    /// When the machine was switched on last.
+    on: Timestamp,
+    /// When each line of the text was shown.
+    times: VecDeque<Timestamp>,
+    /// How many lines have been shown, those that have been dropped included.
+    shown: u64,
+    /// How many of them before the machine was switched on last.
+    before: u64,
+}
+
+/// A line of a console, without the time since the machine was switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) at: Timestamp,
+    pub(crate) text: String,
 }
 
 /// The console of one guest. Cheap to clone.
@@ -46,11 +65,52 @@ impl Consoles {
             .unwrap_or_default()
     }
 
-    /// Puts back what a console showed before the process was restarted.
-    pub(crate) fn restore(&self, instance: &str, text: &str) {
+    /// The lines since the machine was switched on, from the one with the number `from` on, and the number of the next
+    /// one. None for an unknown instance.
+    pub(crate) fn lines(&self, instance: &str, from: u64) -> Option<(Vec<Line>, u64)> {
+        let logs = self.logs.lock();
+        let log = logs.get(instance)?;
+        let first = log.shown - log.times.len() as u64;
+        let skipped = from.max(log.before).saturating_sub(first);
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        let lines = log.text.lines().zip(&log.times).skip(skipped);
+        let lines = lines.map(|(line, at)| Line {
+            at: *at,
+            text: line
+                .split_once("] ")
+                .map_or(line, |(_, text)| text)
+                .to_owned(),
+        });
+        Some((lines.collect(), log.shown))
+    }
+
+    /// Told of every new line of any console.
+    pub(crate) fn changed(&self) -> &Arc<Notify> {
+        &self.changed
+    }
+
+    /// When the machine was switched on last.
+    pub(crate) fn on(&self, instance: &str) -> Option<Timestamp> {
+        self.logs.lock().get(instance).map(|log| log.on)
+    }
+
+    /// Puts back what a console showed before the process was restarted, of a machine switched on at `on`.
+    pub(crate) fn restore(&self, instance: &str, text: &str, on: Option<Timestamp>) {
+        let on = on.unwrap_or(Timestamp::UNIX_EPOCH);
+        let time = |line: &str| {
+            let stamp = line.strip_prefix('[')?.split_once(']')?.0;
+            let elapsed = SignedDuration::try_from_secs_f64(stamp.trim().parse().ok()?).ok()?;
+            on.checked_add(elapsed).ok()
+        };
+        let times: VecDeque<Timestamp> =
+            text.lines().map(|line| time(line).unwrap_or(on)).collect();
         let log = Log {
             text: text.to_owned(),
             since: Instant::now(),
+            on,
+            shown: times.len() as u64,
+            times,
+            before: 0,
         };
         self.logs.lock().insert(instance.to_owned(), log);
     }
@@ -67,6 +127,8 @@ impl Console {
         let mut logs = self.consoles.logs.lock();
         let log = logs.entry(self.instance.clone()).or_insert_with(Log::new);
         log.since = Instant::now();
+        log.on = Timestamp::now();
+        log.before = log.shown;
         drop(logs);
         self.line("kernel: Linux version 6.8.0-simulated (ferrostack)");
     }
@@ -78,11 +140,17 @@ impl Console {
         let elapsed = log.since.elapsed().as_secs_f64();
         for line in line.lines() {
             log.text.push_str(&format!("[{elapsed:12.6}] {line}\n"));
+            log.times.push_back(Timestamp::now());
+            log.shown += 1;
         }
         if let Some(excess) = log.text.len().checked_sub(LIMIT) {
             let cut = log.text.bytes().skip(excess).position(|byte| byte == b'\n');
-            log.text.drain(..cut.map_or(0, |at| excess + at + 1));
+            let dropped = log.text.drain(..cut.map_or(0, |at| excess + at + 1));
+            let dropped = dropped.filter(|char| *char == '\n').count();
+            log.times.drain(..dropped);
         }
+        drop(logs);
+        self.consoles.changed.notify_waiters();
     }
 
     /// Shows a line that cloud-init prints, or a command that it runs.
@@ -98,6 +166,10 @@ impl Log {
         Self {
             text: String::new(),
             since: Instant::now(),
+            on: Timestamp::now(),
+            times: VecDeque::new(),
+            shown: 0,
+            before: 0,
         }
     }
 }

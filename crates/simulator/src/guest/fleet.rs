@@ -58,7 +58,9 @@ impl Fleet {
         let tasks = TaskTracker::new();
         let unclaimed = shared.state.records();
         for (instance, record) in &unclaimed {
-            shared.consoles.restore(instance, &record.console);
+            shared
+                .consoles
+                .restore(instance, &record.console, record.on);
         }
         Self {
             network: Network::new(tasks.clone()),
@@ -224,6 +226,7 @@ impl Fleet {
             cluster = cluster.key,
             "a guest serves a workload cluster"
         );
+        cluster.kubelets.serves(&member);
         guest.member = Some(member);
         if self
             .clusters
@@ -271,6 +274,7 @@ impl Fleet {
         let record = Record {
             node,
             console: self.shared.consoles.text(instance),
+            on: self.shared.consoles.on(instance),
         };
         if let Err(error) = self.shared.state.write(instance, &record) {
             warn!(

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -24,6 +25,9 @@ pub(crate) struct Record {
     /// What the console showed.
     #[serde(default)]
     pub(crate) console: String,
+    /// When the machine was switched on last, which the times on the console count from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<Timestamp>,
 }
 
 /// A node of a workload cluster.

@@ -4,7 +4,7 @@ mod cloud;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
@@ -116,6 +116,11 @@ async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
     );
     assert_eq!(pod.owner_references()[0].name, "cp-1");
     assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
+    // Its log is what happened on its machine.
+    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
+    let log = pods.logs("etcd-cp-1", &LogParams::default()).await.unwrap();
+    let joining = "[etcd] Announced new etcd member joining to the existing etcd cluster";
+    assert!(log.contains(joining), "{log}");
     Api::<DaemonSet>::namespaced(client.clone(), "kube-system")
         .get("kube-proxy")
         .await

@@ -10,6 +10,7 @@ fn record(console: &str) -> Record {
     Record {
         node: Some(node),
         console: console.to_owned(),
+        on: Some("2026-01-02T03:04:05Z".parse().unwrap()),
     }
 }
 
@@ -26,6 +27,7 @@ fn records_are_read_back_and_replaced() {
             &Record {
                 node: None,
                 console: String::new(),
+                on: None,
             },
         )
         .unwrap();

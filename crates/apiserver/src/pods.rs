@@ -1,0 +1,287 @@
+//! What kubelets do for pods: logs and forwarded ports. The server knows no kubelets of its own; whoever simulates
+//! nodes says through [`Kubelet`] what theirs would.
+//!
+//! ```text
+//!   pods      which pod, container and node is meant, and whether its kubelet can be reached
+//!   log       what of a container's log is shown
+//!   forward   connections to ports of a pod, inside of one connection of the client:
+//!     upgrade     HTTP is left behind
+//!     spdy        kubectl, client-go: SPDY/3.1, bare or inside of a WebSocket
+//!     channels    kube-rs, browsers: a WebSocket with two channels for each port
+//! ```
+//!
+//! Source of the rules and words: `pkg/registry/core/pod` of kube-apiserver, and the kubelet's `pkg/cri/streaming`.
+
+mod forward;
+mod log;
+mod spdy;
+mod upgrade;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use http::{Extensions, HeaderMap, Method, Response, StatusCode};
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::body::{self, Body};
+use crate::error::ApiError;
+use crate::http::path::Path;
+use crate::http::query::Query;
+use crate::server::Core;
+
+pub(crate) use upgrade::Tunnels;
+
+/// What the kubelets of a cluster do for its pods. Called on the request's task; must not block.
+pub trait Kubelet: Send + Sync {
+    /// Whether the kubelet of `node`, a Node, can be reached. If not, the server answers as one that cannot reach it.
+    fn is_reachable(&self, node: &Value) -> bool;
+
+    /// The log of a container of `pod`, a Pod on `node` whose status says that the container runs or has run.
+    ///
+    /// `follow`: whether lines to come are wanted too.
+    ///
+    /// # Errors
+    /// Why there is no log. It becomes the message of a 400, as with a kubelet.
+    fn log<'a>(
+        &'a self,
+        node: &'a Value,
+        pod: &'a Value,
+        container: &'a str,
+        follow: bool,
+    ) -> BoxFuture<'a, Result<Log, String>>;
+
+    /// A connection to a port of `pod`, a Pod on `node`.
+    ///
+    /// # Errors
+    /// Why there is none. The client is told on the stream for errors of that connection.
+    fn connect<'a>(
+        &'a self,
+        node: &'a Value,
+        pod: &'a Value,
+        port: u16,
+    ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>>;
+}
+
+/// A connection to a port of a pod.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// A container's log.
+pub struct Log {
+    /// What there is, the oldest line first.
+    pub lines: Vec<Line>,
+    /// What comes, until the container ends. None: nothing.
+    pub more: Option<BoxStream<'static, Line>>,
+}
+
+/// A line of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When it was written.
+    pub at: Timestamp,
+    /// The line, without its end.
+    pub text: String,
+}
+
+/// A request to a pod's kubelet.
+pub(crate) struct Request<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) path: &'a Path,
+    pub(crate) query: &'a Query,
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    /// Where the connection is, for those who leave HTTP behind.
+    pub(crate) extensions: &'a mut Extensions,
+}
+
+/// Whether a path leads to a pod's kubelet.
+pub(crate) fn is_for_kubelet(path: &Path) -> bool {
+    let kinds = ["log", "portforward", "exec", "attach"];
+    let subresource = path.subresource.as_deref().unwrap_or_default();
+    (path.group.as_str(), path.version.as_str()) == ("", "v1")
+        && path.plural == "pods"
+        && path.namespace.is_some()
+        && kinds.contains(&subresource)
+}
+
+/// Answers a request to a pod's kubelet.
+pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
+    let kind = request.path.subresource.as_deref().unwrap_or_default();
+    let fits = match kind {
+        "log" => matches!(*request.method, Method::GET | Method::HEAD),
+        _ => matches!(*request.method, Method::GET | Method::POST),
+    };
+    if !fits {
+        return Err(ApiError::method_not_allowed());
+    }
+    if kind != "log" && request.query.all("dryRun").next().is_some() {
+        return Err(ApiError::bad_request("dryRun is not supported"));
+    }
+    match kind {
+        "log" => log::answer(&request).await,
+        "portforward" => forward::answer(request),
+        kind => refuse(&request, kind),
+    }
+}
+
+/// exec and attach: checked as kube-apiserver checks them, and then refused.
+fn refuse(request: &Request<'_>, kind: &str) -> Result<Response<Body>, ApiError> {
+    let pod = request.pod()?;
+    request.container(&pod, request.query.get("container"))?;
+    request.node(&pod)?;
+    if !upgrade::is_wanted(request.headers) {
+        return Err(ApiError::bad_request("Upgrade request required"));
+    }
+    let message = format!(
+        "the server does not allow {kind} on pods: its pods are objects without processes, in which nothing can be run"
+    );
+    Err(ApiError::new(405, "MethodNotAllowed", message))
+}
+
+impl Request<'_> {
+    fn name(&self) -> &str {
+        self.path.name.as_deref().unwrap_or_default()
+    }
+
+    fn pod(&self) -> Result<Value, ApiError> {
+        let namespace = self.path.namespace.as_deref().unwrap_or_default();
+        let found = self.stored("pods", namespace, self.name());
+        found.ok_or_else(|| ApiError::not_found("", "pods", self.name()))
+    }
+
+    fn stored(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        let store = &self.core.store;
+        let resource = store.registry().find("", plural)?;
+        let key = resource.key(namespace, name);
+        let object = store.get(&resource.collection, &key)?;
+        Some(object.value())
+    }
+
+    /// The container that is meant: the one that is named, or the only one.
+    fn container(&self, pod: &Value, named: Option<&str>) -> Result<String, ApiError> {
+        let names = |list: &str| -> Vec<String> {
+            let containers = pod["spec"][list].as_array().into_iter().flatten();
+            let names = containers.filter_map(|container| container["name"].as_str());
+            names.map(str::to_owned).collect()
+        };
+        let all = || {
+            let lists = ["initContainers", "containers", "ephemeralContainers"];
+            lists.map(names).concat()
+        };
+        let pod = self.name();
+        match (named, names("containers").as_slice()) {
+            (Some(named), _) if all().iter().any(|name| name == named) => Ok(named.to_owned()),
+            (Some(named), _) => Err(ApiError::bad_request(format!(
+                "container {named} is not valid for pod {pod}"
+            ))),
+            (None, [only]) => Ok(only.clone()),
+            (None, []) => Err(ApiError::bad_request(format!(
+                "a container name must be specified for pod {pod}"
+            ))),
+            (None, _) => Err(ApiError::bad_request(format!(
+                "a container name must be specified for pod {pod}, choose one of: [{}]",
+                all().join(" ")
+            ))),
+        }
+    }
+
+    /// The Node that a pod is on.
+    fn node(&self, pod: &Value) -> Result<Node, ApiError> {
+        let name = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            let pod = self.name();
+            let why = format!("pod {pod} does not have a host assigned");
+            return Err(ApiError::bad_request(why));
+        }
+        let node = self
+            .stored("nodes", "", name)
+            .ok_or_else(|| ApiError::not_found("", "nodes", name))?;
+        Node::of(node)
+    }
+
+    /// The kubelets, if that of `node` is there and can be reached.
+    fn kubelet(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
+        let kubelet = self.core.options.kubelet.clone()?;
+        kubelet.is_reachable(&node.object).then_some(kubelet)
+    }
+}
+
+/// A Node, and where its kubelet is.
+struct Node {
+    object: Value,
+    /// `10.6.0.5:10250`.
+    address: String,
+}
+
+impl Node {
+    fn of(object: Value) -> Result<Self, ApiError> {
+        // The order of `--kubelet-preferred-address-types`.
+        const PREFERRED: [&str; 5] = [
+            "Hostname",
+            "InternalDNS",
+            "InternalIP",
+            "ExternalDNS",
+            "ExternalIP",
+        ];
+        let status = &object["status"];
+        let addresses = status["addresses"].as_array();
+        let addresses = addresses.map(Vec::as_slice).unwrap_or_default();
+        let found = PREFERRED
+            .iter()
+            .find_map(|wanted| addresses.iter().find(|address| address["type"] == *wanted));
+        let Some(host) = found.and_then(|address| address["address"].as_str()) else {
+            let known: Vec<String> = addresses
+                .iter()
+                .map(|address| {
+                    format!(
+                        "{{{} {}}}",
+                        text(&address["type"]),
+                        text(&address["address"])
+                    )
+                })
+                .collect();
+            let message = format!(
+                "no preferred addresses found; known addresses: [{}]",
+                known.join(" ")
+            );
+            return Err(ApiError::new(500, "", message));
+        };
+        let port = status["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_i64();
+        let port = port.filter(|port| *port > 0).unwrap_or(10250);
+        let address = if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        };
+        Ok(Self { object, address })
+    }
+
+    /// What dialling a kubelet that is not there comes to.
+    fn refused(&self) -> String {
+        format!("dial tcp {}: connect: connection refused", self.address)
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Text that is no object.
+fn plain(code: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    let media = http::HeaderValue::from_static("text/plain");
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, media);
+    response
+}
+
+/// Text that is no object, and whole.
+fn told(code: StatusCode, text: String) -> Response<Body> {
+    plain(code, body::full(text))
+}

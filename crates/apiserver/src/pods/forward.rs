@@ -1,0 +1,283 @@
+//! `pods/NAME/portforward`: connections to ports of a pod.
+
+mod channels;
+mod streams;
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures::{SinkExt as _, StreamExt as _, future};
+use http::header::{HeaderName, SEC_WEBSOCKET_PROTOCOL};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_util::io::ReaderStream;
+
+use super::{Kubelet, Request, text, told, upgrade};
+use crate::body::Body;
+use crate::error::ApiError;
+use crate::http::query::Query;
+
+/// The protocol of the streams in a SPDY connection.
+const PROTOCOL: &str = "portforward.k8s.io";
+/// What a WebSocket that carries SPDY says before the protocol of its streams.
+const TUNNEL: &str = "SPDY/3.1+";
+const SPDY: &str = "SPDY/3.1";
+const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
+/// Pieces that wait to be sent to a client, each of [`PIECE`] bytes at most.
+const WAITING: usize = 16;
+/// Pieces that wait to be taken by a pod.
+const UNTAKEN: usize = 8;
+const PIECE: usize = 32 << 10;
+/// The longest message of a WebSocket.
+const MESSAGE: usize = 4 << 20;
+
+/// The pod whose ports are forwarded.
+struct Target {
+    kubelet: Arc<dyn Kubelet>,
+    node: Value,
+    pod: Value,
+}
+
+/// Answers a request for ports.
+pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
+    let ports = ports(request.query)?;
+    let pod = request.pod()?;
+    let node = request.node(&pod)?;
+    let headers = request.headers;
+    if !upgrade::is_wanted(headers) {
+        return Err(ApiError::bad_request("Upgrade request required"));
+    }
+    let Some(kubelet) = request.kubelet(&node) else {
+        let message = format!("error dialing backend: {}", node.refused());
+        return Err(ApiError::new(500, "", message));
+    };
+    let target = Arc::new(Target {
+        kubelet,
+        node: node.object,
+        pod,
+    });
+    if upgrade::is_to(headers, "websocket") {
+        let protocols = upgrade::items(headers, &SEC_WEBSOCKET_PROTOCOL);
+        let tunnelled: Vec<String> = protocols
+            .iter()
+            .filter_map(|protocol| protocol.strip_prefix(TUNNEL))
+            .filter(|protocol| protocol.ends_with(".k8s.io"))
+            .map(str::to_owned)
+            .collect();
+        return Ok(if tunnelled.is_empty() {
+            by_channels(request, &protocols, ports, target)
+        } else {
+            by_tunnel(request, &tunnelled, target)
+        });
+    }
+    Ok(by_spdy(request, target))
+}
+
+/// SPDY on the connection itself.
+fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
+    let headers = request.headers;
+    if !upgrade::is_to(headers, SPDY) {
+        let why = "unable to upgrade: missing upgrade headers in request\n";
+        return told(StatusCode::BAD_REQUEST, why.to_owned());
+    }
+    let protocols = upgrade::items(headers, &STREAM_PROTOCOL);
+    if protocols.is_empty() {
+        let why = "unable to upgrade: X-Stream-Protocol-Version is required\n";
+        return told(StatusCode::BAD_REQUEST, why.to_owned());
+    }
+    if !protocols.iter().any(|protocol| protocol == PROTOCOL) {
+        return not_negotiated(&protocols);
+    }
+    let agreed = [(STREAM_PROTOCOL, HeaderValue::from_static(PROTOCOL))];
+    upgrade::to(SPDY, agreed, request.extensions, async move |io| {
+        let (read, mut write) = tokio::io::split(io);
+        let pieces = ReaderStream::new(read)
+            .take_while(|piece| future::ready(piece.is_ok()))
+            .filter_map(|piece| future::ready(piece.ok()));
+        let (outgoing, mut waiting) = mpsc::channel::<Bytes>(WAITING);
+        let writing = async move {
+            while let Some(bytes) = waiting.recv().await {
+                if write.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+            let _ = write.shutdown().await;
+        };
+        let serving = streams::serve(pieces, outgoing, target);
+        future::join(serving, writing).await;
+    })
+}
+
+/// SPDY inside of the messages of a WebSocket, as kubectl does it.
+fn by_tunnel(request: Request<'_>, protocols: &[String], target: Arc<Target>) -> Response<Body> {
+    if !protocols.iter().any(|protocol| protocol == PROTOCOL) {
+        return not_negotiated(protocols);
+    }
+    let agreed = format!("{TUNNEL}{PROTOCOL}");
+    let Some(answer) = websocket_answer(request.headers, Some(&agreed)) else {
+        return no_websocket();
+    };
+    upgrade::to("websocket", answer, request.extensions, async move |io| {
+        let (mut sink, source) = websocket(io).await.split();
+        let pieces = source
+            .take_while(|message| future::ready(message.is_ok()))
+            .filter_map(|message| {
+                future::ready(match message {
+                    Ok(Message::Binary(bytes)) => Some(bytes),
+                    _ => None,
+                })
+            });
+        let (outgoing, mut waiting) = mpsc::channel::<Bytes>(WAITING);
+        let writing = async move {
+            while let Some(bytes) = waiting.recv().await {
+                if sink.send(Message::Binary(bytes)).await.is_err() {
+                    return;
+                }
+            }
+            let _ = sink.close().await;
+        };
+        let serving = streams::serve(pieces, outgoing, target);
+        future::join(serving, writing).await;
+    })
+}
+
+/// A WebSocket whose messages name a channel.
+fn by_channels(
+    request: Request<'_>,
+    protocols: &[String],
+    ports: Vec<u16>,
+    target: Arc<Target>,
+) -> Response<Body> {
+    if ports.is_empty() {
+        let why = "query parameter \"port\" is required";
+        return told(StatusCode::BAD_REQUEST, why.to_owned());
+    }
+    if ports.contains(&0) {
+        return told(StatusCode::BAD_REQUEST, "port \"0\" must be > 0".to_owned());
+    }
+    let known = |protocol: &str| channels::Codec::of(protocol);
+    let agreed = match protocols {
+        [] => Some((None, channels::Codec::Binary)),
+        some => some
+            .iter()
+            .find_map(|protocol| Some((Some(protocol.as_str()), known(protocol)?))),
+    };
+    let Some((agreed, codec)) = agreed else {
+        let wanted = protocols.join(" ");
+        let supported = channels::PROTOCOLS.join(" ");
+        let why =
+            format!("requested protocol(s) are not supported: [{wanted}]; supports [{supported}]");
+        return told(StatusCode::FORBIDDEN, why);
+    };
+    let Some(answer) = websocket_answer(request.headers, agreed) else {
+        return no_websocket();
+    };
+    upgrade::to("websocket", answer, request.extensions, async move |io| {
+        channels::serve(websocket(io).await, codec, &ports, &target).await;
+    })
+}
+
+async fn websocket<S>(io: S) -> WebSocketStream<S>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE))
+        .max_frame_size(Some(MESSAGE));
+    WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await
+}
+
+fn websocket_answer(
+    headers: &HeaderMap,
+    protocol: Option<&str>,
+) -> Option<Vec<(HeaderName, HeaderValue)>> {
+    let mut answer = vec![upgrade::websocket_proof(headers)?];
+    if let Some(protocol) = protocol {
+        let protocol = HeaderValue::from_str(protocol).ok()?;
+        answer.push((SEC_WEBSOCKET_PROTOCOL, protocol));
+    }
+    Some(answer)
+}
+
+fn no_websocket() -> Response<Body> {
+    let why = "unable to upgrade: Sec-WebSocket-Key is required\n";
+    told(StatusCode::BAD_REQUEST, why.to_owned())
+}
+
+fn not_negotiated(protocols: &[String]) -> Response<Body> {
+    let wanted = protocols.join(" ");
+    let why = format!(
+        "unable to upgrade: unable to negotiate protocol: client supports [{wanted}], server accepts [{PROTOCOL}]\n"
+    );
+    told(StatusCode::FORBIDDEN, why)
+}
+
+/// The ports of the query: one parameter or several, with commas or without.
+fn ports(query: &Query) -> Result<Vec<u16>, ApiError> {
+    let ports = query.all("ports").flat_map(|ports| ports.split(','));
+    let ports = ports.map(|port| {
+        port.parse().map_err(|_| {
+            let all_digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            let why = if all_digits {
+                "value out of range"
+            } else {
+                "invalid syntax"
+            };
+            ApiError::bad_request(format!(
+                "cannot convert to []int32: strconv.ParseUint: parsing {port:?}: {why}"
+            ))
+        })
+    });
+    ports.collect()
+}
+
+impl Target {
+    /// Connects to a port and carries bytes both ways until the pod ends the connection. Bytes of the pod are given to
+    /// `outgoing` as what `framed` makes of them.
+    ///
+    /// The error is what the client is told.
+    async fn forward<T>(
+        &self,
+        port: u16,
+        mut incoming: mpsc::Receiver<Bytes>,
+        outgoing: &mpsc::Sender<T>,
+        framed: impl Fn(&[u8]) -> T,
+    ) -> Result<(), String> {
+        let connected = self.kubelet.connect(&self.node, &self.pod, port).await;
+        let connection = connected.map_err(|why| {
+            let metadata = &self.pod["metadata"];
+            let (name, uid) = (text(&metadata["name"]), text(&metadata["uid"]));
+            format!("error forwarding port {port} to pod {name}, uid {uid}: {why}")
+        })?;
+        let (mut read, mut write) = tokio::io::split(connection);
+        let to_pod = async move {
+            while let Some(bytes) = incoming.recv().await {
+                if write.write_all(&bytes).await.is_err() {
+                    break;
+                }
+            }
+            // A client that has said all it has to say may still listen.
+            let _ = write.shutdown().await;
+            future::pending().await
+        };
+        let from_pod = async {
+            let mut buffer = BytesMut::with_capacity(PIECE);
+            while read.read_buf(&mut buffer).await.is_ok_and(|read| read > 0) {
+                if outgoing.send(framed(&buffer)).await.is_err() {
+                    break;
+                }
+                buffer.clear();
+            }
+        };
+        tokio::select! {
+            () = from_pod => {}
+            () = to_pod => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,310 @@
+//! Ports in the streams of a SPDY connection: for each connection to a port, the client opens a stream for its bytes and
+//! one for what goes wrong. A request id says which two belong together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::super::spdy::{self, Decoder, Encoder, Frame, Headers, Status};
+use super::{Target, UNTAKEN};
+
+/// How long the second stream of a pair may take to come.
+const PAIRING: Duration = Duration::from_secs(30);
+/// The streams of a connection that may be open at once.
+const MOST: usize = 1000;
+
+/// Serves a connection whose bytes are `pieces` until it ends. What is to be sent goes to `outgoing`.
+pub(super) async fn serve(
+    pieces: impl Stream<Item = Bytes>,
+    outgoing: mpsc::Sender<Bytes>,
+    target: Arc<Target>,
+) {
+    let mut pieces = std::pin::pin!(pieces);
+    let mut decoder = Decoder::default();
+    let mut buffer = BytesMut::new();
+    let mut streams = Streams {
+        target,
+        outgoing,
+        encoder: Encoder::default(),
+        last: 0,
+        open: HashMap::new(),
+        pairs: HashMap::new(),
+        running: JoinSet::new(),
+    };
+    loop {
+        let late = streams.late();
+        tokio::select! {
+            piece = pieces.next() => match piece {
+                Some(piece) => buffer.extend_from_slice(&piece),
+                None => return,
+            },
+            Some(ended) = streams.running.join_next() => {
+                for stream in ended.unwrap_or_default() {
+                    streams.open.remove(&stream);
+                }
+            }
+            () = tokio::time::sleep_until(late.unwrap_or_else(Instant::now)), if late.is_some() => {
+                streams.give_up().await;
+            }
+            () = streams.outgoing.closed() => return,
+        }
+        loop {
+            match decoder.next(&mut buffer) {
+                Ok(None) => break,
+                Ok(Some(Frame::GoAway)) => return,
+                Ok(Some(frame)) => streams.hear(frame).await,
+                Err(problem) => {
+                    tracing::debug!(%problem, "a client forwards ports in what is no SPDY");
+                    streams.send(spdy::go_away(streams.last, true)).await;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The streams of a connection.
+struct Streams {
+    target: Arc<Target>,
+    outgoing: mpsc::Sender<Bytes>,
+    encoder: Encoder,
+    /// The newest stream of the client.
+    last: u32,
+    open: HashMap<u32, Open>,
+    /// Pairs that are not complete, by request id.
+    pairs: HashMap<String, Pair>,
+    /// The complete ones. Each ends with its two streams.
+    running: JoinSet<[u32; 2]>,
+}
+
+/// A stream that has not been reset.
+struct Open {
+    kind: Kind,
+    /// Where its bytes go. None: nowhere, or no more come.
+    input: Option<mpsc::Sender<Bytes>>,
+    /// Whether somebody takes the bytes.
+    taken: bool,
+    /// Ends the connection to the port.
+    cancel: CancellationToken,
+}
+
+/// Streams that wait for one another.
+struct Pair {
+    until: Instant,
+    port: u16,
+    data: Option<(u32, mpsc::Receiver<Bytes>)>,
+    error: Option<u32>,
+    cancel: CancellationToken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Error,
+}
+
+impl Streams {
+    async fn send(&self, frame: Bytes) {
+        // When nobody sends any more, the connection is over, which is noticed elsewhere.
+        let _ = self.outgoing.send(frame).await;
+    }
+
+    async fn hear(&mut self, frame: Frame) {
+        match frame {
+            Frame::Syn {
+                stream,
+                fin,
+                headers,
+            } => self.begin(stream, fin, &headers).await,
+            Frame::Data { stream, fin, bytes } => self.take(stream, fin, bytes).await,
+            Frame::Reset { stream } => {
+                if let Some(open) = self.open.remove(&stream)
+                    && open.kind == Kind::Data
+                {
+                    open.cancel.cancel();
+                }
+            }
+            Frame::Ping { id } if id % 2 == 1 => self.send(spdy::ping(id)).await,
+            Frame::Ping { .. } | Frame::GoAway | Frame::Other => {}
+        }
+    }
+
+    async fn begin(&mut self, stream: u32, fin: bool, headers: &Headers) {
+        if stream.is_multiple_of(2) || stream <= self.last {
+            return self.send(spdy::reset(stream, Status::ProtocolError)).await;
+        }
+        self.last = stream;
+        if self.open.len() >= MOST {
+            return self.send(spdy::reset(stream, Status::RefusedStream)).await;
+        }
+        let Some((kind, port)) = asked(headers) else {
+            return self.send(spdy::reset(stream, Status::Cancel)).await;
+        };
+        let reply = self.encoder.reply(stream);
+        self.send(reply).await;
+        let request = request(stream, kind, headers);
+        let pair = self
+            .pairs
+            .entry(request.clone())
+            .or_insert_with(|| Pair::new(port));
+        let taken = match kind {
+            Kind::Data => pair.data.is_some(),
+            Kind::Error => pair.error.is_some(),
+        };
+        if taken {
+            let name = if kind == Kind::Data { "data" } else { "error" };
+            let why = format!(
+                "error processing stream for request {request}: {name} stream already assigned"
+            );
+            if let Some(error) = pair.error {
+                self.send(spdy::data(error, false, why.as_bytes())).await;
+            }
+            return self.send(spdy::reset(stream, Status::Cancel)).await;
+        }
+        let mut open = Open {
+            kind,
+            input: None,
+            taken: false,
+            cancel: pair.cancel.clone(),
+        };
+        match kind {
+            Kind::Data => {
+                let (input, incoming) = mpsc::channel(UNTAKEN);
+                open.input = Some(input).filter(|_| !fin);
+                pair.port = port;
+                pair.data = Some((stream, incoming));
+            }
+            Kind::Error => pair.error = Some(stream),
+        }
+        self.open.insert(stream, open);
+        self.start(&request);
+    }
+
+    /// Connects a pair to its port once it is complete.
+    fn start(&mut self, request: &str) {
+        let complete = |pair: &&Pair| pair.data.is_some() && pair.error.is_some();
+        if self.pairs.get(request).filter(complete).is_none() {
+            return;
+        }
+        let Some(Pair {
+            port,
+            data: Some((data, incoming)),
+            error: Some(error),
+            cancel,
+            ..
+        }) = self.pairs.remove(request)
+        else {
+            return;
+        };
+        if let Some(open) = self.open.get_mut(&data) {
+            open.taken = true;
+        }
+        let (target, outgoing) = (Arc::clone(&self.target), self.outgoing.clone());
+        self.running.spawn(async move {
+            let framed = |bytes: &[u8]| spdy::data(data, false, bytes);
+            let forwarding = target.forward(port, incoming, &outgoing, framed);
+            let ends = match cancel.run_until_cancelled(forwarding).await {
+                Some(Ok(())) => vec![spdy::data(data, true, b""), spdy::data(error, true, b"")],
+                Some(Err(why)) => vec![
+                    spdy::data(error, false, why.as_bytes()),
+                    spdy::reset(data, Status::Cancel),
+                    spdy::reset(error, Status::Cancel),
+                ],
+                // The client has ended the one, and waits for the end of the other.
+                None => vec![spdy::data(error, true, b"")],
+            };
+            for frame in ends {
+                let _ = outgoing.send(frame).await;
+            }
+            [data, error]
+        });
+    }
+
+    async fn take(&mut self, stream: u32, fin: bool, bytes: Bytes) {
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        if let Some(input) = open.input.as_ref().filter(|_| !bytes.is_empty()) {
+            if open.taken {
+                tokio::select! {
+                    // Where it fails, the pod has ended the connection.
+                    _ = input.send(bytes) => {}
+                    () = self.outgoing.closed() => {}
+                }
+            } else if input.try_send(bytes).is_err() {
+                // Nobody connects to a port for one stream alone.
+                self.open.remove(&stream);
+                return self.send(spdy::reset(stream, Status::Cancel)).await;
+            }
+        }
+        if fin && open.input.is_some() {
+            open.input = None;
+        }
+    }
+
+    /// When the next pair is given up.
+    fn late(&self) -> Option<Instant> {
+        self.pairs.values().map(|pair| pair.until).min()
+    }
+
+    /// Gives up the pairs that are late.
+    async fn give_up(&mut self) {
+        let now = Instant::now();
+        let late = self.pairs.extract_if(|_, pair| pair.until <= now);
+        for (request, pair) in late.collect::<Vec<_>>() {
+            let why = format!("(request={request}) timed out waiting for streams");
+            if let Some(error) = pair.error {
+                self.send(spdy::data(error, false, why.as_bytes())).await;
+            }
+            for stream in pair
+                .error
+                .into_iter()
+                .chain(pair.data.map(|(data, _)| data))
+            {
+                self.open.remove(&stream);
+                self.send(spdy::reset(stream, Status::Cancel)).await;
+            }
+        }
+    }
+}
+
+impl Pair {
+    fn new(port: u16) -> Self {
+        Self {
+            until: Instant::now() + PAIRING,
+            port,
+            data: None,
+            error: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// What a stream is for. None: for nothing that is known here.
+fn asked(headers: &Headers) -> Option<(Kind, u16)> {
+    let port = headers.get("port").parse().ok().filter(|port| *port > 0)?;
+    match headers.get("streamtype") {
+        "data" => Some((Kind::Data, port)),
+        "error" => Some((Kind::Error, port)),
+        _ => None,
+    }
+}
+
+/// The request id of a stream. Old clients give none, and open the stream for errors right before that for data.
+fn request(stream: u32, kind: Kind, headers: &Headers) -> String {
+    match (headers.get("requestid"), kind) {
+        ("", Kind::Error) => stream.to_string(),
+        ("", Kind::Data) => (i64::from(stream) - 2).to_string(),
+        (given, _) => given.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! `pods/NAME/log`: what of a container's log is shown, as kube-apiserver checks the options and a kubelet applies them.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use http::{Response, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{Line, Log, Request, plain, text};
+use crate::body::{self, Body};
+use crate::error::ApiError;
+use crate::http::query::Query;
+use crate::schema::FieldError;
+
+/// What of a log is asked for (`v1.PodLogOptions`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Options {
+    follow: bool,
+    previous: bool,
+    timestamps: bool,
+    since_seconds: Option<i64>,
+    since_time: Option<Timestamp>,
+    tail_lines: Option<i64>,
+    limit_bytes: Option<i64>,
+    /// Standard output or error alone, which only a feature that is off allows to ask for.
+    stream: bool,
+}
+
+/// Answers a request for a log.
+pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiError> {
+    let options = Options::of(request.query)?;
+    let errors = options.problems();
+    if !errors.is_empty() {
+        let name = request.name();
+        return Err(ApiError::invalid("", "PodLogOptions", name, &errors));
+    }
+    let pod = request.pod()?;
+    let container = request.container(&pod, request.query.get("container"))?;
+    if text(&pod["spec"]["nodeName"]).is_empty() {
+        // Nothing has been written yet, and nobody can say more.
+        let mut response = Response::new(body::full(""));
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(response);
+    }
+    let node = request.node(&pod)?;
+    let Some(kubelet) = request.kubelet(&node) else {
+        let namespace = request.path.namespace.as_deref().unwrap_or_default();
+        let message = format!(
+            "Get \"https://{}/containerLogs/{namespace}/{}/{container}{}\": {}",
+            node.address,
+            request.name(),
+            options.query(),
+            node.refused()
+        );
+        return Err(ApiError::new(500, "", message));
+    };
+    has_log(request.name(), &pod["status"], &container, options.previous)
+        .map_err(ApiError::bad_request)?;
+    let mut log = kubelet
+        .log(&node.object, &pod, &container, options.follow)
+        .await
+        .map_err(ApiError::bad_request)?;
+    let shutdown = request.core.shutdown.clone();
+    let ending =
+        |more: BoxStream<'static, Line>| more.take_until(shutdown.cancelled_owned()).boxed();
+    log.more = log.more.map(ending);
+    Ok(plain(StatusCode::OK, show(log, &options, Timestamp::now())))
+}
+
+impl Options {
+    fn of(query: &Query) -> Result<Self, ApiError> {
+        Ok(Self {
+            follow: query.flag("follow"),
+            previous: query.flag("previous"),
+            timestamps: query.flag("timestamps"),
+            since_seconds: integer(query, "sinceSeconds")?,
+            since_time: time(query, "sinceTime")?,
+            tail_lines: integer(query, "tailLines")?,
+            limit_bytes: integer(query, "limitBytes")?,
+            stream: query.all("stream").next().is_some(),
+        })
+    }
+
+    /// As `ValidatePodLogOptions`.
+    fn problems(&self) -> Vec<FieldError> {
+        let positive = "must be greater than 0";
+        let mut errors = Vec::new();
+        let mut refuse = |field: &str, value: i64, why: &str| {
+            errors.push(FieldError::invalid(field, &Value::from(value), why));
+        };
+        if let Some(lines) = self.tail_lines.filter(|lines| *lines < 0) {
+            refuse("tailLines", lines, "must be greater than or equal to 0");
+        }
+        if let Some(bytes) = self.limit_bytes.filter(|bytes| *bytes < 1) {
+            refuse("limitBytes", bytes, positive);
+        }
+        match (self.since_seconds, self.since_time) {
+            (Some(_), Some(_)) => {
+                let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+                // So the path without a name is printed.
+                errors.push(FieldError::forbidden("[]", why));
+            }
+            (Some(seconds), None) if seconds < 1 => refuse("sinceSeconds", seconds, positive),
+            _ => {}
+        }
+        if self.stream {
+            errors.push(FieldError::forbidden("stream", "may not be specified"));
+        }
+        errors
+    }
+
+    /// As the kubelet is asked for it.
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let flag = |on: bool| on.then(|| "true".to_owned());
+        let number = |number: Option<i64>| number.map(|number| number.to_string());
+        let since = self.since_time.map(crate::crd::seconds);
+        let pairs = [
+            ("follow", flag(self.follow)),
+            ("limitBytes", number(self.limit_bytes)),
+            ("previous", flag(self.previous)),
+            ("sinceSeconds", number(self.since_seconds)),
+            ("sinceTime", since),
+            ("tailLines", number(self.tail_lines)),
+            ("timestamps", flag(self.timestamps)),
+        ];
+        for (name, value) in pairs {
+            if let Some(value) = value {
+                query.append_pair(name, &value);
+            }
+        }
+        match query.finish().as_str() {
+            "" => String::new(),
+            query => format!("?{query}"),
+        }
+    }
+}
+
+/// A number as Go's conversion of queries reads it.
+fn integer(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+    let Some(text) = query.all(name).next() else {
+        return Ok(None);
+    };
+    text.parse()
+        .map(Some)
+        .map_err(|error: std::num::ParseIntError| {
+            let why = match error.kind() {
+                PosOverflow | NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+        })
+}
+
+fn time(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
+    match query.all(name).next() {
+        None => Ok(None),
+        // The beginning of time, and so the whole log.
+        Some("" | "null") => Ok(Some(Timestamp::UNIX_EPOCH)),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            let form = "2006-01-02T15:04:05Z07:00";
+            let message =
+                format!("parsing time {text:?} as {form:?}: cannot parse {text:?} as \"2006\"");
+            ApiError::bad_request(message)
+        }),
+    }
+}
+
+/// Whether a container's status says that there is a log of it, as the kubelet looks at it.
+fn has_log(pod: &str, status: &Value, container: &str, previous: bool) -> Result<(), String> {
+    let lists = [
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ];
+    let found = lists
+        .iter()
+        .flat_map(|list| status[*list].as_array().into_iter().flatten())
+        .find(|status| status["name"] == container);
+    let about = format!("container {container:?} in pod {pod:?}");
+    let Some(status) = found else {
+        return Err(format!("{about} is not available"));
+    };
+    let (state, last) = (&status["state"], &status["lastState"]["terminated"]);
+    let ended_before = !text(&last["containerID"]).is_empty();
+    if previous {
+        return match ended_before {
+            true => Ok(()),
+            false => Err(format!("previous terminated {about} not found")),
+        };
+    }
+    if !state["running"].is_null() || ended_before {
+        return Ok(());
+    }
+    if !state["terminated"].is_null() || !last.is_null() {
+        return match text(&state["terminated"]["containerID"]) {
+            "" => Err(format!("{about} is terminated")),
+            _ => Ok(()),
+        };
+    }
+    let waiting = &state["waiting"];
+    Err(match text(&waiting["reason"]) {
+        _ if waiting.is_null() => format!("{about} is waiting to start - no logs yet"),
+        "ErrImagePull" => format!("{about} is waiting to start: image can't be pulled"),
+        "ImagePullBackOff" => {
+            format!("{about} is waiting to start: trying and failing to pull image")
+        }
+        reason => format!("{about} is waiting to start: {reason}"),
+    })
+}
+
+/// What is asked for of a log.
+fn show(log: Log, options: &Options, now: Timestamp) -> Body {
+    let mut printer = Printer::new(options, now);
+    let lines = log.lines.len();
+    let tail = options
+        .tail_lines
+        .and_then(|tail| usize::try_from(tail).ok())
+        .unwrap_or(lines);
+    let mut shown = Vec::new();
+    for line in log.lines.iter().skip(lines.saturating_sub(tail)) {
+        printer.print(line, &mut shown);
+    }
+    let Some(more) = log.more.filter(|_| options.follow) else {
+        return body::full(shown);
+    };
+    let first = stream::iter((!shown.is_empty()).then(|| Bytes::from(shown)));
+    let more = stream::unfold((more, printer), |(mut more, mut printer)| async move {
+        while !printer.is_full() {
+            let mut shown = Vec::new();
+            printer.print(&more.next().await?, &mut shown);
+            if !shown.is_empty() {
+                return Some((Bytes::from(shown), (more, printer)));
+            }
+        }
+        None
+    });
+    body::stream(first.chain(more))
+}
+
+/// Prints lines until there are enough bytes.
+struct Printer {
+    since: Timestamp,
+    timestamps: bool,
+    left: usize,
+}
+
+impl Printer {
+    fn new(options: &Options, now: Timestamp) -> Self {
+        let seconds = options.since_seconds.map(SignedDuration::from_secs);
+        let ago = seconds.map(|ago| now.checked_sub(ago).unwrap_or(Timestamp::MIN));
+        let limit = options.limit_bytes;
+        Self {
+            since: options.since_time.or(ago).unwrap_or(Timestamp::MIN),
+            timestamps: options.timestamps,
+            left: limit
+                .and_then(|limit| usize::try_from(limit).ok())
+                .unwrap_or(usize::MAX),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    fn print(&mut self, line: &Line, shown: &mut Vec<u8>) {
+        if line.at < self.since || self.is_full() {
+            return;
+        }
+        let mut text = String::new();
+        if self.timestamps {
+            // Nanoseconds always, as container runtimes write them.
+            let _ = write!(text, "{:.9} ", line.at);
+        }
+        text.push_str(&line.text);
+        text.push('\n');
+        let mut bytes = text.into_bytes();
+        bytes.truncate(self.left);
+        self.left -= bytes.len();
+        shown.append(&mut bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

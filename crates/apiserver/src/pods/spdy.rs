@@ -1,0 +1,261 @@
+//! SPDY/3.1 as far as port-forwarding needs it: frames out of bytes, and the few frames that a server sends.
+//!
+//! Source: SPDY Protocol Draft 3.1, and what `github.com/moby/spdystream`, which kubectl and client-go speak it with, does
+//! with it: no flow control, no settings, no priorities.
+
+mod headers;
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+
+use headers::{Deflater, Inflater};
+
+pub(super) use headers::Headers;
+
+/// A control frame that says it is longer is not waited for. Those of clients are less than 200 bytes long.
+const LONGEST_CONTROL: usize = 64 << 10;
+/// The payload of a data frame comes in pieces of this length, however long the frame is.
+const PIECE: usize = 32 << 10;
+const HEAD: usize = 8;
+
+const SYN_STREAM: u16 = 1;
+const SYN_REPLY: u16 = 2;
+const RST_STREAM: u16 = 3;
+const SETTINGS: u16 = 4;
+const PING: u16 = 6;
+const GOAWAY: u16 = 7;
+const HEADERS: u16 = 8;
+const WINDOW_UPDATE: u16 = 9;
+const FIN: u8 = 1;
+
+/// What a peer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// A stream begins. `fin`: the peer sends nothing in it.
+    Syn {
+        stream: u32,
+        fin: bool,
+        headers: Headers,
+    },
+    /// Bytes of a stream, perhaps none. `fin`: they are the last.
+    Data {
+        stream: u32,
+        fin: bool,
+        bytes: Bytes,
+    },
+    /// Both directions of a stream are over.
+    Reset { stream: u32 },
+    /// To be sent back, if the peer's (odd).
+    Ping { id: u32 },
+    /// No more streams begin.
+    GoAway,
+    /// Nothing that matters here: replies, settings, windows, headers that come late.
+    Other,
+}
+
+/// Why bytes are no frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Malformed {
+    #[error("a control frame of SPDY version {0}")]
+    Version(u16),
+    #[error("a control frame of unknown type {0}")]
+    Type(u16),
+    #[error("a control frame of {0} bytes")]
+    Length(usize),
+    #[error("stream 0")]
+    Zero,
+    #[error("headers that cannot be read: {0}")]
+    Headers(&'static str),
+}
+
+/// Why a stream is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    ProtocolError = 1,
+    RefusedStream = 3,
+    Cancel = 5,
+}
+
+/// Makes frames of bytes. It holds the state of header compression, and what is left of a data frame.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    headers: Inflater,
+    data: Option<Rest>,
+}
+
+/// A data frame that has not been given out as a whole.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    stream: u32,
+    fin: bool,
+    left: usize,
+}
+
+impl Decoder {
+    /// The next frame, taken from the front of `buffer`. None: there is none before more bytes have come.
+    ///
+    /// `buffer` need never hold more than [`LONGEST_CONTROL`] bytes and a head for this to go on.
+    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
+        if let Some(rest) = self.data.take() {
+            return Ok(self.piece(rest, buffer));
+        }
+        let Some(head) = buffer.first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let first = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+        let flags = head[4];
+        let length = u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize;
+        if first & 0x8000_0000 == 0 {
+            buffer.advance(HEAD);
+            let rest = Rest {
+                stream: named(first)?,
+                fin: flags & FIN != 0,
+                left: length,
+            };
+            return Ok(self.piece(rest, buffer));
+        }
+        if length > LONGEST_CONTROL {
+            return Err(Malformed::Length(length));
+        }
+        if buffer.len() < HEAD + length {
+            return Ok(None);
+        }
+        buffer.advance(HEAD);
+        let body = buffer.split_to(length).freeze();
+        let version = (first >> 16 & 0x7fff) as u16;
+        if version != 3 {
+            return Err(Malformed::Version(version));
+        }
+        self.control((first & 0xffff) as u16, flags, body).map(Some)
+    }
+
+    /// As much of a data frame as is there, up to [`PIECE`].
+    fn piece(&mut self, mut rest: Rest, buffer: &mut BytesMut) -> Option<Frame> {
+        let bytes = buffer
+            .split_to(rest.left.min(PIECE).min(buffer.len()))
+            .freeze();
+        rest.left -= bytes.len();
+        if rest.left > 0 {
+            self.data = Some(rest);
+            if bytes.is_empty() {
+                return None;
+            }
+        }
+        Some(Frame::Data {
+            stream: rest.stream,
+            fin: rest.fin && rest.left == 0,
+            bytes,
+        })
+    }
+
+    fn control(&mut self, kind: u16, flags: u8, mut body: Bytes) -> Result<Frame, Malformed> {
+        let length = body.len();
+        let mut word = || body.try_get_u32().map_err(|_| Malformed::Length(length));
+        match kind {
+            SYN_STREAM => {
+                let stream = named(word()?)?;
+                word()?;
+                // Priority and slot.
+                body.try_get_u16().map_err(|_| Malformed::Length(length))?;
+                Ok(Frame::Syn {
+                    stream,
+                    fin: flags & FIN != 0,
+                    headers: self.headers.read(&body)?,
+                })
+            }
+            SYN_REPLY | HEADERS => {
+                named(word()?)?;
+                // All headers go through one compressed stream, so that these must be read too.
+                self.headers.read(&body)?;
+                Ok(Frame::Other)
+            }
+            RST_STREAM => Ok(Frame::Reset {
+                stream: named(word()?)?,
+            }),
+            PING => Ok(Frame::Ping { id: word()? }),
+            GOAWAY => Ok(Frame::GoAway),
+            SETTINGS | WINDOW_UPDATE => Ok(Frame::Other),
+            kind => Err(Malformed::Type(kind)),
+        }
+    }
+}
+
+/// A stream's number, which is never 0.
+fn named(word: u32) -> Result<u32, Malformed> {
+    match word & 0x7fff_ffff {
+        0 => Err(Malformed::Zero),
+        stream => Ok(stream),
+    }
+}
+
+/// Makes bytes of frames that have headers, which are compressed in the order in which they are sent.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    headers: Deflater,
+}
+
+impl Encoder {
+    /// A stream of the peer is accepted.
+    pub(super) fn reply(&mut self, stream: u32) -> Bytes {
+        let block = self.headers.write(&Headers::default());
+        let mut body = BytesMut::with_capacity(4 + block.len());
+        body.put_u32(stream);
+        body.put_slice(&block);
+        control(SYN_REPLY, &body)
+    }
+
+    /// A stream begins, as clients begin them.
+    #[cfg(test)]
+    pub(super) fn syn(&mut self, stream: u32, fin: bool, headers: &Headers) -> Bytes {
+        let mut body = BytesMut::new();
+        body.put_u32(stream);
+        body.put_u32(0);
+        body.put_u16(0);
+        body.put_slice(&self.headers.write(headers));
+        let mut frame = BytesMut::from(control(SYN_STREAM, &body));
+        frame[4] = u8::from(fin);
+        frame.freeze()
+    }
+}
+
+/// Bytes of a stream; at most 16 MiB.
+pub(super) fn data(stream: u32, fin: bool, bytes: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEAD + bytes.len());
+    frame.put_u32(stream);
+    frame.put_u32(u32::from(fin) << 24 | bytes.len() as u32 & 0x00ff_ffff);
+    frame.put_slice(bytes);
+    frame.freeze()
+}
+
+/// Both directions of a stream are over.
+pub(super) fn reset(stream: u32, status: Status) -> Bytes {
+    pair(RST_STREAM, stream, status as u32)
+}
+
+/// No more streams are accepted after `last`. `error`: what the peer sent could not be read.
+pub(super) fn go_away(last: u32, error: bool) -> Bytes {
+    pair(GOAWAY, last, u32::from(error))
+}
+
+/// The answer to a ping, which is the ping.
+pub(super) fn ping(id: u32) -> Bytes {
+    control(PING, &id.to_be_bytes())
+}
+
+fn pair(kind: u16, first: u32, second: u32) -> Bytes {
+    let mut body = BytesMut::with_capacity(8);
+    body.put_u32(first);
+    body.put_u32(second);
+    control(kind, &body)
+}
+
+fn control(kind: u16, body: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEAD + body.len());
+    frame.put_u16(0x8003);
+    frame.put_u16(kind);
+    frame.put_u32(body.len() as u32 & 0x00ff_ffff);
+    frame.put_slice(body);
+    frame.freeze()
+}
+
+#[cfg(test)]
+mod tests;

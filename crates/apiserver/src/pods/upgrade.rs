@@ -1,0 +1,104 @@
+//! Leaving HTTP behind: connections that go on as something else once the answer `101 Switching Protocols` is sent.
+
+use http::header::{CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use ring::digest;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::told;
+use crate::body::{self, Body};
+
+/// What has become of the requests of one connection that left HTTP behind. They end with the connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tunnels {
+    tasks: TaskTracker,
+    end: CancellationToken,
+}
+
+impl Tunnels {
+    /// Ends them all when it is dropped.
+    pub(crate) fn end_with(&self) -> DropGuard {
+        self.end.clone().drop_guard()
+    }
+
+    /// Waits until all have ended. None may begin any more.
+    pub(crate) async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Whether a client wants to leave HTTP behind.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let mut connection = headers.get_all(CONNECTION).iter();
+    connection.any(|value| {
+        let value = value.to_str().unwrap_or_default();
+        value.to_lowercase().contains("upgrade")
+    })
+}
+
+/// Whether a client wants to go on as `protocol`.
+pub(super) fn is_to(headers: &HeaderMap, protocol: &str) -> bool {
+    let wanted = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
+    wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(protocol))
+}
+
+/// The items of all headers of a name, which are separated by commas.
+pub(super) fn items(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
+    let values = headers.get_all(name).iter();
+    let items = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+    let items = items.map(|item| item.trim().to_owned());
+    items.filter(|item| !item.is_empty()).collect()
+}
+
+/// What proves to a WebSocket client that it was understood (RFC 6455, 4.2.2).
+pub(super) fn websocket_proof(headers: &HeaderMap) -> Option<(HeaderName, HeaderValue)> {
+    let key = headers.get(SEC_WEBSOCKET_KEY)?.as_bytes();
+    let both = [key, b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"].concat();
+    let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, &both);
+    let proof = HeaderValue::from_str(&STANDARD.encode(digest)).ok()?;
+    Some((SEC_WEBSOCKET_ACCEPT, proof))
+}
+
+/// Goes on as `protocol`, with what `run` does. `headers`: what the answer says besides.
+pub(super) fn to<F>(
+    protocol: &'static str,
+    headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+    extensions: &mut Extensions,
+    run: impl FnOnce(TokioIo<Upgraded>) -> F + Send + 'static,
+) -> Response<Body>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (upgrade, tunnels) = (
+        extensions.remove::<OnUpgrade>(),
+        extensions.remove::<Tunnels>(),
+    );
+    let (Some(upgrade), Some(tunnels)) = (upgrade, tunnels) else {
+        // A client inside the process has no connection.
+        let why = "unable to upgrade: unable to hijack response\n";
+        return told(StatusCode::INTERNAL_SERVER_ERROR, why.to_owned());
+    };
+    let end = tunnels.end.clone();
+    tunnels
+        .tasks
+        .spawn(end.run_until_cancelled_owned(async move {
+            match upgrade.await {
+                Ok(upgraded) => run(TokioIo::new(upgraded)).await,
+                Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
+            }
+        }));
+    let mut response = Response::new(body::full(""));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let answer = response.headers_mut();
+    answer.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    answer.insert(UPGRADE, HeaderValue::from_static(protocol));
+    answer.extend(headers);
+    response
+}

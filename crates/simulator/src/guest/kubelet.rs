@@ -1,0 +1,155 @@
+//! The kubelets of the guests, as far as their API server has business with them: logs and forwarded ports.
+//!
+//! There are no containers. The log of any pod is what the console of its node's machine has shown since it was switched
+//! on, which is what really happened there; the only port that anybody listens on is that of a control plane's API server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use apiserver::{Connection, Kubelet, Line, Log};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::cluster::Member;
+use super::console::{self, Consoles};
+use super::objects::node;
+
+/// Bytes on their way to an API server, and on their way back.
+const BUFFER: usize = 64 << 10;
+
+/// The kubelets of one workload cluster.
+#[derive(Debug)]
+pub(crate) struct Kubelets {
+    consoles: Consoles,
+    /// The control planes that serve or have served, by instance.
+    members: Mutex<HashMap<String, Weak<Member>>>,
+}
+
+impl Kubelets {
+    pub(crate) fn new(consoles: Consoles) -> Self {
+        Self {
+            consoles,
+            members: Mutex::default(),
+        }
+    }
+
+    /// A control plane serves.
+    pub(crate) fn serves(&self, member: &Arc<Member>) {
+        let mut members = self.members.lock();
+        members.retain(|_, member| member.strong_count() > 0);
+        members.insert(member.instance.clone(), Arc::downgrade(member));
+    }
+
+    /// The control plane on a Node, if it is one and switched on.
+    fn member(&self, node: &Value) -> Option<Arc<Member>> {
+        let member = self.members.lock().get(instance(node))?.upgrade()?;
+        (!member.alive.is_cancelled()).then_some(member)
+    }
+}
+
+impl Kubelet for Kubelets {
+    fn is_reachable(&self, node: &Value) -> bool {
+        let conditions = node["status"]["conditions"].as_array();
+        let ready = conditions.is_some_and(|conditions| node::is_ready(conditions));
+        // The Node of a machine that has just been switched off is ready for a while.
+        let control_plane = self.members.lock().contains_key(instance(node));
+        ready && (!control_plane || self.member(node).is_some())
+    }
+
+    fn log<'a>(
+        &'a self,
+        node: &'a Value,
+        pod: &'a Value,
+        container: &'a str,
+        follow: bool,
+    ) -> BoxFuture<'a, Result<Log, String>> {
+        let instance = instance(node);
+        let found = self.consoles.lines(instance, 0);
+        let log = found.map(|(lines, next)| Log {
+            lines: lines.into_iter().map(line).collect(),
+            more: follow.then(|| to_come(self.consoles.clone(), instance.to_owned(), next).boxed()),
+        });
+        let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
+        let missing = || format!("container {container:?} in pod {pod:?} is not available");
+        let log = log.ok_or_else(missing);
+        async move { log }.boxed()
+    }
+
+    fn connect<'a>(
+        &'a self,
+        node: &'a Value,
+        pod: &'a Value,
+        port: u16,
+    ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
+        let connected = self.open(node, pod, port);
+        async move { connected }.boxed()
+    }
+}
+
+impl Kubelets {
+    fn open(&self, node: &Value, pod: &Value, port: u16) -> Result<Box<dyn Connection>, String> {
+        // A port of the machine is a port of those pods alone that use its network.
+        let inside = pod["spec"]["hostNetwork"] == true;
+        let listens = |member: &Arc<Member>| member.addresses.iter().any(|at| at.port() == port);
+        let Some(member) = self.member(node).filter(|member| inside && listens(member)) else {
+            let network = if inside {
+                "host".to_owned()
+            } else {
+                let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+                format!("/var/run/netns/cni-{uid}")
+            };
+            return Err(format!(
+                "failed to execute portforward in network namespace {network:?}: failed to connect to localhost:{port} inside namespace {network:?}, IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused IPv6 dial tcp6 [::1]:{port}: connect: connection refused "
+            ));
+        };
+        let (here, there) = tokio::io::duplex(BUFFER);
+        tokio::spawn(async move {
+            let alive = member.alive.clone();
+            tokio::select! {
+                () = member.serve(there) => {}
+                () = alive.cancelled() => {}
+            }
+        });
+        Ok(Box::new(here))
+    }
+}
+
+/// The machine of a Node.
+fn instance(node: &Value) -> &str {
+    let id = &node["status"]["nodeInfo"]["systemUUID"];
+    id.as_str().unwrap_or_default()
+}
+
+fn line(line: console::Line) -> Line {
+    Line {
+        at: line.at,
+        text: line.text,
+    }
+}
+
+/// The lines of a console from the one with the number `next` on, as they come, until the machine is deleted.
+fn to_come(consoles: Consoles, instance: String, next: u64) -> impl Stream<Item = Line> + Send {
+    let chunks = stream::unfold(next, move |next| {
+        let (consoles, instance) = (consoles.clone(), instance.clone());
+        async move {
+            loop {
+                let changed = Arc::clone(consoles.changed()).notified_owned();
+                let mut changed = std::pin::pin!(changed);
+                // From here on no line is missed.
+                changed.as_mut().enable();
+                let (lines, after) = consoles.lines(&instance, next)?;
+                if !lines.is_empty() {
+                    let lines: Vec<Line> = lines.into_iter().map(line).collect();
+                    return Some((stream::iter(lines), after));
+                }
+                changed.await;
+            }
+        }
+    });
+    chunks.flatten()
+}
+
+#[cfg(test)]
+mod tests;
