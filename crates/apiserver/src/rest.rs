@@ -193,7 +193,11 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
 }
 
 async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<Answer, ApiError> {
-    if call.accept.form == Form::Table && call.subresource.is_some() {
+    let whole = call
+        .subresource
+        .as_deref()
+        .is_none_or(|sub| sub == "status");
+    if call.accept.form == Form::Table && !whole {
         return Err(ApiError::not_acceptable(crate::http::accept::ACCEPTED));
     }
     match (&call.name, call.subresource.as_deref()) {

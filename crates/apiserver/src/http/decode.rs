@@ -1,5 +1,6 @@
 //! Request bodies: JSON or YAML, of bounded size and depth, with duplicate fields noticed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -115,12 +116,30 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
         let text = text.lines().next().unwrap_or_default();
         ApiError::bad_request(format!("yaml: {}", text.trim_start_matches("error: ")))
     };
-    let text = std::str::from_utf8(bytes).map_err(|error| failed(&error))?;
-    let value = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;
+    let text = match wide(bytes) {
+        Some(text) => Cow::Owned(text),
+        None => Cow::Borrowed(std::str::from_utf8(bytes).map_err(|error| failed(&error))?),
+    };
+    let value = serde_saphyr::from_str(&text).map_err(|error| failed(&error))?;
     Ok(Decoded {
         value,
         duplicates: Vec::new(),
     })
+}
+
+/// Text of UTF-16 behind a byte order mark, which YAML may be.
+fn wide(bytes: &[u8]) -> Option<String> {
+    let unit = match bytes.get(..2)? {
+        [0xff, 0xfe] => u16::from_le_bytes,
+        [0xfe, 0xff] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let pairs = bytes[2..].chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    let units: Vec<u16> = pairs.map(|pair| unit([pair[0], pair[1]])).collect();
+    String::from_utf16(&units).ok()
 }
 
 /// Builds a value and notes fields that come twice; the last one wins, as in Go.

@@ -5,6 +5,7 @@
 //! `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
 
 pub(crate) mod protobuf;
+mod time;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -291,6 +292,11 @@ impl Path {
         self.fields.rsplit('.').next() == Some("uid") && !of_user
     }
 
+    fn is_micro(&self) -> bool {
+        let name = self.fields.rsplit('.').next().unwrap_or_default();
+        time::MICROSECONDS.contains(&name)
+    }
+
     fn refuse(&self, value: &Value, go: &str) -> String {
         let found = match value {
             Value::Null => "null".to_owned(),
@@ -361,7 +367,8 @@ fn read_value(
             }
             Ok(())
         }
-        (Shape::Text | Shape::Time, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(()),
+        (Shape::Text, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(()),
+        (Shape::Time, Value::String(text)) => time::check(text, path.is_micro()),
         (Shape::Float, Value::Number(_)) => Ok(()),
         (Shape::Integer("int32"), Value::Number(number)) => {
             let fits = number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
@@ -382,8 +389,6 @@ fn read_value(
             *value = Value::from(text);
             Ok(())
         }
-        // Times decode themselves, so that Go does not say where they stand.
-        (Shape::Time, _) => Err(Path::default().refuse(value, "string")),
         (Shape::Text, _) if path.is_uid() => Err(path.refuse(value, "types.UID")),
         _ => Err(path.refuse(value, &go_type(shape))),
     }

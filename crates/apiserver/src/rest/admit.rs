@@ -98,9 +98,6 @@ pub(crate) async fn admit(
         return Err(other_kind(resource, version, &new, live));
     }
     let as_sent = new.clone();
-    if resource.is_custom() && incoming.patch {
-        meta::readable(&new).map_err(|why| undecodable(call, &as_sent, &why, true))?;
-    }
     let mut unknown = meta::prune(&mut new);
     if let Some(schema) = &version.schema {
         unknown.extend(schema.prune(&mut new));
@@ -351,7 +348,7 @@ fn check_fields(
 }
 
 /// What a client sent, or what its patch made, cannot be decoded.
-fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> ApiError {
+pub(super) fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> ApiError {
     if patch {
         let text = Value::from(sent.to_string());
         let error = FieldError::invalid("patch", &text, why);

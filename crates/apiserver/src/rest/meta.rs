@@ -29,10 +29,10 @@ const FIELDS: &[&str] = &[
 
 /// Whether the metadata of a custom object decode as Go's do; the error is in the words of its decoder.
 pub(crate) fn readable(object: &Value) -> Result<(), String> {
-    let Some(metadata) = object.get("metadata").filter(|found| found.is_object()) else {
+    let (Some(metadata), Some(shape)) = (object.get("metadata"), shape::metadata()) else {
         return Ok(());
     };
-    shape::metadata().map_or(Ok(()), |shape| shape.read(&mut metadata.clone()).map(drop))
+    shape.read(&mut metadata.clone()).map(drop)
 }
 
 /// Drops what `ObjectMeta` does not have, and returns the paths of it.

@@ -84,6 +84,10 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
             _ => patch::strategic(&start, body, gvk)?,
         };
         check_type(call, &mut patched)?;
+        if call.resource.is_custom() {
+            let wrong = |why: String| super::admit::undecodable(call, &patched, &why, true);
+            meta::readable(&patched).map_err(wrong)?;
+        }
         if patched["metadata"]["name"] != live["metadata"]["name"] {
             return Err(renamed(call, &patched));
         }

@@ -407,16 +407,12 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
             "the API version in the data ({has_version}) does not match the expected API version ({version})"
         )));
     }
-    let metadata = fields
-        .get("metadata")
-        .filter(|metadata| !metadata.is_object() && !metadata.is_null());
+    let metadata = fields.get("metadata").filter(|metadata| {
+        !call.resource.is_custom() && !metadata.is_object() && !metadata.is_null()
+    });
     if let Some(metadata) = metadata {
-        let target = match call.resource.is_custom() {
-            true => "Go value".to_owned(),
-            false => format!("Go struct field {kind}.metadata"),
-        };
         return Err(ApiError::bad_request(format!(
-            "{kind} in version \"{}\" cannot be handled as a {kind}: json: cannot unmarshal {} into {target} of type v1.ObjectMeta",
+            "{kind} in version \"{}\" cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct field {kind}.metadata of type v1.ObjectMeta",
             call.version,
             super::json_type(metadata)
         )));

@@ -90,11 +90,14 @@ async fn text_of_another_encoding_is_repaired_as_go_does_it_or_refused() {
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
         .collect();
-    for kind in ["application/json", "application/yaml"] {
+    for (kind, reason) in [
+        ("application/json", "BadRequest"),
+        // YAML may be of that encoding; this one is an object without a name.
+        ("application/yaml", "Invalid"),
+    ] {
         let headers = [("content-type", kind)];
-        let (code, status) =
-            read(send(&server, Method::POST, MAPS, &headers, wide.clone()).await).await;
-        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")));
+        let response = send(&server, Method::POST, MAPS, &headers, wide.clone()).await;
+        assert_eq!(read(response).await.1["reason"], reason);
     }
 }
 
@@ -175,4 +178,64 @@ async fn definitions_that_are_not_structural_are_refused() {
         message.contains("must not be empty for specified object fields"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn times_that_are_none_are_refused_in_the_words_of_go() {
+    let server = server().await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let micro = "2006-01-02T15:04:05.000000Z07:00";
+    for (time, why) in [
+        ("2026-01-02T03:04:05.000006Z", None),
+        ("2026-01-02T03:04:05.000006+02:00", None),
+        (
+            "x",
+            Some(format!(
+                "\"x\" as \"{micro}\": cannot parse \"x\" as \"2006\""
+            )),
+        ),
+        (
+            "2026-01-02 03:04:05.000006Z",
+            Some(format!(
+                "\"2026-01-02 03:04:05.000006Z\" as \"{micro}\": cannot parse \" 03:04:05.000006Z\" as \"T\""
+            )),
+        ),
+        (
+            "2026-01-02T03:04:05Z",
+            Some(format!(
+                "\"2026-01-02T03:04:05Z\" as \"{micro}\": cannot parse \"Z\" as \".000000\""
+            )),
+        ),
+        (
+            "2026-13-02T03:04:05.000006Z",
+            Some("\"2026-13-02T03:04:05.000006Z\": month out of range".to_owned()),
+        ),
+        (
+            "2026-02-30T03:04:05.000006Z",
+            Some("\"2026-02-30T03:04:05.000006Z\": day out of range".to_owned()),
+        ),
+        (
+            "2026-01-02T03:04:05.000006+99:00",
+            Some(
+                "\"2026-01-02T03:04:05.000006+99:00\": time zone offset hour out of range"
+                    .to_owned(),
+            ),
+        ),
+        (
+            "2026-01-02T03:04:05.000006Zulu",
+            Some("\"2026-01-02T03:04:05.000006Zulu\": extra text: \"ulu\"".to_owned()),
+        ),
+    ] {
+        let lease = json!({"metadata": {"generateName": "l"}, "spec": {"renewTime": time}});
+        let (code, status) = post(&server, leases, &lease).await;
+        match why {
+            None => assert_eq!(code, 201, "{status}"),
+            Some(why) => {
+                let message = format!(
+                    "Lease in version \"v1\" cannot be handled as a Lease: parsing time {why}"
+                );
+                assert_eq!((code, &status["message"]), (400, &json!(message)));
+            }
+        }
+    }
 }

@@ -276,6 +276,11 @@ async fn metadata_of_the_wrong_type_are_refused_in_the_words_of_go() {
             json!({"name": "a", "generation": "1"}),
             "string into Go struct field ObjectMeta.generation of type int64",
         ),
+        (
+            json!({"name": "a", "creationTimestamp": 5}),
+            "number into Go struct field ObjectMeta.creationTimestamp of type string",
+        ),
+        (json!(5), "number into Go value of type v1.ObjectMeta"),
     ] {
         let mut object = widget("a");
         object["metadata"] = metadata;
@@ -286,13 +291,15 @@ async fn metadata_of_the_wrong_type_are_refused_in_the_words_of_go() {
         assert_eq!((code, &status["message"]), (400, &json!(message)));
     }
     post(&server, WIDGETS, &widget("a")).await;
-    let wrong = json!({"metadata": {"labels": {"a": 1}}});
-    let (code, status) = patch(&server, &format!("{WIDGETS}/a"), MERGE, &wrong).await;
-    assert_eq!(
-        (code, &status["details"]["causes"][0]["field"]),
-        (422, &json!("patch")),
-        "{status}"
-    );
+    for wrong in [json!({"labels": {"a": 1}}), json!(5)] {
+        let wrong = json!({"metadata": wrong});
+        let (code, status) = patch(&server, &format!("{WIDGETS}/a"), MERGE, &wrong).await;
+        assert_eq!(
+            (code, &status["details"]["causes"][0]["field"]),
+            (422, &json!("patch")),
+            "{status}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -12,14 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::time::MICROSECONDS;
 use super::{Field, KINDS, STRUCTS, Shape, Struct};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";
 /// Messages within messages, as JSON is limited.
 const DEPTH: usize = 100;
-/// Fields of the type `MicroTime`.
-const MICROSECONDS: [&str; 4] = ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 
 type Numbers = HashMap<u64, &'static str>;
 
@@ -33,6 +32,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
     let raw = bytes.strip_prefix(MAGIC).ok_or(
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
     )?;
+    if raw.is_empty() {
+        return Err("empty body".to_owned());
+    }
     let (mut api_version, mut kind, mut content) = (String::new(), String::new(), &[][..]);
     let mut envelope = Reader::new(raw);
     while let Some((number, wire)) = envelope.next()? {
