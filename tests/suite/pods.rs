@@ -41,7 +41,7 @@ async fn kubectl_reads_logs_of_the_control_plane_and_reaches_its_api_server_thro
         "--control-plane-machine-count",
         "1",
         "--worker-machine-count",
-        "0",
+        "1",
     ];
     let mut up = Up::start(home.path(), &counts, &[]);
     up.ready().await;
@@ -99,7 +99,7 @@ async fn kubectl_reads_logs_of_the_control_plane_and_reaches_its_api_server_thro
         .call(&[&[server.as_str()], &nodes[..]].concat())
         .await;
     assert_eq!(through, kubectl.call(&nodes).await);
-    assert_eq!(through.lines().count(), 1);
+    assert_eq!(through.lines().count(), 2);
     forward.kill().await.unwrap();
     up.stop().await;
 }

@@ -85,6 +85,8 @@ struct Asked {
     uid: Option<String>,
     revision: Option<String>,
     dry_run: bool,
+    /// What `dryRun` says besides `All`, which the deletion refuses.
+    unknown: Option<Value>,
 }
 
 impl Asked {
@@ -132,6 +134,8 @@ impl Asked {
             uid: text(&preconditions["uid"]),
             revision: text(&preconditions["resourceVersion"]),
             dry_run: in_query || in_body,
+            unknown: Some(options["dryRun"].clone())
+                .filter(|list| in_body && *list != json!(["All"])),
         })
     }
 }
@@ -298,6 +302,12 @@ async fn remove(
     pinned: Option<u64>,
     asked: &Asked,
 ) -> Result<(), ApiError> {
+    if let Some(unknown) = &asked.unknown {
+        let known = ["All".to_owned()];
+        let error = FieldError::not_supported("dryRun", unknown, &known);
+        let kind = "DeleteOptions";
+        return Err(ApiError::invalid("meta.k8s.io", kind, "", &[error]));
+    }
     let pinned = pinned.map(|revision| revision.to_string());
     let mut options = DeleteOptions {
         grace: asked.grace,

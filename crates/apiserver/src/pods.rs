@@ -199,7 +199,8 @@ impl Request<'_> {
         }
         let node = self
             .stored("nodes", "", name)
-            .ok_or_else(|| ApiError::not_found("", "nodes", name))?;
+            // What is asked for are pods, and so the real server calls it one.
+            .ok_or_else(|| ApiError::not_found("", "pods", name))?;
         Node::of(node)
     }
 

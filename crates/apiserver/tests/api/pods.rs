@@ -191,7 +191,7 @@ async fn a_log_that_cannot_be_had_is_refused_in_the_words_of_the_real_server() {
             400,
             "strconv.ParseInt: parsing \"soon\": invalid syntax",
         ),
-        ("s/log", 404, "nodes \"absent\" not found"),
+        ("s/log", 404, "pods \"absent\" not found"),
         (
             "q/log?tailLines=3",
             500,

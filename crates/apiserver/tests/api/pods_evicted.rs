@@ -211,6 +211,21 @@ async fn a_dry_run_asks_the_budget_and_changes_nothing() {
         json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
     let path = format!("{PODS}/a/eviction?dryRun=All");
     assert_eq!(post(&server, &path, &eviction).await.0, 201);
+    let unknown = json!({"dryRun": ["x"]});
+    let (code, status) = evict(&server, "a", unknown.clone()).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        status["message"],
+        "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\"]: supported values: \"All\""
+    );
+    let mut both = eviction.clone();
+    both["deleteOptions"] = unknown;
+    let (code, status) = post(&server, &path, &both).await;
+    assert_eq!(code, 500);
+    assert_eq!(
+        status["message"],
+        "Non-matching dry-run options in request and content: [All] and [x]"
+    );
     assert!(!is_deleting(&server, "a").await);
     let (_, found) = get(&server, &format!("{BUDGETS}/web")).await;
     assert_eq!(found["status"]["disruptionsAllowed"], 1);
