@@ -2,6 +2,7 @@
 
 pub(crate) mod names;
 pub(crate) mod rules;
+mod written;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -86,6 +87,7 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
 /// one on an update. A new one has no names and no conditions until [`names::accept`] gives them.
 pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     default_spec(crd);
+    written::schemas(crd);
     let mut versions = items(&crd["spec"]["versions"]).iter();
     let storage = versions
         .find(|version| version["storage"] == true)

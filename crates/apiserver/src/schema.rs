@@ -1,7 +1,7 @@
 //! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and
 //! validation, in this order.
 //!
-//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.37, ratcheting included: what was
+//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.34, ratcheting included: what was
 //! invalid before and has not changed stays accepted on update. Where the reference walks maps in random order,
 //! errors come in the order of field names here.
 

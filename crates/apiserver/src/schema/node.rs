@@ -242,25 +242,16 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Formats that a CRD's type does not support are ignored, as they are there.
+    /// Formats that Kubernetes does not check in definitions are ignored, those of numbers among them
+    /// (`apiextensions-apiserver/pkg/apiserver/validation/formats.go`).
     fn format(&self, errors: &mut Vec<FieldError>) -> Option<String> {
         let format = self
             .text("format", errors)
             .filter(|format| !format.is_empty())?;
         let int_or_string =
             self.fields.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-        let kind = self
-            .fields
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let supported = match kind {
-            _ if int_or_string => false, // two types: neither's formats
-            "" | "string" => super::format::is_known(format),
-            "integer" => matches!(format, "int32" | "int64"),
-            "number" => matches!(format, "float" | "double"),
-            _ => false,
-        };
+        // Two types: neither's formats.
+        let supported = !int_or_string && super::format::is_known(format);
         supported.then(|| format.to_owned())
     }
 

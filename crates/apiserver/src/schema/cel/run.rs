@@ -18,9 +18,9 @@ use super::{
     measure::Measure,
 };
 use crate::schema::{
-    FieldError, Reason,
+    FieldError,
     correlate::{OldItems, unchanged},
-    node::{Additional, Kind, Node},
+    node::{Additional, Node},
     path::Path,
 };
 
@@ -220,8 +220,7 @@ impl Runner<'_> {
                 Some(message) => message.clone(),
                 None => format!("failed rule: {}", rule.source),
             });
-            self.errors
-                .push(violation(rule, value, node, path, &message));
+            self.errors.push(violation(rule, node, path, &message));
         }
     }
 
@@ -273,32 +272,19 @@ impl Runner<'_> {
     }
 }
 
-fn violation(rule: &Rule, value: &Value, node: &Node, path: Path<'_>, message: &str) -> FieldError {
+/// A broken rule. Of the value only the type is told, as Kubernetes 1.34 does it.
+fn violation(rule: &Rule, node: &Node, path: Path<'_>, message: &str) -> FieldError {
     let mut at = path.bracketed();
     if !rule.field_path.is_empty() {
         let dot = if at.is_empty() { "" } else { "." };
         at = format!("{at}{dot}{}", rule.field_path);
     }
-    let structured = matches!(node.kind, Some(Kind::Object | Kind::Array));
+    let kind = Value::from(node.type_name());
     match rule.reason.as_deref() {
         Some("FieldValueForbidden") => FieldError::forbidden(at, message),
         Some("FieldValueRequired") => FieldError::required(at, message),
-        Some("FieldValueDuplicate") if structured => FieldError {
-            path: at,
-            message: "Duplicate value".to_owned(),
-            reason: Reason::Duplicate,
-        },
-        Some("FieldValueDuplicate") => FieldError::duplicate(at, value),
-        // Only the type of what is large is told.
-        _ if structured => {
-            let of = if matches!(node.kind, Some(Kind::Object)) {
-                "object"
-            } else {
-                "array"
-            };
-            FieldError::invalid(at, &Value::from(of), message)
-        }
-        _ => FieldError::invalid(at, value, message),
+        Some("FieldValueDuplicate") => FieldError::duplicate(at, &kind),
+        _ => FieldError::invalid(at, &kind, message),
     }
 }
 

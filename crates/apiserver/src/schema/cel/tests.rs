@@ -160,7 +160,7 @@ fn messages_paths_and_reasons_are_those_of_the_rule() {
         ),
         (
             json!({"rule": "self.size <= self.max", "message": "m", "reason": "FieldValueDuplicate"}),
-            "spec: Duplicate value",
+            "spec: Duplicate value: \"object\"",
         ),
         (
             json!({"rule": "self.name == 'x'", "message": "m"}),

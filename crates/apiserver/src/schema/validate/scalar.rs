@@ -163,32 +163,24 @@ fn check_number(value: &Value, number: &Number, node: &Node, path: Path<'_>) -> 
     let mut outcome = Outcome::default();
     let name = path.dotted();
     let float = number.as_f64().unwrap_or_default();
-    let range = |number: &Number, what: &str| out_of_range(number, node, what, &name);
-    if let Some(message) = range(number, "Checked") {
-        outcome.composite(message);
-    }
     let Some(checks) = &node.checks else {
         return outcome;
     };
-    // A constraint that is no value of the type is reported, then compared as it is; one that is, is
-    // cut to an integer when the value is one.
-    let mut constraint = |limit: f64, what: &str| {
-        let problem = Number::from_f64(limit).and_then(|limit| range(&limit, what));
-        let whole = number.is_i64() && problem.is_none();
-        if let Some(message) = problem {
-            outcome.composite(message);
+    // A constraint is cut to an integer when the value is one.
+    let constraint = |limit: f64| {
+        if number.is_i64() {
+            limit.trunc()
+        } else {
+            limit
         }
-        if whole { limit.trunc() } else { limit }
     };
-    let factor = checks
-        .multiple_of
-        .map(|factor| constraint(factor, "MultipleOf"));
+    let factor = checks.multiple_of.map(constraint);
     let minimum = checks
         .minimum
-        .map(|(l, exclusive)| (constraint(l, "Minimum boundary"), exclusive));
+        .map(|(l, exclusive)| (constraint(l), exclusive));
     let maximum = checks
         .maximum
-        .map(|(l, exclusive)| (constraint(l, "Maximum boundary"), exclusive));
+        .map(|(l, exclusive)| (constraint(l), exclusive));
     let invalid = |path: String, message: &str| FieldError::invalid(path, value, message);
     if let Some(factor) = factor {
         let printed = go_number(factor);
@@ -241,33 +233,4 @@ fn is_multiple(number: f64, factor: f64) -> bool {
         number / factor
     };
     (quotient - quotient.round()).abs() < 1e-9
-}
-
-/// That a number is outside of what its type and format can hold.
-fn out_of_range(number: &Number, node: &Node, what: &str, name: &str) -> Option<String> {
-    let format = node
-        .checks
-        .as_ref()
-        .and_then(|checks| checks.format.as_deref());
-    let kind = node.kind.filter(|_| !node.int_or_string);
-    // 3.0 prints as `3` in Go and so passes for an integer.
-    let whole = number.is_i64()
-        || number
-            .as_f64()
-            .is_some_and(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0);
-    let float = number.as_f64().unwrap_or_default();
-    let fits = match (kind, format) {
-        (Some(Kind::Integer), Some("int32")) => {
-            whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&float)
-        }
-        (Some(Kind::Integer), _) => whole,
-        (Some(Kind::Number), Some("float")) => float.abs() <= f64::from(f32::MAX),
-        _ => true,
-    };
-    let kind = kind.map_or("", Kind::as_str);
-    let format = match format {
-        Some(format) if !kind.is_empty() => format!("with format {format}"),
-        _ => "(default format)".to_owned(),
-    };
-    (!fits).then(|| format!("{what} value must be of type {kind} {format} in {name}"))
 }
