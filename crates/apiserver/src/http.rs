@@ -130,6 +130,10 @@ where
             "scale" => version.scale.is_some(),
             other => version.subresources.contains(&other),
         };
+        if !known && resource.is_custom() && matches!(subresource, "status" | "scale") {
+            let name = path.name.as_deref().unwrap_or_default();
+            return Err(ApiError::not_found(&resource.group, &resource.plural, name));
+        }
         if !known {
             return Err(ApiError::unknown_resource());
         }

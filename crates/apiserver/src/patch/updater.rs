@@ -96,13 +96,13 @@ impl<'a> Updater<'a> {
         force: bool,
     ) -> Result<Value, Failure> {
         let of = self.own_type()?;
-        let name = object_name(config);
-        let untyped = |what: &str, message: String| {
+        let untyped = |what: &str, object: &Value, message: String| {
+            let name = object_name(object);
             let message = format!("failed to create typed {what} object ({name}): {message}");
             Failure::Other(PatchError::Untyped { message })
         };
-        validate(config, of, false).map_err(|message| untyped("patch", message))?;
-        validate(live, of, true).map_err(|message| untyped("live", message))?;
+        validate(config, of, false).map_err(|message| untyped("patch", config, message))?;
+        validate(live, of, true).map_err(|message| untyped("live", live, message))?;
         self.reconcile(live, managers)?;
         let merged = merge(live, config, of).map_err(|message| PatchError::Untyped {
             message: format!("failed to merge config: {message}"),

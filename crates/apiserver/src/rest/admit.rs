@@ -44,7 +44,10 @@ impl FieldValidation {
 }
 
 fn options_kind(call: &Call) -> &'static str {
-    if call.name.is_none() {
+    let media = call.content_type().unwrap_or_default();
+    if media.contains("patch+") {
+        "PatchOptions"
+    } else if call.name.is_none() {
         "CreateOptions"
     } else {
         "UpdateOptions"
@@ -140,22 +143,37 @@ pub(crate) async fn admit(
         };
         owned = write.mutate(admission, &mut new, warnings).await?;
     }
+    // A status that a new object may not have is not stored, but what wrote it is known by its fields.
+    let unsettled = (live.is_none() && resource.is_custom() && version.status)
+        .then(|| new.get("status").cloned())
+        .flatten();
     settle(call, &mut new, live, subresource, now)?;
 
-    let mut ready = kind.converted(new, &resource.stored).await?;
     let hooked = resource.is_custom() && subresource.is_empty();
-    if hooked {
-        call.core.options.hooks.default(&mut ready, stored);
-        if let Some(schema) = &resource.stored_version().schema {
-            schema.prune(&mut ready);
-        }
-    }
     let same = version.api_version == resource.stored;
-    let mut shown = if same {
-        ready.clone()
+    // Hooks of the process know the stored version alone. Without them an object is checked in the version in which it
+    // came, and converted last.
+    let late = resource.is_custom() && !same && !call.core.options.hooks.converts();
+    let mut ready = Value::Null;
+    let mut shown = if late {
+        new
     } else {
-        kind.converted(ready.clone(), &version.api_version).await?
+        ready = kind.converted(new, &resource.stored).await?;
+        if hooked {
+            call.core.options.hooks.default(&mut ready, stored);
+            if let Some(schema) = &resource.stored_version().schema {
+                schema.prune(&mut ready);
+            }
+        }
+        if same {
+            ready.clone()
+        } else {
+            kind.converted(ready.clone(), &version.api_version).await?
+        }
     };
+    if resource.is_custom() {
+        warnings.0.extend(meta::plain_finalizers(&shown, live));
+    }
 
     let mut errors = meta::validate(resource, &shown, live);
     match &version.schema {
@@ -183,7 +201,7 @@ pub(crate) async fn admit(
             }
         }
     }
-    if hooked && errors.is_empty() {
+    if hooked && !late && errors.is_empty() {
         if !same && let Some(schema) = &resource.stored_version().schema {
             errors.extend(schema.validate(&ready, stored));
         }
@@ -225,7 +243,17 @@ pub(crate) async fn admit(
         if live.is_none() {
             strategy::without_own(resource, &as_sent, &mut shown);
         }
-        if resource.conversion.is_none() {
+        if let Some(status) = unsettled {
+            let mut whole = shown.clone();
+            whole["status"] = status;
+            whole = conversion::resolve(&call.core, || {
+                let mut whole = whole.clone();
+                managed::update(live, &mut whole, writer, &kind)?;
+                Ok(whole)
+            })
+            .await?;
+            copy_managed(&whole, &mut shown);
+        } else if resource.conversion.is_none() {
             managed::update(live, &mut shown, writer, &kind)?;
         } else {
             shown = conversion::resolve(&call.core, || {
@@ -240,8 +268,13 @@ pub(crate) async fn admit(
     if resource.group == "certificates.k8s.io" {
         meta::of(&mut shown).remove("managedFields");
     }
-    copy_managed(&shown, &mut ready);
-    count_generation(resource, &mut ready, stored);
+    if late {
+        count_generation(resource, &mut shown, live);
+        ready = kind.converted(shown, &resource.stored).await?;
+    } else {
+        copy_managed(&shown, &mut ready);
+        count_generation(resource, &mut ready, stored);
+    }
     if let Some(admission) = &admission {
         let shown = if same {
             ready.clone()

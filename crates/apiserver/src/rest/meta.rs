@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crd::seconds;
 use crate::kinds::{Resource, shape};
-use crate::schema::{FieldError, go_json};
+use crate::schema::{FieldError, go_json, go_quote};
 
 /// The fields of `ObjectMeta`.
 const FIELDS: &[&str] = &[
@@ -314,6 +314,35 @@ fn is_label_value(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     bytes.len() <= 63 && bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
+}
+
+/// A warning for each new finalizer of a custom object that others may take too: those without a domain, or without a path
+/// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
+pub(crate) fn plain_finalizers(new: &Value, live: Option<&Value>) -> Vec<String> {
+    let names = |object: &Value| -> std::collections::BTreeSet<String> {
+        let all = object["metadata"]["finalizers"].as_array();
+        let all = all.into_iter().flatten().filter_map(Value::as_str);
+        all.map(str::to_owned).collect()
+    };
+    let old = live.map(names).unwrap_or_default();
+    let mut warnings = Vec::new();
+    for name in names(new).difference(&old) {
+        let standard = ["orphan", "foregroundDeletion", "kubernetes"].contains(&name.as_str());
+        if name.contains('/') || standard {
+            continue;
+        }
+        let path = if name.contains('.') {
+            " including a path (/)"
+        } else {
+            ""
+        };
+        let quoted = go_quote(name);
+        warnings.push(format!(
+            "metadata.finalizers: {quoted}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts \
+             with other finalizer writers"
+        ));
+    }
+    warnings
 }
 
 fn validate_finalizers(

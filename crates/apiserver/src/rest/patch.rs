@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::admit::FieldValidation;
 use super::view::Kind;
 use super::write::{Change, change_object, check_type, create_object};
 use super::{Answer, Call, Warnings, meta};
@@ -19,6 +20,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 /// Answers a patch of an object, or of its status.
 pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let dry_run = call.dry_run("PatchOptions")?;
+    FieldValidation::of(call)?;
     let media = call.content_type().unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if media == APPLY {
@@ -83,6 +85,9 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
             }
             _ => patch::strategic(&start, body, gvk)?,
         };
+        if let Some(error) = other_version(call, &patched) {
+            return Err(error);
+        }
         check_type(call, &mut patched)?;
         if call.resource.is_custom() {
             let wrong = |why: String| super::admit::undecodable(call, &patched, &why, true);
@@ -111,6 +116,28 @@ fn unsupported(strategic_of_custom: bool) -> ApiError {
     let mut error = ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
     error.details = Some(Box::new(json!({})));
     error
+}
+
+/// 422 for a patch that makes a custom object one of another version of its kind.
+fn other_version(call: &Call, patched: &Value) -> Option<ApiError> {
+    let (resource, version) = (&*call.resource, call.version());
+    let there = |name: &Value| {
+        let mut versions = resource.versions.iter();
+        versions.any(|version| *name == version.api_version.as_str())
+    };
+    let now = &patched["apiVersion"];
+    if !resource.is_custom() || *now == version.api_version.as_str() || !there(now) {
+        return None;
+    }
+    let detail = format!("must be {}", version.api_version);
+    let error = crate::schema::FieldError::invalid("apiVersion", now, detail);
+    let name = call.name();
+    Some(ApiError::invalid(
+        &resource.group,
+        &resource.kind,
+        name,
+        &[error],
+    ))
 }
 
 fn renamed(call: &Call, patched: &Value) -> ApiError {

@@ -198,7 +198,8 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let page = page(call, &selection)?;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if call.resource.is_custom() {
+    // A table says nothing of what is empty.
+    if call.resource.is_custom() && call.accept.form != Form::Table {
         metadata["continue"] = Value::from("");
     }
     if let Some((key, left)) = &page.more {

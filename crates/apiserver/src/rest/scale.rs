@@ -72,7 +72,9 @@ pub(crate) async fn update(
         } else {
             replicas.as_i64()
         };
-        let Some(count) = count.filter(|count| *count >= 0) else {
+        // Of custom objects that is one of the rules that they are held to.
+        let may_be = |count: &i64| *count >= 0 || call.resource.is_custom();
+        let Some(count) = count.filter(may_be) else {
             let detail = "must be greater than or equal to 0";
             let error = FieldError::invalid("spec.replicas", replicas, detail);
             return Err(ApiError::invalid(

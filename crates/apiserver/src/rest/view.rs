@@ -9,6 +9,7 @@ use crate::conversion;
 use crate::error::ApiError;
 use crate::kinds::{Origin, Resource, shape};
 use crate::patch::{Types, Versions};
+use crate::schema::Schema;
 use crate::server::Core;
 use crate::store::{Draft, Object};
 
@@ -38,10 +39,7 @@ impl Kind<'_> {
                     return Ok(value);
                 };
                 let mut converted = webhook.convert(self.core, value, api_version)?;
-                let mut versions = self.resource.versions.iter();
-                if let Some(version) = versions.find(|v| v.api_version == api_version)
-                    && let Some(schema) = &version.schema
-                {
+                if let Some(schema) = self.schema(api_version) {
                     schema.default(&mut converted);
                 }
                 Ok(converted)
@@ -61,13 +59,7 @@ impl Kind<'_> {
                         ))
                     })?;
                 keep_identity(&mut converted, metadata);
-                if let Some(version) = self
-                    .resource
-                    .versions
-                    .iter()
-                    .find(|v| v.api_version == api_version)
-                    && let Some(schema) = &version.schema
-                {
+                if let Some(schema) = self.schema(api_version) {
                     schema.default(&mut converted);
                 }
                 Ok(converted)
@@ -76,9 +68,23 @@ impl Kind<'_> {
                 if let Some(fields) = value.as_object_mut() {
                     fields.insert("apiVersion".to_owned(), Value::from(api_version));
                 }
+                // Fields that the other version does not have are lost.
+                if self.resource.is_custom()
+                    && let Some(schema) = self.schema(api_version)
+                {
+                    schema.prune(&mut value);
+                }
                 Ok(value)
             }
         }
+    }
+
+    fn schema(&self, api_version: &str) -> Option<&Schema> {
+        let mut versions = self.resource.versions.iter();
+        versions
+            .find(|version| version.api_version == api_version)?
+            .schema
+            .as_ref()
     }
 
     /// The object in `api_version`, which a webhook may have to make.
