@@ -1,5 +1,5 @@
 //! Descriptions of the built-in kinds: `builtin.json`, one definition per line, made from the Go types
-//! of k8s.io/api 0.37.2 by kube-openapi's own generator (see `generate/`).
+//! of k8s.io/api 0.34.2 by kube-openapi's own generator (see `generate/`).
 //!
 //! Two forms: the text itself, parsed when a document is asked for and dropped again, and a compact one
 //! for merging, parsed once per process.

@@ -19,6 +19,11 @@ const API_VERSION: &str = "APIVersion defines the versioned schema of this repre
 const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this \
      from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+/// What the two fields of an embedded object say.
+const EMBEDDED_API_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: \
+     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: \
+     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// Which OpenAPI is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,18 +147,22 @@ fn translate(definition: Value, dialect: Dialect) -> Value {
 /// The definition of a custom resource.
 fn custom(model: &Model<'_>, schema: &Value, dialect: Dialect) -> Value {
     let mut definition = match dialect {
-        Dialect::V3 => schema.clone(),
+        Dialect::V3 => {
+            let mut schema = schema.clone();
+            unfold(&mut schema);
+            schema
+        }
         Dialect::V2 => simplify(schema),
     };
+    add_type(&mut definition, dialect, API_VERSION, KIND);
     add_embedded(&mut definition, dialect);
-    add_type(&mut definition, dialect);
     definition["x-kubernetes-group-version-kind"] =
         json!([{"group": model.group, "version": model.version, "kind": model.kind}]);
     definition
 }
 
 /// `apiVersion`, `kind` and `metadata`, which schemas leave to the server.
-fn add_type(definition: &mut Value, dialect: Dialect) {
+fn add_type(definition: &mut Value, dialect: Dialect, api_version: &str, kind: &str) {
     let Some(fields) = definition.as_object_mut() else {
         return;
     };
@@ -175,12 +184,43 @@ fn add_type(definition: &mut Value, dialect: Dialect) {
     properties.insert("metadata".to_owned(), metadata);
     properties.insert(
         "apiVersion".to_owned(),
-        json!({"type": "string", "description": API_VERSION}),
+        json!({"type": "string", "description": api_version}),
     );
     properties.insert(
         "kind".to_owned(),
-        json!({"type": "string", "description": KIND}),
+        json!({"type": "string", "description": kind}),
     );
+}
+
+/// Spells out what `x-kubernetes-int-or-string` means, where the schema does not do so itself
+/// (`apiextensions-apiserver/pkg/apiserver/schema/unfold.go`).
+fn unfold(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        properties.values_mut().for_each(unfold);
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(child) = fields.get_mut(name) {
+            unfold(child);
+        }
+    }
+    let either = json!([{"type": "integer"}, {"type": "string"}]);
+    let within = fields.get("allOf").and_then(|all| all.get(0));
+    let spelt_out = fields.get("anyOf") == Some(&either)
+        || within.is_some_and(|first| first.get("anyOf") == Some(&either));
+    if fields.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) || spelt_out {
+        return;
+    }
+    if fields.contains_key("anyOf") {
+        let all = fields.entry("allOf").or_insert_with(|| json!([]));
+        if let Value::Array(all) = all {
+            all.insert(0, json!({ "anyOf": either }));
+        }
+    } else {
+        fields.insert("anyOf".to_owned(), either);
+    }
 }
 
 /// The same for embedded objects. Recursion is bounded: the schema has been compiled.
@@ -201,7 +241,7 @@ fn add_embedded(schema: &mut Value, dialect: Dialect) {
     if fields.get("x-kubernetes-embedded-resource") != Some(&Value::Bool(true)) {
         return;
     }
-    add_type(schema, dialect);
+    add_type(schema, dialect, EMBEDDED_API_VERSION, EMBEDDED_KIND);
     let required = schema
         .get("required")
         .and_then(Value::as_array)

@@ -162,6 +162,30 @@ fn swagger_has_what_swagger_clients_merge_by_and_nothing_they_do_not_know() {
 }
 
 #[test]
+fn numbers_or_texts_are_spelt_out_and_embedded_objects_have_words_of_their_own() {
+    let either = json!([{"type": "integer"}, {"type": "string"}]);
+    let schema = json!({"type": "object", "properties": {
+        "bare": {"x-kubernetes-int-or-string": true},
+        "spelt": {"x-kubernetes-int-or-string": true, "anyOf": either},
+        "more": {"x-kubernetes-int-or-string": true, "anyOf": [{"pattern": "^1"}]},
+        "any": {"type": "object", "x-kubernetes-embedded-resource": true},
+    }});
+    let document = v3(&models(&schema), "example.com", "v1");
+    let fields = &document["components"]["schemas"]["com.example.v1.Foo"]["properties"];
+    assert_eq!(fields["bare"]["anyOf"], either);
+    assert_eq!(fields["spelt"]["anyOf"], either);
+    assert_eq!(fields["spelt"].get("allOf"), None);
+    assert_eq!(fields["more"]["allOf"], json!([{ "anyOf": either }]));
+    let words = fields["any"]["properties"]["kind"]["description"].as_str();
+    assert!(
+        words
+            .unwrap_or_default()
+            .starts_with("kind is a string value")
+    );
+    assert_eq!(fields["any"]["required"], json!(["kind", "apiVersion"]));
+}
+
+#[test]
 fn every_patch_takes_field_validation_and_dry_run() {
     let schema = schema();
     let models = models(&schema);

@@ -11,6 +11,8 @@ import (
 
 	"generate/out"
 
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -38,9 +40,13 @@ func group(short string) string {
 
 func main() {
 	const prefix = "#/definitions/"
-	definitions := out.GetOpenAPIDefinitions(func(path string) spec.Ref {
-		return spec.MustCreateRef(prefix + path)
+	definitions := map[string]common.OpenAPIDefinition{}
+	all := out.GetOpenAPIDefinitions(func(path string) spec.Ref {
+		return spec.MustCreateRef(prefix + util.ToRESTFriendlyName(path))
 	})
+	for path, definition := range all {
+		definitions[util.ToRESTFriendlyName(path)] = definition
+	}
 	kinds := map[string]map[string]interface{}{}
 	wanted := append([]string{}, always...)
 	lines := bufio.NewScanner(os.Stdin)

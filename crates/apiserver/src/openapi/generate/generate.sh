@@ -1,11 +1,13 @@
 #!/bin/sh
-# Makes ../builtin.json from the Go types of Kubernetes; see README.md.
+# Makes ../builtin.json, or the file that is named, from the Go types of Kubernetes; see README.md.
 set -eu
 
-VERSION=v0.37.2
-OPENAPI=v0.0.0-20260821135717-be32def86098
+VERSION=v0.34.2
+OPENAPI=v0.0.0-20250710124328-f3f2b991d03b
 
 here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-$here/../builtin.json}
+case $out in /*) ;; *) out=$PWD/$out ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -37,7 +39,6 @@ go build -o openapi-gen k8s.io/kube-openapi/cmd/openapi-gen
 packages=$(sed -n 's/^\([a-z]*\)\.\(v[a-z0-9]*\):.*/k8s.io\/api\/\1\/\2/p' "$here/kinds.txt")
 ./openapi-gen --output-file definitions.go --output-dir out --output-pkg generate/out --go-header-file /dev/null -r /dev/null \
 	$packages \
-	k8s.io/api/scheduling/v1alpha3 \
 	k8s.io/apimachinery/pkg/apis/meta/v1 \
 	k8s.io/apimachinery/pkg/runtime \
 	k8s.io/apimachinery/pkg/api/resource \
@@ -47,4 +48,4 @@ packages=$(sed -n 's/^\([a-z]*\)\.\(v[a-z0-9]*\):.*/k8s.io\/api\/\1\/\2/p' "$her
 rm out/empty.go
 go mod tidy
 go run ./dump <"$here/kinds.txt" >builtin.json
-mv builtin.json "$here/../builtin.json"
+mv builtin.json "$out"
