@@ -26,6 +26,9 @@ pub(crate) struct Outcome {
     /// The file of the scenario in which the step stands, without its ending.
     #[serde(skip)]
     pub(crate) file_stem: String,
+    /// The record has the sums of long parts only.
+    #[serde(skip)]
+    pub(crate) summed: bool,
 }
 
 struct Answer {
@@ -84,6 +87,7 @@ pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
             name: step.name.clone(),
             answer: normal.of(&whole),
             file_stem: step.file_stem.clone(),
+            summed: step.summed,
         });
     }
     outcomes

@@ -45,6 +45,9 @@ pub(crate) struct Step {
     /// The causes of a refusal come in another order each time: a real server walks a map.
     #[serde(default)]
     pub(crate) unordered: bool,
+    /// The record has the sums of long parts only.
+    #[serde(default)]
+    pub(crate) summed: bool,
     /// Not compared: set-up and tidying away.
     #[serde(default)]
     pub(crate) quiet: bool,
@@ -85,10 +88,13 @@ pub(crate) fn load() -> Vec<Step> {
                 .is_some_and(|extension| extension == "yaml")
         })
         .collect();
-    // One file alone, while it is written.
+    // Some files alone, while they are written.
     if let Ok(only) = std::env::var("FERROSTACK_SCENARIO") {
-        let named = |path: &std::path::PathBuf| path.file_stem().is_some_and(|stem| *stem == *only);
-        files.retain(named);
+        let only: Vec<&str> = only.split(',').collect();
+        files.retain(|path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            only.contains(&&*stem)
+        });
     }
     files.sort();
     let mut steps = Vec::new();
@@ -114,7 +120,8 @@ pub(crate) fn load() -> Vec<Step> {
     steps
 }
 
-fn step(value: Value, file_stem: &str) -> Step {
+/// A step from data.
+pub(crate) fn step(value: Value, file_stem: &str) -> Step {
     let step: Step =
         serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error} in {value}"));
     Step {
