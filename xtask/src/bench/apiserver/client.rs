@@ -14,6 +14,7 @@ use rustls::pki_types::ServerName;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Where a server is, and how to be its administrator.
 #[derive(Clone)]
@@ -29,13 +30,17 @@ pub(super) struct Client {
 }
 
 impl Access {
-    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+    /// A connection to speak HTTP on by hand.
+    pub(super) async fn stream(&self) -> anyhow::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let name = ServerName::IpAddress(self.address.ip().into());
-        let stream = TlsConnector::from(Arc::clone(&self.tls))
-            .connect(name, stream)
-            .await?;
+        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        Ok(connector.connect(name, stream).await?)
+    }
+
+    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+        let stream = self.stream().await?;
         let (sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);

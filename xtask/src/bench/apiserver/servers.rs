@@ -1,6 +1,6 @@
 //! The two servers, each with fresh data and in processes of its own: the embedded one, and kube-apiserver with etcd.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +15,7 @@ use rcgen::{
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::Serialize;
 
 use super::client::Access;
 
@@ -48,8 +49,9 @@ impl Kind {
 }
 
 impl Server {
-    pub(super) async fn start(kind: &Kind) -> anyhow::Result<Self> {
-        let directory = tempfile::tempdir()?;
+    /// With its data in a new directory in `data`.
+    pub(super) async fn start(kind: &Kind, data: &Path) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir_in(data)?;
         let tls = Arc::new(certificates(directory.path())?);
         let begun = Instant::now();
         let (address, processes) = match kind {
@@ -93,11 +95,37 @@ impl Server {
         }
     }
 
-    /// Resident memory of each process, in megabytes.
-    pub(super) fn rss(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
+    /// Resident memory of its processes.
+    pub(super) fn rss(&self) -> anyhow::Result<Rss> {
         let all = self.processes.iter();
-        all.map(|(name, process)| Ok((*name, rss(process.id())?)))
-            .collect()
+        let all = all.map(|(name, process)| Ok((*name, rss(process.id())?)));
+        Ok(Rss(all.collect::<anyhow::Result<_>>()?))
+    }
+
+    /// What its processes have had of the processors since they started.
+    pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
+        let all = self.processes.iter();
+        all.map(|(_, process)| processor_time(process.id())).sum()
+    }
+}
+
+/// Megabytes of each process.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Rss(Vec<(&'static str, f64)>);
+
+impl Rss {
+    pub(super) fn sum(&self) -> f64 {
+        self.0.iter().map(|(_, megabytes)| megabytes).sum()
+    }
+}
+
+impl std::fmt::Display for Rss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (n, (name, megabytes)) in self.0.iter().enumerate() {
+            let before = if n > 0 { ", " } else { "" };
+            write!(f, "{before}{name} {megabytes:.0} MB")?;
+        }
+        Ok(())
     }
 }
 
@@ -119,6 +147,64 @@ pub(super) fn rss(pid: u32) -> anyhow::Result<f64> {
         .context("VmRSS in /proc/PID/status")?
         .parse()?;
     Ok(kibibytes * 1024.0 / 1e6)
+}
+
+/// What a process has had of the processors: the 14th and 15th field of its `stat`, in ticks.
+fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The second field is a name in parentheses, which may have spaces.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
+    Ok(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second())?)
+}
+
+/// What the data is on.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Disk {
+    /// Nothing there is ever written to a disk.
+    memory: bool,
+    /// The median time of a write of 4 KiB at the end of a file until it is on the disk.
+    sync_microseconds: f64,
+}
+
+impl Disk {
+    /// That of a directory, which is made when it is missing.
+    pub(super) fn of(data: &Path) -> anyhow::Result<Self> {
+        const TMPFS: u64 = 0x0102_1994;
+        std::fs::create_dir_all(data)?;
+        let mut file = tempfile::tempfile_in(data)?;
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let begun = Instant::now();
+            file.write_all(&[1; 4096])?;
+            file.sync_data()?;
+            times.push(begun.elapsed());
+        }
+        times.sort_unstable();
+        let kind = u64::try_from(rustix::fs::statfs(data)?.f_type)?;
+        Ok(Self {
+            memory: kind == TMPFS,
+            sync_microseconds: times[times.len() / 2].as_secs_f64() * 1e6,
+        })
+    }
+}
+
+impl std::fmt::Display for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            memory,
+            sync_microseconds,
+        } = self;
+        match memory {
+            true => f.write_str("in memory, where nothing waits for a disk"),
+            false => write!(
+                f,
+                "on a disk that takes {sync_microseconds:.0} µs for 4 KiB and fdatasync"
+            ),
+        }
+    }
 }
 
 fn embedded(directory: &Path) -> anyhow::Result<(SocketAddr, Vec<(&'static str, Child)>)> {

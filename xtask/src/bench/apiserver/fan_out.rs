@@ -1,0 +1,150 @@
+//! Many watches of the same objects: when does each of them hear of a change?
+//!
+//! The watchers share the machine with the server, so they do as little as can be done: each reads its connection and
+//! looks for the times that the writers put between two `@`, without parsing HTTP or JSON. One that the server ends,
+//! as kube-apiserver does when it cannot keep up, resumes from the last revision that it saw, as every client does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use hyper::Method;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::client::{Access, Client};
+use super::load::map;
+use super::servers::Server;
+use super::watch::{Seen, Watch, now};
+
+const MAPS: &str = "/api/v1/namespaces/kube-public/configmaps";
+/// Objects that change, in turn.
+const OBJECTS: usize = 16;
+/// Watches that begin at the same time.
+const BEGINNING: usize = 16;
+/// How long the last events may take after the last write.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Ask {
+    pub(super) watchers: usize,
+    /// Changes a second.
+    pub(super) rate: u64,
+    pub(super) seconds: u64,
+}
+
+/// What the watchers saw.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FanOut {
+    pub(super) delivered: usize,
+    pub(super) expected: usize,
+    /// How often the server ended a watch, which was then resumed.
+    pub(super) ended: usize,
+    /// Changes a second that the writers could make: fewer than asked where the machine was too busy.
+    pub(super) reached: f64,
+    /// From before the write is sent to when a watcher has its event.
+    pub(super) median_milliseconds: f64,
+    pub(super) percentile_99_milliseconds: f64,
+    /// Processor time of the server, the writes included, by events delivered.
+    pub(super) processor_microseconds: f64,
+}
+
+/// Watches, each on a connection of its own, of objects that change.
+pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut> {
+    let access = &server.access;
+    let mut writers = Vec::new();
+    for n in 0..OBJECTS {
+        let mut client = access.connect().await?;
+        client.post(MAPS, &map(&format!("fan-{n}"), "")).await?;
+        writers.push(client);
+    }
+    let total = usize::try_from(ask.rate * ask.seconds)?;
+    let mut following = JoinSet::new();
+    let watches = begin(access, ask.watchers).await?;
+    let spent = server.processor_time()?;
+    let seen: Arc<Vec<Mutex<Seen>>> = Arc::new(watches.iter().map(|_| Mutex::default()).collect());
+    for (n, watch) in watches.into_iter().enumerate() {
+        let (access, seen) = (access.clone(), Arc::clone(&seen));
+        following.spawn(async move { watch.follow(&access, total, &seen[n]).await });
+    }
+    let reached = write(writers, ask.rate, total).await?;
+    let all = async { while following.join_next().await.is_some() {} };
+    // Whoever has not seen all of them by then has seen what it has.
+    let _ = tokio::time::timeout(PATIENCE, all).await;
+    following.shutdown().await;
+    let (mut times, mut ended) = (Vec::with_capacity(ask.watchers * total), 0);
+    for seen in seen.iter() {
+        let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        times.extend_from_slice(&seen.times);
+        ended += seen.ended;
+    }
+    let spent = server.processor_time()?.saturating_sub(spent);
+    times.sort_unstable();
+    let at = |part: usize| {
+        let index = (times.len() * part / 100).min(times.len().saturating_sub(1));
+        times
+            .get(index)
+            .map_or(f64::NAN, |micros| f64::from(*micros) / 1000.0)
+    };
+    Ok(FanOut {
+        delivered: times.len(),
+        expected: ask.watchers * total,
+        ended,
+        reached,
+        median_milliseconds: at(50),
+        percentile_99_milliseconds: at(99),
+        processor_microseconds: spent.as_secs_f64() * 1e6 / times.len() as f64,
+    })
+}
+
+/// Watches from the same revision on, all answered.
+async fn begin(access: &Access, watchers: usize) -> anyhow::Result<Vec<Watch>> {
+    let list: Value = serde_json::from_slice(&access.connect().await?.get(MAPS).await?)?;
+    let from = list["metadata"]["resourceVersion"]
+        .as_str()
+        .context("the revision of the list")?
+        .to_owned();
+    let permits = Arc::new(Semaphore::new(BEGINNING));
+    let mut beginning = JoinSet::new();
+    for _ in 0..watchers {
+        let (access, from) = (access.clone(), from.clone());
+        let permits = Arc::clone(&permits);
+        beginning.spawn(async move {
+            let _permit = permits.acquire_owned().await?;
+            Watch::begin(&access, MAPS, &from).await
+        });
+    }
+    let mut watches = Vec::with_capacity(watchers);
+    while let Some(watch) = beginning.join_next().await {
+        watches.push(watch??);
+    }
+    Ok(watches)
+}
+
+/// Makes `total` changes, `rate` a second if the server can; returns how many a second there were.
+async fn write(writers: Vec<Client>, rate: u64, total: usize) -> anyhow::Result<f64> {
+    let begun = tokio::time::Instant::now();
+    let mut sending = JoinSet::new();
+    for (n, mut client) in writers.into_iter().enumerate() {
+        sending.spawn(async move {
+            for turn in (n..total).step_by(OBJECTS) {
+                let due = Duration::from_micros(1_000_000 / rate * turn as u64);
+                tokio::time::sleep_until(begun + due).await;
+                let name = format!("fan-{n}");
+                let object = map(&name, &format!("@{}@", now())).to_string();
+                let path = format!("{MAPS}/{name}");
+                client.call(Method::PUT, &path, object).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = sending.join_next().await {
+        done??;
+    }
+    Ok(total as f64 / begun.elapsed().as_secs_f64())
+}
