@@ -13,7 +13,7 @@ use super::Shared;
 use super::state::Cold;
 
 /// Nothing is packed before the objects have this many bytes together.
-pub(crate) const PACK_ABOVE: usize = 32 << 20;
+pub(crate) const PACK_ABOVE: usize = 64 << 20;
 /// What is shorter gains nothing.
 const SHORTEST: usize = 256;
 /// Objects that are put in their places under one lock.
