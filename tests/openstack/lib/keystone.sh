@@ -21,6 +21,9 @@ memcache_servers = $IP:11211
 password_hash_rounds = 4
 [fernet_tokens]
 key_repository = $DATA/keystone/fernet-keys
+[fernet_receipts]
+# Opened at the start although nobody gets a receipt here.
+key_repository = $DATA/keystone/fernet-keys
 [credential]
 key_repository = $DATA/keystone/credential-keys
 X

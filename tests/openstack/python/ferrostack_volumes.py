@@ -10,6 +10,12 @@ class PretendedVolumes(fake_driver.FakeLoggingVolumeDriver):
         # Volume types choose a back end by this name, which upstream's fake leaves unset.
         self.backend_name = self.configuration.safe_get('volume_backend_name') or 'fake'
 
+    def _update_volume_stats(self):
+        super()._update_volume_stats()
+        # Without it the scheduler finds no back end for the volume type `shared`, and its volumes end in `error`.
+        for pool in self._stats['pools']:
+            pool['multiattach'] = True
+
     def clone_image(self, context, volume, image_location, image_meta, image_service):
         # "Cloned within the back end": otherwise Cinder runs qemu-img into a logical volume that does not exist.
         return {}, True
