@@ -345,7 +345,7 @@ impl Player<'_> {
     }
 }
 
-/// The ids in `{"thing": {"id": ...}}`, `{"things": [{"id": ...}]}` and `{"id": ...}`; keypairs go by name.
+/// The ids in `{"thing": {"id": ...}}`, `{"things": [{"id": ...}]}` and `{"id": ...}`; keypairs and Octavia's zones go by name.
 fn created(json: &Value) -> Vec<String> {
     let id = |one: &Value| one["id"].as_str().map(str::to_owned);
     if let Some(id) = id(json) {
@@ -354,7 +354,9 @@ fn created(json: &Value) -> Vec<String> {
     let Some(fields) = json.as_object() else {
         return Vec::new();
     };
-    if let Some(name) = json.pointer("/keypair/name").and_then(Value::as_str) {
+    let named = ["/keypair/name", "/availability_zone/name"];
+    let mut names = named.iter().filter_map(|at| json.pointer(at)?.as_str());
+    if let Some(name) = names.next() {
         return vec![name.to_owned()];
     }
     match fields.values().next() {

@@ -74,7 +74,8 @@ impl Side {
             demo,
             admin,
             Duration::from_millis(250),
-            Duration::from_secs(60),
+            // On a machine that compiles meanwhile, a load balancer takes a minute.
+            Duration::from_secs(240),
         ))
     }
 
@@ -86,7 +87,7 @@ impl Side {
             server_create: moment,
             server_action: moment,
             // Long enough for a request to meet it locked on a busy machine.
-            load_balancer_create: moment * 4,
+            load_balancer_create: moment * 12,
             load_balancer_update: moment * 4,
             load_balancer_delete: moment,
             volume: moment,

@@ -7,12 +7,17 @@ use crate::play::Outcome;
 use crate::scenario::Step;
 use crate::shape::differences;
 
+/// How the reason of a difference begins that depends on the moment of the request.
+const BY_CHANCE: &str = "by chance: ";
+
 /// A difference that docs/simulator.md accepts.
 pub(crate) struct Accepted {
     /// `METHOD service path`, with `*` for any text.
     request: String,
     /// Where in the answer, with `*` for any text.
     at: String,
+    /// Whether it depends on the moment of the request, so that it may as well not occur.
+    by_chance: bool,
 }
 
 /// The outcome of a comparison.
@@ -20,7 +25,7 @@ pub(crate) struct Verdict {
     rows: BTreeMap<(String, String, String, String), Vec<String>>,
     /// How many differences are accepted.
     pub(crate) accepted: usize,
-    /// Accepted differences that did not occur.
+    /// Accepted differences that did not occur, although nothing of them is left to chance.
     pub(crate) stale: Vec<String>,
 }
 
@@ -40,6 +45,7 @@ pub(crate) fn accepted(file: &Path) -> Vec<Accepted> {
             Some(Accepted {
                 request: cell(cells.next()?),
                 at: cell(cells.next()?),
+                by_chance: cells.next()?.starts_with(BY_CHANCE),
             })
         })
         .collect()
@@ -102,7 +108,7 @@ pub(crate) fn compare(
     let unused = accepted
         .iter()
         .enumerate()
-        .filter(|(index, _)| !used.contains(index));
+        .filter(|(index, one)| !one.by_chance && !used.contains(index));
     verdict.stale = unused
         .map(|(_, one)| format!("{} {}", one.request, one.at))
         .collect();
@@ -167,7 +173,7 @@ fn of_step(real: &Outcome, simulated: &Outcome) -> Vec<(String, String, String)>
         }
     }
     let (a, b) = (&real.states, &simulated.states);
-    if a.last() != b.last() || !(within(a, b) || within(b, a)) {
+    if !agree(a, b) {
         rows.push(row("states", &a.join(","), &b.join(",")));
     }
     rows.extend(
@@ -178,10 +184,15 @@ fn of_step(real: &Outcome, simulated: &Outcome) -> Vec<(String, String, String)>
     rows
 }
 
-/// Whether one sequence is the other with some left out: a poll may miss a state.
-fn within(part: &[String], whole: &[String]) -> bool {
-    let mut rest = whole.iter();
-    part.iter().all(|state| rest.any(|other| other == state))
+/// Whether two polls saw the same way to the same end: either may have missed states that the other saw.
+fn agree(a: &[String], b: &[String]) -> bool {
+    let common = |of: &[String], other: &[String]| -> Vec<String> {
+        of.iter()
+            .filter(|state| other.contains(state))
+            .cloned()
+            .collect()
+    };
+    a.last() == b.last() && common(a, b) == common(b, a)
 }
 
 /// Whether a text fits a pattern in which `*` stands for any text.

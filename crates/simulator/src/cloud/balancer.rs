@@ -5,9 +5,11 @@ mod listeners;
 mod loadbalancers;
 mod members;
 mod monitors;
+mod offers;
 mod part;
 mod policies;
 mod pools;
+mod profiles;
 mod status;
 mod tree;
 mod vip;
@@ -26,5 +28,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     members::routes(&mut table);
     monitors::routes(&mut table);
     policies::routes(&mut table);
+    profiles::routes(&mut table);
+    offers::routes(&mut table);
     catalog::routes(&mut table);
 }

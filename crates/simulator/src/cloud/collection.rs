@@ -90,11 +90,19 @@ impl Collection {
         if limit.is_some() || call.service == Service::LoadBalancer {
             let url = format!("{}{}", call.root(), call.path);
             body.set(
-                &format!("{}_links", self.many),
+                &format!("{}_links", self.links()),
                 query::page_links(&page, &url, &call.query),
             );
         }
         Ok(Reply::ok(Value::Object(body)))
+    }
+
+    /// The word before `_links`: Octavia's profiles are one there, everything else is many.
+    fn links(&self) -> &'static str {
+        match self.many.ends_with("profiles") {
+            true => self.one,
+            false => self.many,
+        }
     }
 
     /// GET of one.
@@ -108,6 +116,7 @@ impl Collection {
     pub(crate) fn find(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
         let found = call.state.get(self.kind, id);
         if call.service == Service::LoadBalancer
+            && !self.across_projects
             && found.as_ref().is_some_and(|doc| !call.owns(doc))
         {
             return Err(Fault::forbidden(
@@ -133,7 +142,7 @@ impl Collection {
     pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
         let mut out = shown(doc);
         (self.present)(call.state, &call.who, &mut out);
-        if call.service == Service::LoadBalancer {
+        if call.service == Service::LoadBalancer && out.contains_key("project_id") {
             let project = out.text("project_id").to_owned();
             out.set("tenant_id", project);
         }

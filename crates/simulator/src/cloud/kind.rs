@@ -60,6 +60,10 @@ kinds! {
     HealthMonitor "healthmonitor" ["project_id", "loadbalancer_id", "pool_id", "name"],
     L7Policy "l7policy" ["project_id", "loadbalancer_id", "listener_id", "name"],
     L7Rule "l7rule" ["project_id", "loadbalancer_id", "l7policy_id"],
+    BalancerFlavorProfile "loadbalancer_flavor_profile" [],
+    BalancerFlavor "loadbalancer_flavor" ["name", "flavor_profile_id"],
+    BalancerZoneProfile "loadbalancer_zone_profile" [],
+    BalancerZone "loadbalancer_zone" ["name", "availability_zone_profile_id"],
     Quota "quota" [],
     Pending "pending" [],
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::part::{fresh, own, references};
-use super::{listeners, part, pools, status, tree, vip};
+use super::{listeners, offers, part, pools, status, tree, vip};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
@@ -26,8 +26,8 @@ const ATTRIBUTES: &[Attribute] = &[
     attribute("vip_network_id", Shape::Id, Preset::Absent).nullable(),
     attribute("vip_qos_policy_id", Shape::Id, Preset::Null).editable(),
     attribute("additional_vips", Shape::List, Preset::EmptyList),
-    attribute("provider", Shape::Text(64), Preset::Text("amphora")).nullable(),
-    attribute("flavor_id", Shape::Text(64), Preset::Null),
+    attribute("provider", Shape::Text(64), Preset::Absent).nullable(),
+    attribute("flavor_id", Shape::Id, Preset::Null),
     attribute("availability_zone", Shape::Text(255), Preset::Null),
     attribute("listeners", Shape::List, Preset::EmptyList),
     attribute("pools", Shape::List, Preset::EmptyList),
@@ -90,27 +90,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("loadbalancer")?;
     let mut doc = fresh(call, ATTRIBUTES, &given, ("load_balancer", "Load Balancer"))?;
-    if !doc.given("provider") {
-        doc.set("provider", "amphora");
-    }
-    if !matches!(doc.text("provider"), "amphora" | "octavia") {
-        return Err(Fault::bad(format!(
-            "Provider '{}' is not enabled.",
-            doc.text("provider")
-        )));
-    }
-    for (field, what) in [
-        ("flavor_id", "flavor_id"),
-        ("availability_zone", "availability_zone"),
-    ] {
-        if doc.given(field) {
-            let value = doc.text(field);
-            return Err(Fault::bad(format!(
-                "Validation failure: Invalid {what} '{value}'."
-            )));
-        }
-    }
+    offers::choose(call, &mut doc)?;
     vip::plug(call, &mut doc)?;
+    offers::allowed_network(call, &doc)?;
     let new_listeners = take(&mut doc, "listeners");
     let new_pools = take(&mut doc, "pools");
     let id = doc.text("id").to_owned();

@@ -56,10 +56,12 @@ fn attach(call: &mut Call<'_>) -> Answer {
         .list("_volumes")
         .iter()
         .any(|one| one["id"] == volume_id);
-    let shared = found.flag("multiattach")
-        && call.version >= 60
-        && found.text("status") == "in-use"
-        && !here;
+    if found.flag("multiattach") && call.version < 60 {
+        return Err(Fault::bad(
+            "Multiattach volumes are only supported starting with compute API version 2.60.",
+        ));
+    }
+    let shared = found.flag("multiattach") && found.text("status") == "in-use" && !here;
     if found.text("status") != "available" && !shared {
         return Err(Fault::bad(format!(
             "Invalid volume: volume '{volume_id}' status must be 'available'. Currently in '{}'",

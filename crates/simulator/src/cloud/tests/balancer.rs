@@ -200,3 +200,68 @@ async fn a_batch_of_members_replaces_or_adds() {
         (&json!("DOWN"), &balancer["vip_port_id"])
     );
 }
+
+#[tokio::test]
+async fn a_load_balancer_is_of_a_flavor_and_in_a_zone_that_an_administrator_made() {
+    let (cloud, client) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let path = |rest: &str| format!("{LBAAS}/{rest}");
+    let profile = json!({"flavorprofile": {"name": "p", "provider_name": "octavia", "flavor_data": "{\"loadbalancer_topology\": \"SINGLE\"}"}});
+    let refused = client.post(&path("flavorprofiles"), profile.clone()).await;
+    assert_eq!(refused.status, 403, "a member makes no profiles");
+    let profile = admin.make(&path("flavorprofiles"), profile).await;
+    let zones = json!({"availability_zone_profile": {"name": "p", "provider_name": "octavia",
+        "availability_zone_data": json!({"valid_vip_networks": [net.network]}).to_string()}});
+    let zones = admin.make(&path("availabilityzoneprofiles"), zones).await;
+    let flavor = json!({"flavor": {"name": "f", "flavor_profile_id": profile["id"]}});
+    let flavor = admin.make(&path("flavors"), flavor).await;
+    let zone =
+        json!({"availability_zone": {"name": "z", "availability_zone_profile_id": zones["id"]}});
+    assert_eq!(
+        admin.post(&path("availabilityzones"), zone).await.status,
+        201
+    );
+    let balancer = json!({"loadbalancer": {"vip_subnet_id": net.subnet, "flavor_id": flavor["id"], "availability_zone": "z"}});
+    let made = client.make(&path("loadbalancers"), balancer).await;
+    assert_eq!(made["provider"], "octavia", "the flavor's");
+    assert_eq!(
+        (&made["flavor_id"], &made["availability_zone"]),
+        (&flavor["id"], &json!("z"))
+    );
+    let in_use = [
+        format!("flavors/{}", id(&flavor)),
+        "availabilityzones/z".to_owned(),
+        format!("flavorprofiles/{}", id(&profile)),
+        format!("availabilityzoneprofiles/{}", id(&zones)),
+    ];
+    for one in &in_use {
+        assert_eq!(admin.delete(&path(one)).await.status, 409, "{one}");
+    }
+    client
+        .delete(&path(&format!("loadbalancers/{}", id(&made))))
+        .await;
+    for one in &in_use {
+        assert_eq!(admin.delete(&path(one)).await.status, 204, "{one}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_does_not_know_is_not_put_into_a_profile() {
+    let (cloud, _client) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    for (provider, data, status) in [
+        ("amphora", "{}", 201),
+        ("nothing", "{}", 400),
+        ("amphora", "nonsense", 400),
+        ("amphora", "[]", 501),
+        ("amphora", "{\"colour\": \"red\"}", 501),
+        ("amphora", "{\"loadbalancer_topology\": \"ROUND\"}", 501),
+        ("amphora", "{\"compute_flavor\": \"nothing\"}", 500),
+    ] {
+        let body =
+            json!({"flavorprofile": {"name": "p", "provider_name": provider, "flavor_data": data}});
+        let got = admin.post(&format!("{LBAAS}/flavorprofiles"), body).await;
+        assert_eq!(got.status, status, "{provider} {data}: {}", got.text);
+    }
+}

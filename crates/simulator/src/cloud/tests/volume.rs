@@ -93,3 +93,70 @@ async fn cinder_tells_attachments_and_reserves_volumes() {
     let refused = send(Method::DELETE, &one, Value::Null).await;
     assert_eq!(refused.status, 409, "{}", refused.text);
 }
+
+#[tokio::test]
+async fn an_attachment_that_a_client_makes_itself_is_in_use_and_ends() {
+    let (_cloud, client) = demo().await;
+    let volume = |rest: &str| format!("/volume/v3/{}/{rest}", client.project);
+    let made = client
+        .make(&volume("volumes"), json!({"volume": {"size": 1}}))
+        .await;
+    let headers = [("openstack-api-version", "volume 3.44")];
+    let send = async |method: Method, rest: &str, body: Value| {
+        client.send(method, &volume(rest), &headers, &body).await
+    };
+    let shown = format!("volumes/{}", id(&made));
+    let body = json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": made["id"]}});
+    let got = send(Method::POST, "attachments", body).await;
+    let one = format!("attachments/{}", id(&got.body["attachment"]));
+    let empty = send(Method::PUT, &one, json!({"attachment": {"connector": {}}})).await;
+    assert_eq!(empty.status, 400, "{}", empty.text);
+    let connector = json!({"attachment": {"connector": {"host": "h", "mountpoint": "/dev/vdb"}}});
+    assert_eq!(send(Method::PUT, &one, connector).await.status, 200);
+    let got = send(Method::GET, &one, Value::Null).await;
+    assert_eq!(got.body["attachment"]["status"], "attaching");
+    let action = format!("{one}/action");
+    let done = json!({"os-complete": {}});
+    assert_eq!(send(Method::POST, &action, done).await.status, 204);
+    let got = client.fetch(&volume(&shown)).await;
+    assert_eq!(got["status"], "in-use");
+    assert_eq!(got["attachments"][0]["device"], "/dev/vdb");
+    assert_eq!(send(Method::DELETE, &one, Value::Null).await.status, 200);
+    let got = client.fetch(&volume(&shown)).await;
+    assert_eq!(got["status"], "available");
+    assert_eq!(got["attachments"], json!([]));
+}
+
+#[tokio::test]
+async fn only_a_volume_of_a_shared_type_is_attached_to_two_servers() {
+    let (_cloud, client) = demo().await;
+    let mut servers = Vec::new();
+    for name in ["a", "b"] {
+        let image = id(&client.fetch("/image/v2/images?name=ubuntu-24.04").await[0]);
+        let server = json!({"server": {"name": name, "flavorRef": "1", "imageRef": image, "networks": "none"}});
+        servers.push(id(&client.make("/compute/v2.1/servers", server).await));
+    }
+    let volumes = format!("/volume/v3/{}/volumes", client.project);
+    for (kind, version, second) in [
+        ("standard", "2.60", 400),
+        ("shared", "2.60", 200),
+        ("shared", "2.59", 400),
+    ] {
+        let made = client
+            .make(
+                &volumes,
+                json!({"volume": {"size": 1, "volume_type": kind}}),
+            )
+            .await;
+        let version = format!("compute {version}");
+        let attach = async |server: &str| {
+            let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments");
+            let headers = [("openstack-api-version", version.as_str())];
+            let body = json!({"volumeAttachment": {"volumeId": made["id"]}});
+            client.send(Method::POST, &path, &headers, &body).await
+        };
+        let first = attach(&servers[0]).await.status;
+        assert_eq!(first, if version.ends_with("59") { 400 } else { 200 });
+        assert_eq!(attach(&servers[1]).await.status, second, "{kind} {version}");
+    }
+}

@@ -1,8 +1,10 @@
-//! Cinder's own view of attachments (microversion 3.27): those that Nova made, and volumes that someone reserved.
+//! Cinder's own view of attachments (microversion 3.27): those that Nova made, and those that a client makes itself,
+//! which reserves the volume, tells where it is to be attached, and says when that is done.
 
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::clock::naive_micros;
 use crate::cloud::document::{Doc, Fields, doc as to_doc};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
@@ -18,10 +20,12 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             let (_, one) = find(call)?;
             Ok(Reply::ok(json!({"attachment": view(&one, true)})))
         })
+        .put("/v3/{project}/attachments/{id}", connect)
+        .post("/v3/{project}/attachments/{id}/action", complete)
         .delete("/v3/{project}/attachments/{id}", release);
 }
 
-/// Where a volume keeps reservations, which it does not show itself.
+/// Where a volume keeps attachments that are not complete, which it does not show itself.
 const RESERVED: &str = "_reserved";
 
 /// The attachments of a volume as `id`, `status`, `instance`, `volume_id` and so on.
@@ -29,17 +33,21 @@ fn of(volume: &Doc) -> impl Iterator<Item = Doc> {
     let made = volume.list("attachments").iter().map(|one| {
         json!({"id": one["attachment_id"], "status": "attached", "instance": one["server_id"],
             "volume_id": one["volume_id"], "attached_at": one["attached_at"], "detached_at": "",
-            "attach_mode": "rw", "connection_info": {"attachment_id": one["attachment_id"],
-                "driver_volume_type": "fake", "access_mode": "rw", "cacheable": false,
-                "encrypted": false, "qos_specs": null}})
+            "attach_mode": "rw", "connection_info": connection(one["attachment_id"].as_str().unwrap_or_default())})
     });
     let made: Vec<Value> = made.collect();
     let reserved = volume.list(RESERVED).iter().cloned();
     made.into_iter().chain(reserved).map(to_doc)
 }
 
+fn connection(id: &str) -> Value {
+    json!({"attachment_id": id, "driver_volume_type": "fake", "access_mode": "rw", "cacheable": false,
+        "encrypted": false, "qos_specs": null})
+}
+
 fn view(one: &Doc, detail: bool) -> Doc {
     let mut out = one.clone();
+    out.remove("device");
     if !detail {
         out.retain(|name, _| matches!(name.as_str(), "id" | "status" | "instance" | "volume_id"));
     }
@@ -114,9 +122,92 @@ fn reserve(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"attachment": view(&one, true)})))
 }
 
+/// PUT: where the volume is to be attached. Cinder answers with what it knew before it asked its back end.
+fn connect(call: &mut Call<'_>) -> Answer {
+    let (volume, one) = find(call)?;
+    let given = call.wrapped("attachment")?;
+    let connector = given.object("connector");
+    if connector.is_empty() {
+        return Err(Fault::bad(
+            "Invalid input for field/attribute attachment. 'connector' is a required property",
+        ));
+    }
+    let now = naive_micros(call.now());
+    let info = connection(one.text("id"));
+    call.state.edit(Kind::Volume, &volume, |doc| {
+        let mut all = doc.list(RESERVED).to_vec();
+        if let Some(own) = all.iter_mut().find(|other| other["id"] == one.text("id")) {
+            own["status"] = json!("attaching");
+            own["attach_mode"] = json!("rw");
+            own["attached_at"] = json!(now);
+            own["connection_info"] = info.clone();
+            own["device"] = connector
+                .get("mountpoint")
+                .cloned()
+                .unwrap_or_else(|| json!("na"));
+            doc.set(RESERVED, all);
+            doc.set("status", "attaching");
+        }
+    });
+    let mut before = one;
+    before.set("connection_info", info);
+    Ok(Reply::ok(json!({"attachment": view(&before, true)})))
+}
+
+/// POST of `os-complete`: the volume is in use.
+fn complete(call: &mut Call<'_>) -> Answer {
+    if !call
+        .body
+        .as_object()
+        .is_some_and(|body| body.contains_key("os-complete"))
+    {
+        return Err(Fault::bad("There is no such action"));
+    }
+    let (volume, one) = find(call)?;
+    if call.version < 44 {
+        return Err(not_served(call));
+    }
+    let now = naive_micros(call.now());
+    call.state.edit(Kind::Volume, &volume, |doc| {
+        let mut waiting = doc.list(RESERVED).to_vec();
+        let Some(index) = waiting
+            .iter()
+            .position(|other| other["id"] == one.text("id"))
+        else {
+            return;
+        };
+        waiting.remove(index);
+        doc.set(RESERVED, waiting);
+        let mut all = doc.list("attachments").to_vec();
+        all.push(
+            json!({"id": volume, "attachment_id": one.text("id"), "volume_id": volume,
+            "server_id": one["instance"], "host_name": null, "device": one.text("device"),
+            "attached_at": now}),
+        );
+        doc.set("attachments", all);
+        doc.set("status", "in-use");
+    });
+    Ok(Reply {
+        headers: vec![("content-type", "application/json".to_owned())],
+        ..Reply::empty(204)
+    })
+}
+
+/// Whether Nova knows of an attachment, which is what Cinder asks it before it lets one go.
+fn made_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
+    let server = call.state.get(Kind::Server, one.text("instance"));
+    let holds = |server: &Doc| {
+        server
+            .list("_volumes")
+            .iter()
+            .any(|own| own["id"] == volume)
+    };
+    one.text("status") == "attached" && server.is_some_and(|server| holds(&server))
+}
+
 fn release(call: &mut Call<'_>) -> Answer {
     let (volume, one) = find(call)?;
-    if one.text("status") == "attached" {
+    if made_by_nova(call, &volume, &one) {
         return Err(Fault::conflict(format!(
             "Detach volume from instance {} using the Compute API",
             one.text("instance")
@@ -130,9 +221,17 @@ fn release(call: &mut Call<'_>) -> Answer {
             .cloned()
             .collect();
         doc.set(RESERVED, left);
-        if doc.text("status") == "reserved" {
-            doc.set("status", "available");
+        let mut attached = doc.list("attachments").to_vec();
+        attached.retain(|other| other["attachment_id"] != one.text("id"));
+        if matches!(doc.text("status"), "reserved" | "attaching" | "in-use") {
+            let status = if attached.is_empty() {
+                "available"
+            } else {
+                "in-use"
+            };
+            doc.set("status", status);
         }
+        doc.set("attachments", attached);
     });
     let left: Vec<Doc> = call
         .state
@@ -163,8 +262,12 @@ fn since_27(call: &Call<'_>) -> Result<(), Fault> {
     if call.version >= 27 {
         return Ok(());
     }
-    Err(Fault::missing(format!(
+    Err(not_served(call))
+}
+
+fn not_served(call: &Call<'_>) -> Fault {
+    Fault::missing(format!(
         "API version 3.{} is not supported on this method.",
         call.version
-    )))
+    ))
 }
