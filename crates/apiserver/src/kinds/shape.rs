@@ -5,7 +5,7 @@
 //! `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
 
 pub(crate) mod protobuf;
-mod time;
+pub(crate) mod time;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;

@@ -10,6 +10,8 @@ use super::{
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
+/// What is asked of a pod's kubelet, and answered in what is no object.
+const CONNECT: &str = "connect";
 
 /// Adds the paths of a resource.
 pub(super) fn add(model: &Model<'_>, dialect: Dialect, paths: &mut Map<String, Value>) {
@@ -47,6 +49,8 @@ pub(super) fn add(model: &Model<'_>, dialect: Dialect, paths: &mut Map<String, V
     for subresource in model.subresources {
         let verbs: &[_] = match *subresource {
             "status" | "scale" => &[item_verbs[0], item_verbs[1], item_verbs[3]],
+            "log" => &item_verbs[..1],
+            "portforward" => &[("get", CONNECT, CONNECT), ("post", CONNECT, CONNECT)],
             _ => &[collection_verbs[1]],
         };
         writer.path(paths, format!("{item}/{subresource}"), subresource, verbs);
@@ -70,7 +74,7 @@ impl Writer<'_> {
         let mut methods = Map::new();
         for (method, verb, action) in operations {
             if !subresource.is_empty() || self.model.verbs.contains(verb) {
-                let operation = self.operation(verb, action, &path, subresource);
+                let operation = self.operation((method, verb, action), &path, subresource);
                 methods.insert((*method).to_owned(), operation);
             }
         }
@@ -96,11 +100,18 @@ impl Writer<'_> {
         paths.insert(path, Value::Object(methods));
     }
 
-    fn operation(&self, verb: &str, action: &str, path: &str, subresource: &str) -> Value {
+    fn operation(
+        &self,
+        (method, verb, action): (&str, &str, &str),
+        path: &str,
+        subresource: &str,
+    ) -> Value {
         let model = self.model;
         let scale = subresource == "scale";
         let kind = if scale {
             json!({"group": "autoscaling", "version": "v1", "kind": "Scale"})
+        } else if verb == CONNECT {
+            json!({"group": "", "version": "v1", "kind": "PodPortForwardOptions"})
         } else {
             json!({"group": model.group, "version": model.version, "kind": model.kind})
         };
@@ -123,7 +134,7 @@ impl Writer<'_> {
             _ => (None, object),
         };
         let mut operation = json!({
-            "operationId": self.operation_id(verb, path, subresource),
+            "operationId": self.operation_id((method, verb), path, subresource),
             "description": self.description(verb, subresource),
             "parameters": self.parameters(verb),
             "x-kubernetes-action": action,
@@ -132,7 +143,11 @@ impl Writer<'_> {
         if let Some(body) = body {
             self.add_body(&mut operation, verb, &body);
         }
-        self.add_responses(&mut operation, verb, &result);
+        match subresource {
+            "log" => self.add_text(&mut operation, "text/plain"),
+            _ if verb == CONNECT => self.add_text(&mut operation, "*/*"),
+            _ => self.add_responses(&mut operation, verb, &result),
+        }
         operation
     }
 
@@ -206,6 +221,19 @@ impl Writer<'_> {
         operation["responses"] = Value::Object(responses);
         if self.dialect == Dialect::V2 {
             operation["produces"] = json!(["application/json", "application/yaml"]);
+        }
+    }
+
+    /// The answer is no object.
+    fn add_text(&self, operation: &mut Value, media: &str) {
+        let schema = json!({"type": "string"});
+        let answer = match self.dialect {
+            Dialect::V2 => json!({"description": "OK", "schema": schema}),
+            Dialect::V3 => json!({"description": "OK", "content": {media: {"schema": schema}}}),
+        };
+        operation["responses"] = json!({"200": answer, "401": {"description": "Unauthorized"}});
+        if self.dialect == Dialect::V2 {
+            operation["produces"] = json!([media]);
         }
     }
 
@@ -318,7 +346,7 @@ impl Writer<'_> {
     }
 
     /// `patchAppsV1NamespacedDeploymentStatus`.
-    fn operation_id(&self, verb: &str, path: &str, subresource: &str) -> String {
+    fn operation_id(&self, (method, verb): (&str, &str), path: &str, subresource: &str) -> String {
         let model = self.model;
         let verb = match verb {
             "get" => "read",
@@ -344,7 +372,10 @@ impl Writer<'_> {
             ""
         };
         let subresource = capitalized(subresource);
-        let version = capitalized(model.version);
+        let mut version = capitalized(model.version);
+        if verb == CONNECT {
+            version.push_str(&capitalized(method));
+        }
         format!(
             "{verb}{group}{version}{namespaced}{}{subresource}{everywhere}",
             model.kind

@@ -12,6 +12,7 @@ use super::{Line, Log, Request, plain, text};
 use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::http::query::Query;
+use crate::kinds::shape::time;
 use crate::schema::FieldError;
 
 /// What of a log is asked for (`v1.PodLogOptions`).
@@ -76,7 +77,7 @@ impl Options {
             previous: query.flag("previous"),
             timestamps: query.flag("timestamps"),
             since_seconds: integer(query, "sinceSeconds")?,
-            since_time: time(query, "sinceTime")?,
+            since_time: moment(query, "sinceTime")?,
             tail_lines: integer(query, "tailLines")?,
             limit_bytes: integer(query, "limitBytes")?,
             stream: query.all("stream").next().is_some(),
@@ -155,17 +156,18 @@ fn integer(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
         })
 }
 
-fn time(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
+fn moment(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     match query.all(name).next() {
         None => Ok(None),
         // The beginning of time, and so the whole log.
         Some("" | "null") => Ok(Some(Timestamp::UNIX_EPOCH)),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            let form = "2006-01-02T15:04:05Z07:00";
-            let message =
-                format!("parsing time {text:?} as {form:?}: cannot parse {text:?} as \"2006\"");
-            ApiError::bad_request(message)
-        }),
+        Some(text) => {
+            time::check(text, false).map_err(ApiError::bad_request)?;
+            let time = text.parse().map_err(|error: jiff::Error| {
+                ApiError::bad_request(format!("parsing time {text:?}: {error}"))
+            });
+            time.map(Some)
+        }
     }
 }
 

@@ -276,6 +276,21 @@ async fn discovery_names_logs_and_forwarded_ports() {
     assert_eq!(forward["verbs"], json!(["create", "get"]));
     // What is refused is not offered.
     assert!(find("pods/exec").is_none());
+
+    let (_, document) = get(&server, "/openapi/v3/api/v1").await;
+    let path = |subresource: &str| {
+        &document["paths"][format!("/api/v1/namespaces/{{namespace}}/pods/{{name}}/{subresource}")]
+    };
+    let log = &path("log")["get"];
+    assert_eq!(log["operationId"], "readCoreV1NamespacedPodLog");
+    let text = json!({"text/plain": {"schema": {"type": "string"}}});
+    assert_eq!(log["responses"]["200"]["content"], text);
+    for (method, id) in [
+        ("get", "connectCoreV1GetNamespacedPodPortforward"),
+        ("post", "connectCoreV1PostNamespacedPodPortforward"),
+    ] {
+        assert_eq!(path("portforward")[method]["operationId"], id);
+    }
 }
 
 #[tokio::test]

@@ -245,8 +245,8 @@ async fn kubectl_reads_logs_and_is_told_that_nothing_runs() {
             "",
         ),
         (
-            &["logs", "two", "--all-containers"],
-            "two/a starts\nit runs\ntwo/b starts\nit runs\n",
+            &["logs", "two", "--container=b"],
+            "two/b starts\nit runs\n",
             "",
         ),
         (
