@@ -218,12 +218,16 @@ pub(crate) enum SimulateCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateGuests {
-    /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses.
+    /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: String,
     /// Directory of the guests' state; without it they are gone when this program ends.
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    /// Serve floating and fixed addresses of this range too. For use in a network namespace in which the whole range is
+    /// local; may be given more than once.
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) bind_range: Vec<ipnet::IpNet>,
     /// Time between two looks at the cloud.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub(crate) interval: std::time::Duration,

@@ -5,7 +5,8 @@
 //!                                                                  └─────► report (pure) ──► lines
 //! ```
 //!
-//! The floating IPs must be loopback addresses: whatever stands behind one is bound on this machine.
+//! Whatever stands behind a floating IP is bound on this machine, so it must be a loopback address; or one of a range
+//! that is local in the network namespace in which this runs.
 
 mod observe;
 mod report;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use openstack::session::{Session, SessionOptions};
-use simulator::guest::{self, Guests};
+use simulator::guest::{self, Guests, Outside};
 use simulator::world::World;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -51,17 +52,19 @@ pub(crate) async fn run(
         "guests on the servers of cloud {name} at {url}, read every {} s",
         args.interval.as_secs()
     ));
-    changes(&World::default(), &first)
+    let outside = Outside::with(args.bind_range.clone());
+    changes(&World::default(), &first, &outside)
         .iter()
         .for_each(|line| say(line));
     let (sender, receiver) = watch::channel(first);
     let options = guest::Options {
         state_dir: args.state_dir.clone(),
         join_timeout: JOIN_TIMEOUT,
+        outside: outside.clone(),
         ..guest::Options::default()
     };
     let guests = Guests::start(receiver, options, shutdown.clone());
-    let follow = follow(args, &mut observer, &guests, &sender, &say);
+    let follow = follow(args, &mut observer, &guests, &sender, &outside, &say);
     shutdown.run_until_cancelled(follow).await;
     guests.stopped().await;
     Ok(())
@@ -73,6 +76,7 @@ async fn follow(
     observer: &mut Observer,
     guests: &Guests,
     world: &watch::Sender<Arc<World>>,
+    outside: &Outside,
     say: &impl Fn(&str),
 ) {
     let mut tick = tokio::time::interval(args.interval);
@@ -89,7 +93,9 @@ async fn follow(
                 let next = translate::world(&observation);
                 let before = Arc::clone(&world.borrow());
                 if next != *before {
-                    changes(&before, &next).iter().for_each(|line| say(line));
+                    changes(&before, &next, outside)
+                        .iter()
+                        .for_each(|line| say(line));
                     world.send_replace(Arc::new(next));
                 }
             }

@@ -11,8 +11,9 @@
 //!             network: floating address:port ──TLS──► a control plane guest's API server
 //! ```
 //!
-//! Fixed addresses exist inside the simulation only; *floating* addresses inside 127.0.0.0/8 are bound
-//! for real, so that kubectl and the controllers reach a workload cluster as they would anywhere.
+//! Fixed addresses exist inside the simulation only; *floating* addresses inside 127.0.0.0/8, and whatever is inside
+//! the ranges of [`Outside`], are bound for real, so that kubectl and the controllers reach a workload cluster as they
+//! would anywhere.
 //!
 //! What is not simulated: containers, the network between pods, etcd itself (an `etcd-<node>` pod stands
 //! for each member), and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
@@ -30,6 +31,7 @@ mod kubeadm;
 mod kubelet;
 mod network;
 mod objects;
+mod outside;
 mod pki;
 mod record;
 mod user_data;
@@ -49,6 +51,8 @@ use self::fleet::Fleet;
 use self::record::StateDir;
 use crate::world::World;
 
+pub use self::outside::Outside;
+
 /// How many guests boot at the same moment; the others wait for the CPU.
 const BOOTS: usize = 16;
 
@@ -67,6 +71,8 @@ pub struct Options {
     pub init_timeout: Duration,
     /// How long `kubeadm join` tries to discover the cluster (kubeadm: 5 minutes).
     pub join_timeout: Duration,
+    /// The addresses on which guests are served and reached.
+    pub outside: Outside,
 }
 
 impl Default for Options {
@@ -77,6 +83,7 @@ impl Default for Options {
             retry: Duration::from_secs(2),
             init_timeout: Duration::from_secs(240),
             join_timeout: Duration::from_secs(60),
+            outside: Outside::default(),
         }
     }
 }

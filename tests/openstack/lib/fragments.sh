@@ -51,7 +51,7 @@ service_user() {
 messaging() {
     cat <<X
 transport_url = rabbit://guest:guest@$IP:5672/
-rpc_response_timeout = 60
+rpc_response_timeout = 180
 state_path = $DATA/$1
 use_stderr = True
 X

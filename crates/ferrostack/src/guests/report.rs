@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use simulator::guest::Outside;
 use simulator::world::{Instance, World};
 
 /// What is different in `after`: servers that come and go, and where addresses lead.
-pub(super) fn changes(before: &World, after: &World) -> Vec<String> {
+pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<String> {
     let (old, new) = (by_id(before), by_id(after));
     let mut lines = Vec::new();
     for (id, instance) in &new {
@@ -24,7 +25,7 @@ pub(super) fn changes(before: &World, after: &World) -> Vec<String> {
             lines.push(format!("{}: gone", instance.name));
         }
     }
-    let (old, new) = (roads(before), roads(after));
+    let (old, new) = (roads(before, outside), roads(after, outside));
     for (from, to) in &new {
         if old.get(from) != Some(to) {
             lines.push(format!("{from} leads to {to}"));
@@ -100,13 +101,13 @@ fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
 }
 
 /// Where each floating address leads, as far as guests are concerned.
-fn roads(world: &World) -> BTreeMap<String, String> {
+fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
     let mut roads = BTreeMap::new();
     for forward in &world.addresses {
-        let note = if forward.floating.is_loopback() {
+        let note = if outside.contains(forward.floating) {
             ""
         } else {
-            ", but is no loopback address, so that nothing listens on it"
+            ", but is no loopback address and in no --bind-range, so that nothing listens on it"
         };
         for instance in &world.instances {
             if instance.fixed_ips.contains(&forward.fixed) {

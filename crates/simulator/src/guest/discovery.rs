@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::kubeadm::{Join, Token};
+use super::outside::Outside;
 use super::{jws, pki};
 
 /// The path of `cluster-info`.
@@ -66,13 +67,14 @@ pub(crate) struct ClusterInfo {
 pub(crate) async fn discover(
     join: &Join,
     endpoint: &(String, u16),
+    outside: &Outside,
 ) -> Result<ClusterInfo, Refusal> {
-    let first = fetch(endpoint, &Trust::Anybody, None, CLUSTER_INFO)
+    let first = fetch(endpoint, outside, &Trust::Anybody, None, CLUSTER_INFO)
         .await
         .map_err(|problem| not_yet("failed to request the cluster-info ConfigMap", &problem))?;
     let believed = believe(&first, join)?;
     let trust = Trust::Authority(believed.authority.clone());
-    let second = fetch(endpoint, &trust, None, CLUSTER_INFO)
+    let second = fetch(endpoint, outside, &trust, None, CLUSTER_INFO)
         .await
         .map_err(|problem| {
             not_yet(
@@ -161,6 +163,7 @@ fn authorities(kubeconfig: &str) -> Option<Vec<CertificateDer<'static>>> {
 /// GET over a new TLS connection. The answer is JSON of a 200; everything else is a message.
 pub(crate) async fn fetch(
     endpoint: &(String, u16),
+    outside: &Outside,
     trust: &Trust,
     token: Option<&Token>,
     path: &str,
@@ -168,7 +171,7 @@ pub(crate) async fn fetch(
     let (host, port) = endpoint;
     let url = format!("Get \"https://{host}:{port}{path}\"");
     let (status, body) =
-        match tokio::time::timeout(REQUEST, get(endpoint, trust, token, path)).await {
+        match tokio::time::timeout(REQUEST, get(endpoint, outside, trust, token, path)).await {
             Err(_) => return Err(format!("{url}: context deadline exceeded")),
             Ok(Err(problem)) => return Err(format!("{url}: {problem}")),
             Ok(Ok(answer)) => answer,
@@ -189,8 +192,12 @@ pub(crate) async fn fetch(
 }
 
 /// Whether an API server answers whose certificate `trust` accepts, whatever it says.
-pub(crate) async fn answers(endpoint: &(String, u16), trust: &Trust) -> Result<(), String> {
-    match tokio::time::timeout(REQUEST, get(endpoint, trust, None, "/livez")).await {
+pub(crate) async fn answers(
+    endpoint: &(String, u16),
+    outside: &Outside,
+    trust: &Trust,
+) -> Result<(), String> {
+    match tokio::time::timeout(REQUEST, get(endpoint, outside, trust, None, "/livez")).await {
         Err(_) => Err("context deadline exceeded".to_owned()),
         Ok(answer) => answer.map(drop),
     }
@@ -198,11 +205,12 @@ pub(crate) async fn answers(endpoint: &(String, u16), trust: &Trust) -> Result<(
 
 async fn get(
     (host, port): &(String, u16),
+    outside: &Outside,
     trust: &Trust,
     token: Option<&Token>,
     path: &str,
 ) -> Result<(StatusCode, Bytes), String> {
-    let stream = connect(host, *port).await?;
+    let stream = connect(host, *port, outside).await?;
     let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
     let config = client_config(trust).map_err(|error| error.to_string())?;
     let stream = TlsConnector::from(Arc::new(config))
@@ -244,15 +252,15 @@ async fn get(
     }
 }
 
-async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
+async fn connect(host: &str, port: u16, outside: &Outside) -> Result<TcpStream, String> {
     let addresses: Vec<SocketAddr> = match tokio::net::lookup_host((host, port)).await {
         Ok(addresses) => addresses.collect(),
         Err(error) => return Err(format!("dial tcp: lookup {host}: {error}")),
     };
     let mut problem = format!("dial tcp: lookup {host}: no such host");
     for address in addresses {
-        // Only floating addresses exist outside of the simulation. Anything else might be somebody's.
-        if !address.ip().is_loopback() {
+        // Anything else might be somebody's.
+        if !outside.contains(address.ip()) {
             problem = format!("dial tcp {address}: connect: no route to host");
             continue;
         }

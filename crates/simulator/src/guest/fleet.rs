@@ -371,7 +371,7 @@ impl Fleet {
             .values()
             .filter_map(|guest| guest.member.clone())
             .collect();
-        let routes = network::routes(&self.world, &members);
+        let routes = network::routes(&self.world, &members, &self.shared.options.outside);
         self.network
             .follow(routes)
             .await

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::cluster::Member;
+use super::outside::Outside;
 use crate::world::{Listener, World};
 
 /// A control plane guest as the data plane sees it. Tests use their own.
@@ -41,7 +42,11 @@ impl Target for Arc<Member> {
 ///
 /// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. Where two guests could be meant,
 /// those whose cluster calls the outside address its endpoint are; if there is none, nobody is.
-pub(crate) fn routes<T: Target>(world: &World, targets: &[T]) -> BTreeMap<SocketAddr, Vec<T>> {
+pub(crate) fn routes<T: Target>(
+    world: &World,
+    targets: &[T],
+    outside: &Outside,
+) -> BTreeMap<SocketAddr, Vec<T>> {
     let mut inside: BTreeMap<SocketAddr, Vec<&T>> = BTreeMap::new();
     for target in targets {
         for address in target.addresses() {
@@ -72,7 +77,7 @@ pub(crate) fn routes<T: Target>(world: &World, targets: &[T]) -> BTreeMap<Socket
         .map(|address| (*address, *address));
     let pairs: BTreeSet<(IpAddr, IpAddr)> = forwards
         .chain(direct)
-        .filter(|(outside, _)| outside.is_loopback())
+        .filter(|(address, _)| outside.contains(*address))
         .collect();
 
     let mut found: BTreeMap<SocketAddr, Candidates<'_, T>> = BTreeMap::new();

@@ -43,30 +43,37 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
     }
 }
 
+fn told(before: &World, after: &World) -> Vec<String> {
+    changes(before, after, &Outside::default())
+}
+
 #[test]
 fn servers_and_addresses_that_come_and_go_are_told_once() {
     let up = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
     assert_eq!(
-        changes(&World::default(), &up),
+        told(&World::default(), &up),
         [
             "node-a: boots (server a, zone az1, 10.0.0.4)",
             "127.24.0.9:6443 leads to a load balancer of 10.0.0.4:6443",
         ]
     );
-    assert_eq!(changes(&up, &up), Vec::<String>::new());
+    assert_eq!(told(&up, &up), Vec::<String>::new());
     let mut off = up.clone();
     off.instances[0].running = false;
-    assert_eq!(changes(&up, &off), ["node-a: switched off"]);
+    assert_eq!(told(&up, &off), ["node-a: switched off"]);
     assert_eq!(
-        changes(&up, &World::default()),
+        told(&up, &World::default()),
         ["node-a: gone", "127.24.0.9:6443 leads nowhere any more"]
     );
 }
 
 #[test]
 fn a_floating_ip_that_cannot_be_bound_is_told() {
-    let lines = changes(&World::default(), &world(Vec::new(), "172.24.0.9"));
+    let lines = told(&World::default(), &world(Vec::new(), "172.24.0.9"));
     assert!(lines[0].contains("no loopback address"), "{lines:?}");
+    let own = Outside::with(vec!["172.24.0.0/24".parse().unwrap()]);
+    let lines = changes(&World::default(), &world(Vec::new(), "172.24.0.9"), &own);
+    assert!(!lines[0].contains("no loopback address"), "{lines:?}");
 }
 
 #[test]

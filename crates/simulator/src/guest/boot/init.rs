@@ -75,7 +75,9 @@ impl Boot {
         ));
         let trust = Trust::Authority(pki.ca.der.clone());
         let mut tries = Tries::new(limit, self.shared.options.retry);
-        while let Err(problem) = discovery::answers(endpoint, &trust).await {
+        while let Err(problem) =
+            discovery::answers(endpoint, &self.shared.options.outside, &trust).await
+        {
             if !tries.again().await {
                 return Err(format!(
                     "error execution phase wait-control-plane: could not initialize a Kubernetes cluster: the control plane endpoint {host}:{port} does not lead to this API server: {problem}"

@@ -90,10 +90,11 @@ impl Boot {
         let prefix =
             "error execution phase preflight: couldn't validate the identity of the API Server";
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        let outside = &self.shared.options.outside;
         let mut shown = String::new();
         loop {
             let permit = self.shared.permits.acquire().await;
-            let found = discovery::discover(join, endpoint).await;
+            let found = discovery::discover(join, endpoint, outside).await;
             drop(permit);
             let problem = match found {
                 Ok(info) => return Ok(info),
@@ -120,9 +121,11 @@ impl Boot {
         let prefix = "error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: failed to get config map";
         let path = format!("{CONFIG_MAPS}/kubeadm-config");
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        let outside = &self.shared.options.outside;
         let found = loop {
             let permit = self.shared.permits.acquire().await;
-            let found = discovery::fetch(endpoint, trust, Some(&join.tls_token), &path).await;
+            let found =
+                discovery::fetch(endpoint, outside, trust, Some(&join.tls_token), &path).await;
             drop(permit);
             match found {
                 Ok(found) => break found,
@@ -146,7 +149,9 @@ impl Boot {
         trust: &Trust,
     ) -> Result<(), String> {
         let path = format!("{NODES}/{node}");
-        let Ok(found) = discovery::fetch(endpoint, trust, Some(&join.tls_token), &path).await
+        let outside = &self.shared.options.outside;
+        let Ok(found) =
+            discovery::fetch(endpoint, outside, trust, Some(&join.tls_token), &path).await
         else {
             return Ok(());
         };

@@ -76,12 +76,12 @@ async fn unreachable_endpoints_say_so_in_kubeadms_words() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let endpoint = kubeadm::split_endpoint(&format!("127.0.0.1:{port}")).unwrap();
-    let error = discover(&join(&["sha256:00"]), &endpoint)
+    let error = discover(&join(&["sha256:00"]), &endpoint, &Outside::default())
         .await
         .unwrap_err();
     assert!(matches!(error, Refusal::NotYet(text) if text.contains("connection refused")));
     let outside = ("10.255.255.1".to_owned(), 6443);
-    let error = fetch(&outside, &Trust::Anybody, None, "/")
+    let error = fetch(&outside, &Outside::default(), &Trust::Anybody, None, "/")
         .await
         .unwrap_err();
     assert!(error.contains("no route to host"), "{error}");
