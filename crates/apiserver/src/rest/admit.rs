@@ -145,7 +145,7 @@ pub(crate) async fn admit(
     }
     // A status that a new object may not have is not stored, but what wrote it is known by its fields.
     let unsettled = (live.is_none() && resource.is_custom() && version.status)
-        .then(|| new.get("status").cloned())
+        .then(|| as_decoded(&new, version).get("status").cloned())
         .flatten();
     settle(call, &mut new, live, subresource, now)?;
 
@@ -284,6 +284,15 @@ pub(crate) async fn admit(
         hooked::validate(call, admission, subresource, &shown, live, warnings).await?;
     }
     Ok(ready)
+}
+
+/// An object as kube-apiserver's decoder of custom objects leaves it: with defaults, and without nulls that may not be.
+fn as_decoded(new: &Value, version: &Version) -> Value {
+    let mut decoded = new.clone();
+    if let Some(schema) = &version.schema {
+        schema.default(&mut decoded);
+    }
+    decoded
 }
 
 /// Sets what the server sets, takes over what may not change, and fills in defaults.

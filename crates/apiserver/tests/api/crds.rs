@@ -86,6 +86,35 @@ async fn status_and_specification_are_written_apart() {
     assert_eq!(after["status"]["phase"], "Ready");
 }
 
+/// A status given to a new object is not stored, but has to be readable for its fields to be known: after nulls that
+/// may not be are gone, as in kube-apiserver's decoder.
+#[tokio::test]
+async fn a_new_object_with_an_unreadable_status_has_no_record_of_its_writers() {
+    let server = server().await;
+    let mut crd = widgets();
+    for version in crd["spec"]["versions"].as_array_mut().unwrap() {
+        version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["conditions"] = json!({
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+            "items": {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}},
+        });
+    }
+    assert_eq!(post(&server, CRDS, &crd).await.0, 201);
+    for (name, kind, recorded) in [
+        ("named", json!("Ready"), true),
+        ("null", json!(null), false),
+    ] {
+        let mut new = widget(name);
+        new["status"] = json!({"conditions": [{"type": kind}]});
+        let (code, made) = post(&server, WIDGETS, &new).await;
+        assert_eq!((code, made.get("status")), (201, None), "{made}");
+        assert_eq!(
+            made["metadata"]["managedFields"].is_array(),
+            recorded,
+            "{made}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_custom_resource_is_replaced_only_with_its_revision() {
     let server = server().await;
