@@ -92,8 +92,9 @@ async fn definitions_are_served_as_by_the_real_one() {
         Err(why) => return eprintln!("skipped: there is no real kube-apiserver: {why}"),
     };
     let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
     for folder in definitions::folders() {
-        let steps = definitions::steps(&folder);
+        let steps = definitions::steps(&folder, &mut seen);
         let (side, server) = Side::embedded().await;
         let (own, theirs) = tokio::join!(play(&side, &steps), play(&real, &steps));
         server.close().await;

@@ -271,6 +271,8 @@ pub(crate) async fn admit(
     if late {
         count_generation(resource, &mut shown, live);
         ready = kind.converted(shown, &resource.stored).await?;
+        // kube-apiserver does this whenever it reads what it has stored.
+        ready = as_decoded(&ready, resource.stored_version());
     } else {
         copy_managed(&shown, &mut ready);
         count_generation(resource, &mut ready, stored);

@@ -148,6 +148,34 @@ async fn every_served_version_shows_the_same_objects() {
 }
 
 #[tokio::test]
+async fn defaults_of_the_stored_version_are_seen_in_the_others_too() {
+    let server = server().await;
+    let mut crd = widgets();
+    for version in crd["spec"]["versions"].as_array_mut().unwrap() {
+        let stored = version["storage"] == true;
+        let schema = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        schema["bastion"] =
+            json!({"type": "object", "properties": {"enabled": {"type": "boolean"}}});
+        if stored {
+            schema["bastion"]["properties"]["enabled"]["default"] = json!(true);
+        }
+    }
+    assert_eq!(post(&server, CRDS, &crd).await.0, 201);
+    let mut old = widget("a");
+    old["apiVersion"] = json!("example.org/v1beta1");
+    old["spec"]["bastion"] = json!({});
+    let path = WIDGETS.replace("/v1/", "/v1beta1/");
+    for query in ["?dryRun=All", ""] {
+        let (code, made) = post(&server, &format!("{path}{query}"), &old).await;
+        assert_eq!(
+            (code, &made["spec"]["bastion"]),
+            (201, &json!({"enabled": true})),
+            "{made}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn scale_reads_and_writes_replicas_only() {
     let server = server().await;
     post(&server, CRDS, &widgets()).await;
