@@ -14,7 +14,8 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 
 /// The suite's own folder, and those of the upstream projects where they are there.
 pub(crate) fn folders() -> Vec<PathBuf> {
-    let mut folders = vec![root().join("config/crd")];
+    let own = root().join("config/crd");
+    let mut folders = Vec::new();
     let upstream = root().join("../shared/upstream/crds");
     match std::fs::read_dir(&upstream) {
         Ok(entries) => folders.extend(entries.map(|entry| entry.unwrap().path())),
@@ -23,11 +24,11 @@ pub(crate) fn folders() -> Vec<PathBuf> {
             upstream.display()
         ),
     }
+    folders.sort();
+    folders.insert(0, own);
     if let Some(only) = only() {
         folders.retain(|folder| folder.ends_with(&only));
     }
-    // The suite's own first, then the releases in their order.
-    folders[1.min(folders.len())..].sort();
     folders
 }
 

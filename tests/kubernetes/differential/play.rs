@@ -64,7 +64,8 @@ pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
             normal.name("generated", &answer.body["metadata"]["name"]);
         }
         let mut answer = answer;
-        if step.unordered {
+        // kube-apiserver goes through the managers that an apply conflicts with in no order.
+        if step.unordered || answer.code == 409 {
             sort_causes(&mut answer.body);
         }
         let body = match &step.only {
