@@ -144,9 +144,11 @@ pub(crate) async fn admit(
         owned = write.mutate(admission, &mut new, warnings).await?;
     }
     // A status that a new object may not have is not stored, but what wrote it is known by its fields.
-    let unsettled = (live.is_none() && resource.is_custom() && version.status)
-        .then(|| as_decoded(&new, version).get("status").cloned())
-        .flatten();
+    let dropped =
+        live.is_none() && resource.is_custom() && version.status && new.get("status").is_some();
+    let unsettled = dropped
+        .then(|| as_decoded(new.clone(), version))
+        .and_then(|decoded| decoded.get("status").cloned());
     settle(call, &mut new, live, subresource, now)?;
 
     let hooked = resource.is_custom() && subresource.is_empty();
@@ -270,9 +272,11 @@ pub(crate) async fn admit(
     }
     if late {
         count_generation(resource, &mut shown, live);
-        ready = kind.converted(shown, &resource.stored).await?;
         // kube-apiserver does this whenever it reads what it has stored.
-        ready = as_decoded(&ready, resource.stored_version());
+        ready = as_decoded(
+            kind.converted(shown, &resource.stored).await?,
+            resource.stored_version(),
+        );
     } else {
         copy_managed(&shown, &mut ready);
         count_generation(resource, &mut ready, stored);
@@ -289,12 +293,11 @@ pub(crate) async fn admit(
 }
 
 /// An object as kube-apiserver's decoder of custom objects leaves it: with defaults, and without nulls that may not be.
-fn as_decoded(new: &Value, version: &Version) -> Value {
-    let mut decoded = new.clone();
+fn as_decoded(mut object: Value, version: &Version) -> Value {
     if let Some(schema) = &version.schema {
-        schema.default(&mut decoded);
+        schema.default(&mut object);
     }
-    decoded
+    object
 }
 
 /// Sets what the server sets, takes over what may not change, and fills in defaults.
