@@ -1,35 +1,38 @@
-"""Plays the commands of a file with the `openstack` client of this interpreter: clients.py COMMANDS CLOUD ADMIN_CLOUD.
+"""Plays the commands of a file with the `openstack` client of this interpreter: clients.py COMMANDS CLOUD ADMIN_CLOUD,
+or with another program: clients.py COMMANDS CLOUD ADMIN_CLOUD PROGRAM.
 
 Prints one JSON object a line: {"command", "ok", "note"}. Each command is as from the shell, only without the second that the
-client takes to start. The language of the file is told at its top.
+`openstack` client takes to start. The language of the file is told at its top.
 """
+import importlib.metadata
 import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 
-import openstack  # noqa: F401  (imported once, before the processes divide)
-from openstackclient import shell
-
 PATIENCE = 90  # seconds, of a `wait:` line
+LONGEST = 300  # seconds, of a command of another program
 
 
-def main(path, cloud, admin):
+def main(path, cloud, admin, program=None):
+    run, release = (command_of(program), 0) if program else (command_here(), release_here())
     values = {'run': 'cli-%d' % os.getpid()}
     with open(path) as file:
         lines = [line.strip() for line in file]
     for line in lines:
-        if not line or line.startswith('#'):
+        least, line = re.match(r'(?:from (\d+): )?(.*)', line).groups()
+        if not line or line.startswith('#') or least and release < int(least):
             continue
-        ok, note = play(line, cloud, admin, values)
+        ok, note = play(line, cloud, admin, values, run)
         print(json.dumps({'command': line, 'ok': ok, 'note': note}), flush=True)
 
 
-def play(line, cloud, admin, values):
+def play(line, cloud, admin, values, run):
     patience = time.monotonic() + (PATIENCE if line.startswith('wait: ') else 0)
     line = line.removeprefix('wait: ')
     if line.startswith('admin: '):
@@ -47,20 +50,57 @@ def play(line, cloud, admin, values):
             break
         time.sleep(1)
     if status != 0:
-        said = [text for text in err.splitlines() if text.strip()]
-        return False, said[-1][:200] if said else 'exit %s' % status
+        return False, complaint(err) or 'exit %s' % status
     if not matches:
         return False, 'expected %s, not %s' % (pattern, ' '.join(out.split())[:120])
     if name:
-        found = out.split()
-        if not found:
+        values[name] = value_of(out, values['run'])
+        if not values[name]:
             return False, 'prints nothing'
-        values[name] = found[0]
     return True, ''
 
 
-def run(arguments):
-    """Status, output and errors of one command, in a process of its own: the client keeps sessions and versions."""
+def complaint(err):
+    """The last line, or, of a program that tells where in itself an error arose, what it says before."""
+    text, told, _ = re.sub(r'\x1b\[[0-9;]*m', '', err).partition('Location:')
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return ' '.join(lines if told else lines[-1:])[-300:]
+
+
+def value_of(out, named):
+    """The id of the JSON object of that name, or of the first one; otherwise the first word."""
+    if out[:1] not in ('{', '['):
+        return next(iter(out.split()), None)
+    found, _ = json.JSONDecoder().raw_decode(out)
+    found = found if isinstance(found, list) else [found]
+    found.sort(key=lambda one: one.get('name') != named)
+    return found and found[0].get('id')
+
+
+def command_of(program):
+    """What runs a command of the program: status, output and errors."""
+    def run(arguments):
+        try:
+            ended = subprocess.run([program] + arguments, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return 1, '', 'has not ended after %d s' % LONGEST
+        return ended.returncode, ended.stdout, ended.stderr
+    return run
+
+
+def command_here():
+    """The same for the client of this interpreter, which is imported once, before the processes divide."""
+    import openstack  # noqa: F401
+    from openstackclient import shell
+    return lambda arguments: forked(shell, arguments)
+
+
+def release_here():
+    return int(importlib.metadata.version('python-openstackclient').partition('.')[0])
+
+
+def forked(shell, arguments):
+    """One command in a process of its own: the client keeps sessions and versions."""
     with tempfile.TemporaryFile('w+') as out, tempfile.TemporaryFile('w+') as err:
         child = os.fork()
         if child == 0:

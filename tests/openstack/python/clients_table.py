@@ -12,27 +12,31 @@ def main(directory, *clients):
     results = {(client, cloud): read(os.path.join(directory, '%s-%s' % (client, cloud)))
                for client in clients for cloud in ('real', 'simulated')}
     present = [key for key, found in results.items() if found]
-    commands = list(dict.fromkeys(command for key in present for command in results[key]))
+    # Not every client plays every command.
+    own = {client: list(dict.fromkeys(command for key in present if key[0] == client for command in results[key]))
+           for client in clients}
+    commands = list(dict.fromkeys(command for client in clients for command in own[client]))
     width = max(map(len, commands), default=7)
     width = min(width, 90)
     bad = 0
     print('command'.ljust(width), *('%s/%s' % key for key in present))
     for command in commands:
-        found = {key: results[key].get(command, (False, 'not reached')) for key in present}
+        found = {key: results[key].get(command, (False, 'not reached')) for key in present if command in own[key[0]]}
         if all(ok for ok, _ in found.values()):
             continue
-        cells = [('ok' if found[key][0] else 'fails').ljust(len('/'.join(key))) for key in present]
+        words = {key: 'ok' if ok else 'fails' for key, (ok, _) in found.items()}
+        cells = [words.get(key, '').ljust(len('/'.join(key))) for key in present]
         print(command[:width].ljust(width), *cells)
         for client in clients:
             simulated = found.get((client, 'simulated'), (True, ''))
             if not simulated[0] and found.get((client, 'real'), (True, ''))[0]:
                 bad += 1
-        for key in present:
+        for key in found:
             if not found[key][0]:
                 print('    %s/%s: %s' % (*key, found[key][1]))
     for key in present:
         good = sum(ok for ok, _ in results[key].values())
-        print('%s/%s: %d of %d commands work' % (*key, good, len(commands)))
+        print('%s/%s: %d of %d commands work' % (*key, good, len(own[key[0]])))
     sys.exit(1 if bad or not present else 0)
 
 

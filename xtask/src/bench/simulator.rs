@@ -34,11 +34,20 @@ struct Report {
     user_data_bytes: usize,
     fill_seconds: f64,
     rss_megabytes: f64,
-    /// Median and worst of GET /servers/detail?limit=1000, transfer and parsing of the head included.
-    list_milliseconds: f64,
-    list_worst_milliseconds: f64,
-    list_megabytes: f64,
+    list: List,
     mixed: load::Mixed,
+}
+
+/// GET /servers/detail?limit=1000, transfer and parsing of the head included.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List {
+    /// The one for which each server must be described.
+    first_milliseconds: f64,
+    /// Of those after it.
+    median_milliseconds: f64,
+    worst_milliseconds: f64,
+    megabytes: f64,
 }
 
 /// Measures the given binary, or builds the release one and measures that.
@@ -53,8 +62,7 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::R
     fill::servers(&simulator, &network, SERVERS, CONNECTIONS)?;
     let fill_seconds = begun.elapsed().as_secs_f64();
     let rss_megabytes = simulator.rss_megabytes()?;
-    let (list_milliseconds, list_worst_milliseconds, list_megabytes) =
-        list(&mut simulator.client()?)?;
+    let list = list(&mut simulator.client()?)?;
     let mixed = load::mixed(&simulator, &network, CONNECTIONS, LOAD)?;
     simulator.stop()?;
     let report = Report {
@@ -63,9 +71,7 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::R
         user_data_bytes: fill::USER_DATA,
         fill_seconds,
         rss_megabytes,
-        list_milliseconds,
-        list_worst_milliseconds,
-        list_megabytes,
+        list,
         mixed,
     };
     let text = if json {
@@ -76,19 +82,23 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::R
     crate::print(&text)
 }
 
-/// Median and worst time in milliseconds, and size in megabytes, of a full page of servers.
-fn list(client: &mut Client) -> anyhow::Result<(f64, f64, f64)> {
+fn list(client: &mut Client) -> anyhow::Result<List> {
     let path = format!("/compute/v2.1/servers/detail?limit={PAGE}");
     let mut bytes = 0;
     let mut times: Vec<f64> = Vec::new();
-    for _ in 0..21 {
+    for _ in 0..22 {
         let begun = Instant::now();
         bytes = client.get(&path)?.len();
         times.push(begun.elapsed().as_secs_f64() * 1000.0);
     }
+    let first_milliseconds = times.remove(0);
     times.sort_by(f64::total_cmp);
-    let worst = times.last().copied().context("no measurement")?;
-    Ok((times[times.len() / 2], worst, bytes as f64 / 1e6))
+    Ok(List {
+        first_milliseconds,
+        median_milliseconds: times[times.len() / 2],
+        worst_milliseconds: times.last().copied().context("no measurement")?,
+        megabytes: bytes as f64 / 1e6,
+    })
 }
 
 fn render(report: &Report) -> String {
@@ -105,17 +115,23 @@ fn render(report: &Report) -> String {
         format!("{:.0} MB", report.rss_megabytes),
         "target: less than 500 MB",
     );
+    let list = &report.list;
     row(
-        "1000 servers in detail, median",
-        format!("{:.1} ms", report.list_milliseconds),
+        "1000 servers in detail, median of 21",
+        format!("{:.1} ms", list.median_milliseconds),
         "target: less than 20 ms",
     );
     row(
-        "1000 servers in detail, worst of 21",
-        format!("{:.1} ms", report.list_worst_milliseconds),
+        "  worst of 21",
+        format!("{:.1} ms", list.worst_milliseconds),
         "",
     );
-    row("  its size", format!("{:.1} MB", report.list_megabytes), "");
+    row(
+        "  the first, when nothing is kept yet",
+        format!("{:.1} ms", list.first_milliseconds),
+        "",
+    );
+    row("  its size", format!("{:.1} MB", list.megabytes), "");
     row(
         "mixed requests",
         format!("{:.0}/s", mixed.requests_per_second),

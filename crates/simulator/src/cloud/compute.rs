@@ -12,6 +12,7 @@ mod keypairs;
 mod lifecycle;
 mod listing;
 mod metadata;
+mod passed_on;
 mod pattern;
 mod quotas;
 mod servers;

@@ -15,6 +15,7 @@ mod trunks;
 use super::route::Routes;
 use super::service::Service;
 
+pub(crate) use self::floating::{point as point_floating_ip, release as release_floating_ip};
 pub(crate) use self::ports::{
     allocate, bind, change as change_port, create_internal as create_port, release,
     remove as remove_port,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{history, lifecycle, servers};
+use super::{history, lifecycle, passed_on, servers};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -55,6 +55,7 @@ fn carry_out(call: &mut Call<'_>) -> Answer {
             servers::change(call, &id, |doc| doc.set("_locked", action == "lock"));
             Ok(Reply::empty(202))
         }
+        _ if passed_on::knows(&action) => passed_on::act(call, &doc, &action, &argument),
         "addSecurityGroup" | "removeSecurityGroup" => group(call, &id, &action, &argument),
         "restore" => {
             allowed(&doc, "restore", &["SOFT_DELETED"])?;

@@ -51,7 +51,7 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
         json!([{"rel": "next", "href": href}])
     });
     let shown = if detail {
-        details(call, &page.docs)
+        details(call, &page.docs)?
     } else {
         let brief: Vec<Value> = page.docs.iter().map(|doc| brief(call, doc)).collect();
         Value::Array(brief).to_string()
@@ -66,7 +66,7 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
 }
 
 /// The servers of a page as a JSON array. What was said of a server before is said again until it changes.
-fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> String {
+fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> Result<String, Fault> {
     let variant = call.state.rendered.variant(&Variant {
         version: call.version,
         admin: call.who.admin(),
@@ -86,18 +86,19 @@ fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> String {
             continue;
         }
         let mut shown = view::detail(call, doc);
-        // Too dear for a list, Nova finds.
-        if let Some(fields) = shown.as_object_mut() {
-            fields.remove("server_groups");
-        }
-        let text = shown.to_string();
+        shown.server_groups = None;
+        let text = serde_json::to_string(&shown).map_err(unwritable)?;
         out.push_str(&text);
         if lives {
             call.state.rendered.keep(id, variant, &text);
         }
     }
     out.push(']');
-    out
+    Ok(out)
+}
+
+fn unwritable(error: serde_json::Error) -> Fault {
+    Fault::new(500, "computeFault", error.to_string())
 }
 
 /// Refuses what Nova's query schema refuses: unknown sort keys, unknown filters from 2.75, others' servers.

@@ -1,135 +1,283 @@
 //! A server as Nova shows it, by microversion.
+//!
+//! It is written as text straight from what is stored, since lists show a thousand of them at once.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::servers::links;
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::cloud::call::Call;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::identity_hash;
 use crate::cloud::kind::Kind;
 
-/// Everything about one server.
-pub(crate) fn detail(call: &Call<'_>, doc: &Doc) -> Value {
-    let id = doc.text("id");
-    let status = doc.text("status");
-    let task = match doc.text("_task") {
-        "" => Value::Null,
-        task => json!(task),
-    };
-    let vm_state = match status {
-        "ACTIVE" | "REBOOT" | "HARD_REBOOT" => "active",
-        "BUILD" => "building",
-        "SHUTOFF" => "stopped",
-        "ERROR" => "error",
-        "DELETED" => "deleted",
-        "SOFT_DELETED" => "soft-delete",
-        _ => "active",
-    };
-    let power = match vm_state {
-        "active" => 1,
-        "stopped" => 4,
-        _ => 0,
-    };
-    let mut out = json!({
-        "id": id,
-        "name": doc.text("name"),
-        "status": status,
-        "tenant_id": doc.text("project_id"),
-        "user_id": doc.text("user_id"),
-        "metadata": doc.get("metadata").cloned().unwrap_or_else(|| json!({})),
-        "hostId": host_id(doc),
-        "image": image(call, doc),
-        "flavor": flavor(call, doc),
-        "created": doc.text("created"),
-        "updated": doc.text("updated"),
-        "addresses": addresses(call, doc),
-        "accessIPv4": doc.text("accessIPv4"),
-        "accessIPv6": doc.text("accessIPv6"),
-        "links": links(call, "servers", id),
-        "OS-DCF:diskConfig": doc.text("_disk_config"),
-        "config_drive": if doc.flag("_config_drive") { "True" } else { "" },
-        "key_name": if doc.text("_key_name").is_empty() { Value::Null } else { json!(doc.text("_key_name")) },
-        "OS-EXT-AZ:availability_zone": doc.text("_zone"),
-        "OS-SRV-USG:launched_at": doc.get("_launched_at").cloned().unwrap_or_default(),
-        "OS-SRV-USG:terminated_at": doc.get("_terminated_at").cloned().unwrap_or_default(),
-        "OS-EXT-STS:task_state": task,
-        "OS-EXT-STS:vm_state": vm_state,
-        "OS-EXT-STS:power_state": power,
-        "os-extended-volumes:volumes_attached": volumes(call, doc),
-    });
-    let Value::Object(map) = &mut out else {
-        return out;
-    };
-    if status == "ACTIVE" || status == "BUILD" {
-        map.set("progress", 0);
-    }
-    let groups = security_groups(call, doc);
-    if !groups.is_empty() {
-        map.set("security_groups", groups);
-    }
-    if doc.given("fault") {
-        map.set("fault", doc.get("fault").cloned().unwrap_or_default());
-    }
-    by_version(call, doc, map);
-    out
+/// Everything about one server. A field that is `None` does not exist in the microversion or for the caller; one that
+/// is `Some(None)` is null.
+#[derive(Serialize)]
+pub(crate) struct Server<'a> {
+    id: &'a str,
+    name: &'a str,
+    status: &'a str,
+    tenant_id: &'a str,
+    user_id: &'a str,
+    metadata: &'a Value,
+    #[serde(rename = "hostId")]
+    host_id: String,
+    image: Image<'a>,
+    flavor: Flavor<'a>,
+    created: &'a str,
+    updated: &'a str,
+    addresses: BTreeMap<String, Vec<Address>>,
+    #[serde(rename = "accessIPv4")]
+    access_v4: &'a str,
+    #[serde(rename = "accessIPv6")]
+    access_v6: &'a str,
+    links: [Link; 2],
+    #[serde(rename = "OS-DCF:diskConfig")]
+    disk_config: &'a str,
+    config_drive: &'static str,
+    key_name: Option<&'a str>,
+    #[serde(rename = "OS-EXT-AZ:availability_zone")]
+    zone: &'a str,
+    #[serde(rename = "OS-SRV-USG:launched_at")]
+    launched_at: &'a Value,
+    #[serde(rename = "OS-SRV-USG:terminated_at")]
+    terminated_at: &'a Value,
+    #[serde(rename = "OS-EXT-STS:task_state")]
+    task_state: Option<&'a str>,
+    #[serde(rename = "OS-EXT-STS:vm_state")]
+    vm_state: &'static str,
+    #[serde(rename = "OS-EXT-STS:power_state")]
+    power_state: u8,
+    #[serde(rename = "os-extended-volumes:volumes_attached")]
+    volumes: Vec<Volume<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<u8>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    security_groups: Vec<Group>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locked: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<&'a [Value]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trusted_image_certificates: Option<Option<()>>,
+    /// Too dear for a list, Nova finds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server_groups: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locked_reason: Option<Option<()>>,
+    #[serde(
+        rename = "OS-EXT-SRV-ATTR:hostname",
+        skip_serializing_if = "Option::is_none"
+    )]
+    hostname: Option<&'a str>,
+    #[serde(flatten)]
+    placed: Option<Placed<'a>>,
+    #[serde(flatten)]
+    made: Option<Made<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_status: Option<&'static str>,
 }
 
-fn by_version(call: &Call<'_>, doc: &Doc, map: &mut Map<String, Value>) {
-    let version = call.version;
-    if version >= 9 {
-        map.set("locked", doc.flag("_locked"));
+/// Where a server runs; for administrators.
+#[derive(Serialize)]
+struct Placed<'a> {
+    #[serde(rename = "OS-EXT-SRV-ATTR:host")]
+    host: Option<&'a str>,
+    #[serde(rename = "OS-EXT-SRV-ATTR:hypervisor_hostname")]
+    hypervisor: Option<&'a str>,
+    #[serde(rename = "OS-EXT-SRV-ATTR:instance_name")]
+    instance_name: String,
+}
+
+/// What a server was made of; for administrators, from 2.3.
+#[derive(Serialize)]
+struct Made<'a> {
+    #[serde(rename = "OS-EXT-SRV-ATTR:user_data")]
+    user_data: Option<&'a str>,
+    #[serde(rename = "OS-EXT-SRV-ATTR:root_device_name")]
+    root_device: &'static str,
+    #[serde(rename = "OS-EXT-SRV-ATTR:launch_index")]
+    launch_index: u8,
+    #[serde(rename = "OS-EXT-SRV-ATTR:reservation_id")]
+    reservation: String,
+    #[serde(rename = "OS-EXT-SRV-ATTR:kernel_id")]
+    kernel: &'static str,
+    #[serde(rename = "OS-EXT-SRV-ATTR:ramdisk_id")]
+    ramdisk: &'static str,
+}
+
+#[derive(Serialize)]
+struct Link {
+    rel: &'static str,
+    href: String,
+}
+
+/// An image or, up to 2.46, a flavor.
+#[derive(Serialize)]
+struct Reference<'a> {
+    id: &'a str,
+    links: [Link; 1],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Image<'a> {
+    /// The server booted from a volume: an empty string.
+    Volume(&'static str),
+    Of(Reference<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Flavor<'a> {
+    Of(Reference<'a>),
+    Embedded {
+        vcpus: i64,
+        ram: i64,
+        disk: i64,
+        ephemeral: i64,
+        swap: i64,
+        original_name: &'a str,
+        extra_specs: BTreeMap<&'a str, &'a str>,
+    },
+}
+
+#[derive(Serialize)]
+struct Address {
+    version: u8,
+    addr: String,
+    #[serde(rename = "OS-EXT-IPS:type")]
+    kind: &'static str,
+    #[serde(rename = "OS-EXT-IPS-MAC:mac_addr")]
+    mac: String,
+}
+
+#[derive(Serialize)]
+struct Volume<'a> {
+    id: &'a Value,
+    /// From 2.3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delete_on_termination: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Group {
+    name: String,
+}
+
+/// Everything about one server.
+pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
+    let id = doc.text("id");
+    let status = doc.text("status");
+    let (vm_state, power_state) = machine_state(status);
+    let ports = call.state.by(Kind::Port, "device_id", id);
+    let root = call.root();
+    let from = |least: u32| call.version >= least;
+    let admin = call.who.admin();
+    Server {
+        id,
+        name: doc.text("name"),
+        status,
+        tenant_id: doc.text("project_id"),
+        user_id: doc.text("user_id"),
+        metadata: doc.get("metadata").unwrap_or(&Value::Null),
+        host_id: host_id(doc),
+        image: image(&root, doc),
+        flavor: flavor(&root, doc, from(47)),
+        created: doc.text("created"),
+        updated: doc.text("updated"),
+        addresses: addresses(call, status, &ports),
+        access_v4: doc.text("accessIPv4"),
+        access_v6: doc.text("accessIPv6"),
+        links: [
+            link("self", format!("{root}/v2.1/servers/{id}")),
+            link("bookmark", format!("{root}/servers/{id}")),
+        ],
+        disk_config: doc.text("_disk_config"),
+        config_drive: if doc.flag("_config_drive") {
+            "True"
+        } else {
+            ""
+        },
+        key_name: unless_empty(doc.text("_key_name")),
+        zone: doc.text("_zone"),
+        launched_at: doc.get("_launched_at").unwrap_or(&Value::Null),
+        terminated_at: doc.get("_terminated_at").unwrap_or(&Value::Null),
+        task_state: unless_empty(doc.text("_task")),
+        vm_state,
+        power_state,
+        volumes: volumes(doc, from(3)),
+        progress: matches!(status, "ACTIVE" | "BUILD").then_some(0),
+        security_groups: security_groups(call, doc, &ports),
+        fault: doc.get("fault").filter(|fault| !fault.is_null()),
+        locked: from(9).then(|| doc.flag("_locked")),
+        description: from(19).then(|| doc.get("description").unwrap_or(&Value::Null)),
+        tags: from(26).then(|| doc.list("tags")),
+        trusted_image_certificates: from(63).then_some(None),
+        server_groups: from(71).then(|| unless_empty(doc.text("_group")).into_iter().collect()),
+        locked_reason: from(73).then_some(None),
+        hostname: (from(90) || admin && from(3)).then(|| doc.text("_hostname")),
+        placed: admin.then(|| placed(doc)),
+        made: (admin && from(3)).then(|| made(doc)),
+        host_status: (admin && from(16)).then_some("UP"),
     }
-    if version >= 19 {
-        map.set(
-            "description",
-            doc.get("description").cloned().unwrap_or_default(),
-        );
+}
+
+/// Nova's `vm_state` and `power_state` (0 unknown, 1 running, 4 shut down).
+fn machine_state(status: &str) -> (&'static str, u8) {
+    match status {
+        "BUILD" => ("building", 0),
+        "SHUTOFF" => ("stopped", 4),
+        "ERROR" => ("error", 0),
+        "DELETED" => ("deleted", 0),
+        "SOFT_DELETED" => ("soft-delete", 0),
+        _ => ("active", 1),
     }
-    if version >= 26 {
-        map.set("tags", doc.list("tags").to_vec());
+}
+
+fn placed(doc: &Doc) -> Placed<'_> {
+    let host = unless_empty(doc.text("_host"));
+    Placed {
+        host,
+        hypervisor: host,
+        instance_name: format!("instance-{}", short(doc)),
     }
-    if version >= 63 {
-        map.set("trusted_image_certificates", Value::Null);
+}
+
+fn made(doc: &Doc) -> Made<'_> {
+    Made {
+        user_data: unless_empty(doc.text("_user_data")),
+        root_device: "/dev/vda",
+        launch_index: 0,
+        reservation: format!("r-{}", short(doc)),
+        kernel: "",
+        ramdisk: "",
     }
-    if version >= 71 {
-        let group: Vec<&str> = Some(doc.text("_group"))
-            .filter(|id| !id.is_empty())
-            .into_iter()
-            .collect();
-        map.set("server_groups", json!(group));
-    }
-    if version >= 73 {
-        map.set("locked_reason", Value::Null);
-    }
-    if version >= 90 {
-        map.set("OS-EXT-SRV-ATTR:hostname", doc.text("_hostname"));
-    }
-    if call.who.admin() {
-        let host = match doc.text("_host") {
-            "" => Value::Null,
-            host => json!(host),
-        };
-        map.set("OS-EXT-SRV-ATTR:host", host.clone());
-        map.set("OS-EXT-SRV-ATTR:hypervisor_hostname", host);
-        let short: String = doc.text("id").chars().take(8).collect();
-        map.set("OS-EXT-SRV-ATTR:instance_name", format!("instance-{short}"));
-        if version >= 3 {
-            map.set("OS-EXT-SRV-ATTR:hostname", doc.text("_hostname"));
-            let data = match doc.text("_user_data") {
-                "" => Value::Null,
-                data => json!(data),
-            };
-            map.set("OS-EXT-SRV-ATTR:user_data", data);
-            map.set("OS-EXT-SRV-ATTR:root_device_name", "/dev/vda");
-            map.set("OS-EXT-SRV-ATTR:launch_index", 0);
-            map.set("OS-EXT-SRV-ATTR:reservation_id", format!("r-{short}"));
-            map.set("OS-EXT-SRV-ATTR:kernel_id", "");
-            map.set("OS-EXT-SRV-ATTR:ramdisk_id", "");
-        }
-        if version >= 16 {
-            map.set("host_status", "UP");
-        }
-    }
+}
+
+fn short(doc: &Doc) -> &str {
+    let id = doc.text("id");
+    id.get(..8).unwrap_or(id)
+}
+
+fn unless_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn link(rel: &'static str, href: String) -> Link {
+    Link { rel, href }
+}
+
+fn reference<'a>(root: &str, what: &str, id: &'a str) -> Reference<'a> {
+    let links = [link("bookmark", format!("{root}/{what}/{id}"))];
+    Reference { id, links }
 }
 
 fn host_id(doc: &Doc) -> String {
@@ -139,47 +287,47 @@ fn host_id(doc: &Doc) -> String {
     }
 }
 
-/// An empty string for a server that booted from a volume.
-fn image(call: &Call<'_>, doc: &Doc) -> Value {
+fn image<'a>(root: &str, doc: &'a Doc) -> Image<'a> {
     match doc.text("_image") {
-        "" => json!(""),
-        id => {
-            let href = format!("{}/images/{id}", call.root());
-            json!({"id": id, "links": [{"rel": "bookmark", "href": href}]})
-        }
+        "" => Image::Volume(""),
+        id => Image::Of(reference(root, "images", id)),
     }
 }
 
-fn flavor(call: &Call<'_>, doc: &Doc) -> Value {
-    if call.version < 47 {
-        let id = doc.text("_flavor");
-        let href = format!("{}/flavors/{id}", call.root());
-        return json!({"id": id, "links": [{"rel": "bookmark", "href": href}]});
+fn flavor<'a>(root: &str, doc: &'a Doc, embedded: bool) -> Flavor<'a> {
+    if !embedded {
+        return Flavor::Of(reference(root, "flavors", doc.text("_flavor")));
     }
-    json!({"vcpus": doc.number("_vcpus"), "ram": doc.number("_ram"), "disk": doc.number("_disk"),
-        "ephemeral": 0, "swap": 0, "original_name": doc.text("_flavor_name"), "extra_specs": {}})
+    Flavor::Embedded {
+        vcpus: doc.number("_vcpus"),
+        ram: doc.number("_ram"),
+        disk: doc.number("_disk"),
+        ephemeral: 0,
+        swap: 0,
+        original_name: doc.text("_flavor_name"),
+        extra_specs: BTreeMap::new(),
+    }
 }
 
 /// Fixed and floating addresses by network name. Nova knows none before the ports are bound.
-fn addresses(call: &Call<'_>, doc: &Doc) -> Value {
-    let mut out: Map<String, Value> = Map::new();
-    if matches!(doc.text("status"), "BUILD" | "DELETED") {
-        return Value::Object(out);
+fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<String, Vec<Address>> {
+    let mut out: BTreeMap<String, Vec<Address>> = BTreeMap::new();
+    if matches!(status, "BUILD" | "DELETED") {
+        return out;
     }
-    let mut ports = call.state.by(Kind::Port, "device_id", doc.text("id"));
+    let mut ports: Vec<&Arc<Doc>> = ports.iter().collect();
     ports.sort_by_key(|port| port.number("_order"));
     for port in ports {
         let Some(network) = call.state.get(Kind::Network, port.text("network_id")) else {
             continue;
         };
         let floating = call.state.by(Kind::FloatingIp, "port_id", port.text("id"));
-        let list = out
-            .entry(network.text("name").to_owned())
-            .or_insert_with(|| json!([]));
-        let Value::Array(list) = list else { continue };
-        let entry = |address: &str, kind: &str| {
-            json!({"version": if address.contains(':') { 6 } else { 4 }, "addr": address,
-                "OS-EXT-IPS:type": kind, "OS-EXT-IPS-MAC:mac_addr": port.text("mac_address")})
+        let list = out.entry(network.text("name").to_owned()).or_default();
+        let entry = |address: &str, kind| Address {
+            version: if address.contains(':') { 6 } else { 4 },
+            addr: address.to_owned(),
+            kind,
+            mac: port.text("mac_address").to_owned(),
         };
         for fixed in port
             .list("fixed_ips")
@@ -195,39 +343,31 @@ fn addresses(call: &Call<'_>, doc: &Doc) -> Value {
             );
         }
     }
-    Value::Object(out)
+    out
 }
 
-fn security_groups(call: &Call<'_>, doc: &Doc) -> Vec<Value> {
+/// Those asked for while the server is built, those of its ports from then on.
+fn security_groups(call: &Call<'_>, doc: &Doc, ports: &[Arc<Doc>]) -> Vec<Group> {
+    let group = |name: &str| Group {
+        name: name.to_owned(),
+    };
     if doc.text("status") == "BUILD" {
-        return doc
-            .texts("_groups")
-            .map(|name| json!({"name": name}))
-            .collect();
+        return doc.texts("_groups").map(group).collect();
     }
-    call.state
-        .by(Kind::Port, "device_id", doc.text("id"))
+    ports
         .iter()
-        .flat_map(|port| {
-            port.texts("security_groups")
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .filter_map(|id| call.state.get(Kind::SecurityGroup, &id))
-        .map(|group| json!({"name": group.text("name")}))
+        .flat_map(|port| port.texts("security_groups"))
+        .filter_map(|id| call.state.get(Kind::SecurityGroup, id))
+        .map(|found| group(found.text("name")))
         .collect()
 }
 
-fn volumes(call: &Call<'_>, doc: &Doc) -> Vec<Value> {
-    let with_deletion = call.version >= 3;
+fn volumes(doc: &Doc, with_deletion: bool) -> Vec<Volume<'_>> {
     doc.list("_volumes")
         .iter()
-        .map(|volume| {
-            if with_deletion {
-                json!({"id": volume["id"], "delete_on_termination": volume["delete_on_termination"]})
-            } else {
-                json!({"id": volume["id"]})
-            }
+        .map(|volume| Volume {
+            id: &volume["id"],
+            delete_on_termination: with_deletion.then_some(&volume["delete_on_termination"]),
         })
         .collect()
 }

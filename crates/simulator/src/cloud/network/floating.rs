@@ -65,11 +65,32 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 /// Frees the floating IPs on a port that goes away.
 pub(crate) fn release_port(state: &mut State, port: &str) {
     for floating in state.by(Kind::FloatingIp, "port_id", port) {
-        let mut doc = (*floating).clone();
-        dissociate(&mut doc);
-        touch(&mut doc, state);
-        state.put(Kind::FloatingIp, doc);
+        release(state, &floating);
     }
+}
+
+/// Frees a floating IP from its port.
+pub(crate) fn release(state: &mut State, floating: &Doc) {
+    let mut doc = floating.clone();
+    dissociate(&mut doc);
+    touch(&mut doc, state);
+    state.put(Kind::FloatingIp, doc);
+}
+
+/// Makes a floating IP lead to a port's fixed address.
+pub(crate) fn point(
+    call: &mut Call<'_>,
+    floating: &Doc,
+    port: &str,
+    fixed: &str,
+) -> Result<(), Fault> {
+    let mut doc = floating.clone();
+    doc.set("port_id", port);
+    doc.set("fixed_ip_address", fixed);
+    associate(call, &mut doc)?;
+    touch(&mut doc, call.state);
+    call.state.put(Kind::FloatingIp, doc);
+    Ok(())
 }
 
 fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {

@@ -382,6 +382,43 @@ async fn volumes_and_ports_attach_and_detach() {
 }
 
 #[tokio::test]
+async fn addresses_come_and_go_through_nova_up_to_2_43() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let server = client.make("/compute/v2.1/servers", json!({"server": {"name": "a", "flavorRef": "2", "imageRef": image(&client).await, "networks": [{"uuid": net.network}]}})).await;
+    let action = format!("/compute/v2.1/servers/{}/action", id(&server));
+    let ports = format!("/network/v2.0/ports?device_id={}", id(&server));
+    let addresses = async || -> Vec<String> {
+        let port = client.fetch(&ports).await[0].clone();
+        let fixed = port["fixed_ips"].as_array().unwrap();
+        let addresses = fixed.iter().map(|one| one["ip_address"].as_str().unwrap());
+        addresses.map(str::to_owned).collect()
+    };
+    let first = addresses().await;
+    let more = json!({"addFixedIp": {"networkId": net.network}});
+    assert_eq!(client.post(&action, more).await.status, 202);
+    let both = addresses().await;
+    assert_eq!((both.len(), &both[0]), (2, &first[0]));
+    let less = json!({"removeFixedIp": {"address": first[0]}});
+    assert_eq!(client.post(&action, less).await.status, 202);
+    assert_eq!(addresses().await, both[1..]);
+
+    let floating = client
+        .make(
+            "/network/v2.0/floatingips",
+            json!({"floatingip": {"floating_network_id": net.external}}),
+        )
+        .await;
+    let of = |action: &str| json!({action: {"address": floating["floating_ip_address"]}});
+    let path = format!("/network/v2.0/floatingips/{}", id(&floating));
+    assert_eq!(client.post(&action, of("addFloatingIp")).await.status, 202);
+    assert_eq!(client.fetch(&path).await["fixed_ip_address"], both[1]);
+    let taken = client.post(&action, of("removeFloatingIp")).await;
+    assert_eq!(taken.status, 202);
+    assert_eq!(client.fetch(&path).await["port_id"], Value::Null);
+}
+
+#[tokio::test]
 async fn keypairs_come_with_a_private_key_only_when_nova_made_them() {
     let (_cloud, client) = demo().await;
     let made = client

@@ -1,0 +1,176 @@
+//! Actions that Nova passes on to Neutron, up to 2.43: fixed addresses of a server's ports, and floating IPs.
+//!
+//! Clients of today ask Neutron themselves, but for `server remove fixed ip` of the `openstack` client.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::cloud::call::{Answer, Call, Reply};
+use crate::cloud::document::{Doc, Fields};
+use crate::cloud::fault::Fault;
+use crate::cloud::kind::Kind;
+use crate::cloud::network;
+
+/// The last microversion that has these actions.
+const LAST: u32 = 43;
+
+/// Whether the action is one of these.
+pub(crate) fn knows(action: &str) -> bool {
+    matches!(
+        action,
+        "addFixedIp" | "removeFixedIp" | "addFloatingIp" | "removeFloatingIp"
+    )
+}
+
+/// Carries the action out on a server.
+pub(crate) fn act(call: &mut Call<'_>, server: &Doc, action: &str, argument: &Value) -> Answer {
+    if call.version > LAST {
+        return Err(Fault::missing("The resource could not be found."));
+    }
+    match action {
+        "addFixedIp" => add_fixed(call, server, argument)?,
+        "removeFixedIp" => remove_fixed(call, server, argument)?,
+        "addFloatingIp" => return add_floating(call, server, argument).map(|()| page()),
+        _ => return remove_floating(call, server, argument).map(|()| page()),
+    }
+    Ok(Reply::empty(202))
+}
+
+/// The empty answer to what is about floating IPs has the type of a page.
+fn page() -> Reply {
+    Reply {
+        raw: Some(("text/html; charset=UTF-8", Bytes::new())),
+        ..Reply::empty(202)
+    }
+}
+
+/// One more address of the network on the first port there. Nova answers before it looks, so that what cannot be is
+/// left undone.
+fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
+    let wanted = text(argument, "networkId")?;
+    let ports = ports(call, server);
+    let Some(port) = ports.iter().find(|port| port.text("network_id") == wanted) else {
+        return Ok(());
+    };
+    for subnet in call.state.by(Kind::Subnet, "network_id", wanted) {
+        let had = port.list("fixed_ips");
+        let mut all = had.to_vec();
+        all.push(json!({"subnet_id": subnet.text("id")}));
+        if let Ok(fixed) = network::allocate(call.state, wanted, Some(&json!(all)), had) {
+            network::change_port(call.state, port.text("id"), |doc| {
+                doc.set("fixed_ips", fixed);
+            });
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn remove_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
+    let address = address(argument, "address")?;
+    let has = |port: &&Arc<Doc>| fixed(port).any(|own| own == address);
+    if let Some(port) = ports(call, server).iter().find(has) {
+        network::change_port(call.state, port.text("id"), |doc| {
+            let mut left = doc.list("fixed_ips").to_vec();
+            left.retain(|own| own["ip_address"] != address);
+            doc.set("fixed_ips", left);
+        });
+    }
+    Ok(())
+}
+
+fn add_floating(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
+    let wanted = argument
+        .get("fixed_address")
+        .map(|_| address(argument, "fixed_address"))
+        .transpose()?;
+    let address = text(argument, "address")?;
+    let ports = ports(call, server);
+    let mut own = ports
+        .iter()
+        .flat_map(|port| fixed(port).map(move |own| (port.text("id"), own)))
+        .filter(|(_, own)| !own.contains(':'))
+        .peekable();
+    if own.peek().is_none() {
+        return Err(Fault::bad("No fixed IPs associated to instance"));
+    }
+    let Some((port, fixed)) = own.find(|(_, own)| wanted.is_none_or(|wanted| *own == wanted))
+    else {
+        return Err(Fault::bad(
+            "Specified fixed address not assigned to instance",
+        ));
+    };
+    let floating = floating(call, address)?;
+    network::point_floating_ip(call, &floating, port, fixed).map_err(|fault| {
+        Fault::bad(format!(
+            "Unable to associate floating IP {address} to fixed IP {fixed} for instance {}. Error: {}",
+            server.text("id"),
+            fault.message
+        ))
+    })
+}
+
+fn remove_floating(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
+    let address = text(argument, "address")?;
+    let floating = floating(call, address)?;
+    let port = call.state.get(Kind::Port, floating.text("port_id"));
+    // The policy is asked about the server of the floating IP, which is nobody's then.
+    if port.is_none() && !call.who.admin() {
+        return Err(Fault::forbidden(
+            "Policy doesn't allow os_compute_api:os-floating-ips:remove to be performed.",
+        ));
+    }
+    if port.is_none_or(|port| port.text("device_id") != server.text("id")) {
+        return Err(Fault::conflict(format!(
+            "Floating IP {address} is not associated with instance {}.",
+            server.text("id")
+        )));
+    }
+    network::release_floating_ip(call.state, &floating);
+    Ok(())
+}
+
+fn floating(call: &Call<'_>, address: &str) -> Result<Arc<Doc>, Fault> {
+    call.state
+        .by(Kind::FloatingIp, "floating_ip_address", address)
+        .into_iter()
+        .find(|floating| call.owns(floating))
+        .ok_or_else(|| Fault::missing("floating IP not found"))
+}
+
+fn ports(call: &Call<'_>, server: &Doc) -> Vec<Arc<Doc>> {
+    let mut ports = call.state.by(Kind::Port, "device_id", server.text("id"));
+    ports.sort_by_key(|port| port.number("_order"));
+    ports
+}
+
+fn fixed(port: &Doc) -> impl Iterator<Item = &str> {
+    port.list("fixed_ips")
+        .iter()
+        .filter_map(|fixed| fixed["ip_address"].as_str())
+}
+
+fn text<'a>(argument: &'a Value, field: &str) -> Result<&'a str, Fault> {
+    argument
+        .get(field)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| {
+            Fault::bad(format!(
+                "Invalid input for field/attribute {field}. Value: {argument}. '{field}' is a required property"
+            ))
+        })
+}
+
+fn address<'a>(argument: &'a Value, field: &str) -> Result<&'a str, Fault> {
+    let text = text(argument, field)?;
+    match text.parse::<IpAddr>() {
+        Ok(_) => Ok(text),
+        Err(_) => Err(Fault::bad(format!(
+            "Invalid input for field/attribute {field}. Value: {text}. '{text}' is not a 'ipv4'"
+        ))),
+    }
+}
