@@ -1,5 +1,6 @@
 //! Neutron v2.0, as ML2 with OVN serves it.
 
+mod automatic;
 mod extensions;
 mod floating;
 mod networks;

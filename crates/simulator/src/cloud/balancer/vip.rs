@@ -62,15 +62,17 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
         },
     )?;
     let id = balancer.text("id").to_owned();
-    let address = fixed
-        .first()
-        .map_or(Value::Null, |fixed| fixed["ip_address"].clone());
     let port = network::create_port(
         call.state,
         json!({"network_id": network_id, "project_id": balancer.text("project_id"),
             "name": format!("octavia-lb-{id}"), "device_owner": OWNER, "device_id": format!("lb-{id}"),
             "admin_state_up": false, "port_security_enabled": true, "fixed_ips": fixed}),
     );
+    let address = port
+        .list("fixed_ips")
+        .iter()
+        .find(|fixed| fixed["subnet_id"] == subnet.text("id"))
+        .map_or(Value::Null, |fixed| fixed["ip_address"].clone());
     balancer.set("vip_address", address);
     balancer.set("vip_port_id", port.text("id"));
     balancer.set("vip_subnet_id", subnet.text("id"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::networks::NETWORK;
 use super::resource::{Resource, merge, own, referenced, routes as standard, stamp, touch};
-use super::{floating, security, subnets};
+use super::{automatic, floating, security, subnets};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
@@ -209,7 +209,8 @@ pub(crate) fn remove(state: &mut State, id: &str) {
     state.remove(Kind::Port, id);
 }
 
-/// Chooses addresses: the wanted ones, or one of each family that the network offers.
+/// Chooses addresses: the wanted ones, or one of each family that the network offers. Those in automatic subnets are not
+/// chosen; a port has them once its hardware address is known ([`automatic::complete`]).
 pub(crate) fn allocate(
     state: &mut State,
     network: &str,
@@ -223,7 +224,7 @@ pub(crate) fn allocate(
         for version in [4, 6] {
             let mut family = subnets
                 .iter()
-                .filter(|s| s.number("ip_version") == version)
+                .filter(|s| s.number("ip_version") == version && !automatic::is_automatic(s))
                 .peekable();
             if family.peek().is_none() {
                 continue;
@@ -321,6 +322,9 @@ pub(crate) fn allocate(
                 let kept = keep.iter().any(|fixed| {
                     fixed["ip_address"] == address.to_string() && fixed["subnet_id"] == id
                 });
+                if !kept && automatic::is_automatic(&subnet) {
+                    return Err(automatic::chosen(&address.to_string(), id));
+                }
                 if !kept && (state.addresses.taken(id, address) || addresses.contains(&address)) {
                     return Err(Fault::new(
                         409,
@@ -330,6 +334,7 @@ pub(crate) fn allocate(
                 }
                 address
             }
+            None if automatic::is_automatic(&subnet) => continue,
             None => {
                 let free = state
                     .addresses
@@ -361,6 +366,7 @@ fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Resul
             &keep,
         )?;
         new.set("fixed_ips", fixed);
+        automatic::complete(call.state, new);
     }
     if changes.contains_key("security_groups") || changes.contains_key("port_security_enabled") {
         secure(call, new, false)?;
@@ -507,6 +513,7 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
             doc.set(list, json!([]));
         }
     }
+    automatic::complete(state, &mut doc);
     let mac = doc.text("mac_address").to_owned();
     let pairs: Vec<Value> = doc
         .list("allowed_address_pairs")

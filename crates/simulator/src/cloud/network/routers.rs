@@ -413,16 +413,17 @@ fn open_gateway(call: &mut Call<'_>, router: &str, wanted: &Doc) -> Result<Value
         .get("external_fixed_ips")
         .filter(|value| !value.is_null());
     let fixed = ports::allocate(call.state, id, fixed, &[])?;
+    let port = ports::create_internal(
+        call.state,
+        json!({"network_id": id, "project_id": "", "device_owner": ROUTER_GATEWAY,
+            "device_id": router, "status": "ACTIVE", "fixed_ips": fixed}),
+    );
+    let fixed = port.list("fixed_ips");
     if fixed.is_empty() {
         return Err(bad(&format!(
             "No IPs assigned to the gateway port for router {router}"
         )));
     }
-    ports::create_internal(
-        call.state,
-        json!({"network_id": id, "project_id": "", "device_owner": ROUTER_GATEWAY,
-            "device_id": router, "status": "ACTIVE", "fixed_ips": fixed}),
-    );
     let snat = wanted
         .get("enable_snat")
         .and_then(Value::as_bool)

@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::ports;
 use super::resource::{Resource, merge, own, referenced, routes as standard, with_tenant};
+use super::{automatic, ports};
 use crate::cloud::addresses::{from_number, to_number};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::Call;
@@ -104,6 +104,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
         );
         return Err(Fault::new(400, "InvalidInput", message));
     }
+    automatic::check(&doc, &net)?;
     name_servers(&doc)?;
     no_overlap(call.state, network.text("id"), &net)?;
     let gateway = gateway(&doc, &net)?;
@@ -118,7 +119,9 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     };
     doc.set("allocation_pools", shown_pools(&pools));
     call.state.put(Kind::Subnet, doc.clone());
-    if doc.flag("enable_dhcp") {
+    if automatic::is_automatic(&doc) {
+        automatic::join(call.state, &doc);
+    } else if doc.flag("enable_dhcp") {
         address_for_metadata(call.state, &doc);
     }
     Ok(doc)
@@ -152,9 +155,15 @@ fn name_servers(doc: &Doc) -> Result<(), Fault> {
 
 fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
     let id = doc.text("id");
-    let mut metadata = Vec::new();
+    let automatic = automatic::is_automatic(doc);
+    let mut leaving = Vec::new();
     for port in call.state.by(Kind::Port, "subnet_id", id) {
-        if port.text("device_owner") != ports::METADATA {
+        let owner = port.text("device_owner");
+        let holds = match automatic {
+            true => owner == ports::ROUTER_INTERFACE,
+            false => owner != ports::METADATA,
+        };
+        if holds {
             let reason = "One or more ports have an IP allocation from this subnet";
             return Err(Fault::new(
                 409,
@@ -162,9 +171,9 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
                 format!("Unable to complete operation on subnet {id}: {reason}."),
             ));
         }
-        metadata.push(port);
+        leaving.push(port);
     }
-    for port in metadata {
+    for port in leaving {
         call.state.edit(Kind::Port, port.text("id"), |port| {
             let left: Vec<Value> = port
                 .list("fixed_ips")

@@ -326,6 +326,46 @@ async fn the_first_port_of_a_default_subnet_skips_gateway_and_metadata_port() {
 }
 
 #[tokio::test]
+async fn addresses_of_automatic_subnets_follow_from_hardware_addresses() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let port = json!({"port": {"network_id": net.network, "mac_address": "fa:16:3e:00:00:01"}});
+    let port = client.make("/network/v2.0/ports", port).await;
+    let path = format!("/network/v2.0/ports/{}", id(&port));
+    let subnet = json!({"subnet": {"network_id": net.network, "ip_version": 6, "cidr": "fd00:6::/64",
+        "ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}});
+    let subnet = client.make("/network/v2.0/subnets", subnet).await;
+    let automatic = "fd00:6::f816:3eff:fe00:1";
+    let addresses = async || -> Vec<String> {
+        let port = client.fetch(&path).await;
+        let fixed = port["fixed_ips"].as_array().unwrap();
+        let addresses = fixed.iter().map(|one| one["ip_address"].as_str().unwrap());
+        addresses.map(str::to_owned).collect()
+    };
+    let [first, second] = addresses().await.try_into().unwrap();
+    assert_eq!(
+        second, automatic,
+        "a port that was there has an address in the new subnet"
+    );
+
+    let chosen =
+        json!({"port": {"fixed_ips": [{"subnet_id": subnet["id"], "ip_address": "fd00:6::5"}]}});
+    let got = client.put(&path, chosen).await;
+    assert_eq!(got.status, 400, "{}", got.text);
+    let less = json!({"port": {"fixed_ips": [{"ip_address": first}]}});
+    assert_eq!(client.put(&path, less).await.status, 200);
+    assert_eq!(
+        addresses().await,
+        [&first, automatic],
+        "it cannot be left out"
+    );
+
+    let path = format!("/network/v2.0/subnets/{}", id(&subnet));
+    assert_eq!(client.delete(&path).await.status, 204);
+    assert_eq!(addresses().await, [first], "it goes with its subnet");
+}
+
+#[tokio::test]
 async fn a_bulk_creation_that_fails_leaves_nothing() {
     let (cloud, client) = demo().await;
     let net = net(&client, "10.6.0.0/29").await;

@@ -72,11 +72,14 @@ async fn cinder_tells_attachments_and_reserves_volumes() {
     let got = send(Method::POST, "attachments", body.clone()).await;
     assert_eq!(got.status, 200, "{}", got.text);
     let one = format!("attachments/{}", id(&got.body["attachment"]));
-    assert_eq!(
-        send(Method::POST, "attachments", body).await.status,
-        400,
-        "reserved twice"
-    );
+    let another =
+        json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": client.project}});
+    let got = send(Method::POST, "attachments", another).await;
+    assert_eq!(got.status, 400, "reserved for another: {}", got.text);
+    let got = send(Method::POST, "attachments", body).await;
+    assert_eq!(got.status, 200, "reserved again: {}", got.text);
+    let again = format!("attachments/{}", id(&got.body["attachment"]));
+    assert_eq!(send(Method::DELETE, &again, Value::Null).await.status, 200);
     let listed = send(Method::GET, "attachments?status=reserved", Value::Null).await;
     assert_eq!(listed.body["attachments"][0]["volume_id"], made["id"]);
     let shown = send(Method::GET, &one, Value::Null).await;

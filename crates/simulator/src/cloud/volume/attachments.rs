@@ -101,8 +101,11 @@ fn reserve(call: &mut Call<'_>) -> Answer {
     let volume = call
         .own(Kind::Volume, &id)
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))?;
+    let free = volume.text("status") == "available";
     let shared = volume.flag("multiattach") && volume.text("status") == "in-use";
-    if volume.text("status") != "available" && !shared {
+    // Cinder lets one instance reserve what it has reserved already.
+    let again = of(&volume).any(|one| one.text("instance") == given.text("instance_uuid"));
+    if !free && !shared && !again {
         return Err(Fault::bad(format!(
             "Invalid volume: Volume {id} status must be available or downloading to reserve, but the current status is {}.",
             volume.text("status")
@@ -115,7 +118,7 @@ fn reserve(call: &mut Call<'_>) -> Answer {
         let mut all = doc.list(RESERVED).to_vec();
         all.push(Value::Object(one.clone()));
         doc.set(RESERVED, all);
-        if !shared {
+        if free {
             doc.set("status", "reserved");
         }
     });
@@ -220,17 +223,12 @@ fn release(call: &mut Call<'_>) -> Answer {
             .filter(|other| other["id"] != one.text("id"))
             .cloned()
             .collect();
-        doc.set(RESERVED, left);
         let mut attached = doc.list("attachments").to_vec();
         attached.retain(|other| other["attachment_id"] != one.text("id"));
         if matches!(doc.text("status"), "reserved" | "attaching" | "in-use") {
-            let status = if attached.is_empty() {
-                "available"
-            } else {
-                "in-use"
-            };
-            doc.set("status", status);
+            doc.set("status", status_with(!attached.is_empty(), &left));
         }
+        doc.set(RESERVED, left);
         doc.set("attachments", attached);
     });
     let left: Vec<Doc> = call
@@ -241,6 +239,17 @@ fn release(call: &mut Call<'_>) -> Answer {
         .map(|one| view(&one, false))
         .collect();
     Ok(Reply::ok(json!({"attachments": left})))
+}
+
+/// A volume's status by the attachments that it has left.
+fn status_with(attached: bool, reserved: &[Value]) -> &'static str {
+    let any = |status: &str| reserved.iter().any(|one| one["status"] == status);
+    match () {
+        () if attached => "in-use",
+        () if any("attaching") => "attaching",
+        () if any("reserved") => "reserved",
+        () => "available",
+    }
 }
 
 /// The path's attachment with its volume's id.
