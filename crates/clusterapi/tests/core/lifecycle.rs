@@ -134,6 +134,7 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
     })
     .await;
     world.settled(1).await;
+    assert_ne!(world.list::<Machine>().await[0].name_any(), name);
     let nodes = Api::<Node>::all(world.workload.clone());
     assert!(nodes.get_opt(&name).await.unwrap().is_none());
 }

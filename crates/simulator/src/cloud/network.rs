@@ -18,8 +18,8 @@ use super::service::Service;
 
 pub(crate) use self::floating::{point as point_floating_ip, release as release_floating_ip};
 pub(crate) use self::ports::{
-    allocate, bind, change as change_port, create_internal as create_port, release,
-    remove as remove_port,
+    addresses, allocate, bind, change as change_port, create_internal as create_port, of_device,
+    release, remove as remove_port,
 };
 pub(crate) use self::security::ensure_default_group;
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::document::{Doc, Fields};
 use super::kind::Kind;
+use super::network;
 use super::state::State;
 use crate::world::{Forward, Instance, Listener, World};
 
@@ -57,8 +58,7 @@ pub(crate) fn resources(state: &State) -> BTreeMap<String, BTreeMap<String, usiz
 
 fn instance(state: &State, doc: &Doc, before: &World) -> Instance {
     let id = doc.text("id");
-    let mut ports = state.by(Kind::Port, "device_id", id);
-    ports.sort_by_key(|port| port.number("_order"));
+    let ports = network::of_device(state, id);
     let metadata = doc.get("metadata").and_then(Value::as_object);
     let count = |name: &str| doc.number(name).unsigned_abs();
     Instance {
@@ -102,9 +102,8 @@ fn user_data(doc: &Doc, before: &World) -> Option<Bytes> {
 }
 
 fn fixed_ips(port: &Doc) -> Vec<IpAddr> {
-    let fixed = port.list("fixed_ips").iter().filter_map(Value::as_object);
-    fixed
-        .filter_map(|fixed| fixed.text("ip_address").parse().ok())
+    network::addresses(port)
+        .filter_map(|address| address.parse().ok())
         .collect()
 }
 

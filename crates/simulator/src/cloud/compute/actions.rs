@@ -55,7 +55,9 @@ fn carry_out(call: &mut Call<'_>) -> Answer {
             servers::change(call, &id, |doc| doc.set("_locked", action == "lock"));
             Ok(Reply::empty(202))
         }
-        _ if passed_on::knows(&action) => passed_on::act(call, &doc, &action, &argument),
+        "addFixedIp" | "removeFixedIp" | "addFloatingIp" | "removeFloatingIp" => {
+            passed_on::act(call, &doc, &action, &argument)
+        }
         "addSecurityGroup" | "removeSecurityGroup" => group(call, &id, &action, &argument),
         "restore" => {
             allowed(&doc, "restore", &["SOFT_DELETED"])?;

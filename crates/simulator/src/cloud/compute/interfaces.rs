@@ -25,8 +25,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 
 fn list(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
-    let mut ports = call.state.by(Kind::Port, "device_id", doc.text("id"));
-    ports.sort_by_key(|port| port.number("_order"));
+    let ports = network::of_device(call.state, doc.text("id"));
     let all: Vec<Value> = ports.iter().map(|port| view(port)).collect();
     Ok(Reply::ok(json!({"interfaceAttachments": all})))
 }

@@ -10,6 +10,7 @@ use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
+use crate::cloud::network;
 use crate::cloud::query;
 use crate::cloud::rendered::Variant;
 
@@ -312,12 +313,7 @@ impl Filter {
         call.state
             .by(Kind::Port, "device_id", doc.text("id"))
             .iter()
-            .any(|port| {
-                port.list("fixed_ips")
-                    .iter()
-                    .filter_map(|fixed| fixed["ip_address"].as_str())
-                    .any(|address| pattern::matches(wanted, address))
-            })
+            .any(|port| network::addresses(port).any(|address| pattern::matches(wanted, address)))
     }
 }
 

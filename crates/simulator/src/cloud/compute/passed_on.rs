@@ -17,14 +17,6 @@ use crate::cloud::network;
 /// The last microversion that has these actions.
 const LAST: u32 = 43;
 
-/// Whether the action is one of these.
-pub(crate) fn knows(action: &str) -> bool {
-    matches!(
-        action,
-        "addFixedIp" | "removeFixedIp" | "addFloatingIp" | "removeFloatingIp"
-    )
-}
-
 /// Carries the action out on a server.
 pub(crate) fn act(call: &mut Call<'_>, server: &Doc, action: &str, argument: &Value) -> Answer {
     if call.version > LAST {
@@ -51,7 +43,7 @@ fn page() -> Reply {
 /// left undone.
 fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
     let wanted = text(argument, "networkId")?;
-    let ports = ports(call, server);
+    let ports = network::of_device(call.state, server.text("id"));
     let Some(port) = ports.iter().find(|port| port.text("network_id") == wanted) else {
         return Ok(());
     };
@@ -71,8 +63,9 @@ fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), 
 
 fn remove_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
     let address = address(argument, "address")?;
-    let has = |port: &&Arc<Doc>| fixed(port).any(|own| own == address);
-    if let Some(port) = ports(call, server).iter().find(has) {
+    let has = |port: &&Arc<Doc>| network::addresses(port).any(|own| own == address);
+    let ports = network::of_device(call.state, server.text("id"));
+    if let Some(port) = ports.iter().find(has) {
         network::change_port(call.state, port.text("id"), |doc| {
             let mut left = doc.list("fixed_ips").to_vec();
             left.retain(|own| own["ip_address"] != address);
@@ -88,10 +81,10 @@ fn add_floating(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(
         .map(|_| address(argument, "fixed_address"))
         .transpose()?;
     let address = text(argument, "address")?;
-    let ports = ports(call, server);
+    let ports = network::of_device(call.state, server.text("id"));
     let mut own = ports
         .iter()
-        .flat_map(|port| fixed(port).map(move |own| (port.text("id"), own)))
+        .flat_map(|port| network::addresses(port).map(move |own| (port.text("id"), own)))
         .filter(|(_, own)| !own.contains(':'))
         .peekable();
     if own.peek().is_none() {
@@ -139,18 +132,6 @@ fn floating(call: &Call<'_>, address: &str) -> Result<Arc<Doc>, Fault> {
         .into_iter()
         .find(|floating| call.owns(floating))
         .ok_or_else(|| Fault::missing("floating IP not found"))
-}
-
-fn ports(call: &Call<'_>, server: &Doc) -> Vec<Arc<Doc>> {
-    let mut ports = call.state.by(Kind::Port, "device_id", server.text("id"));
-    ports.sort_by_key(|port| port.number("_order"));
-    ports
-}
-
-fn fixed(port: &Doc) -> impl Iterator<Item = &str> {
-    port.list("fixed_ips")
-        .iter()
-        .filter_map(|fixed| fixed["ip_address"].as_str())
 }
 
 fn text<'a>(argument: &'a Value, field: &str) -> Result<&'a str, Fault> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use http::Method;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{actions, create, lifecycle, listing, view};
 use crate::cloud::call::{Answer, Call, Reply};
@@ -112,9 +113,24 @@ fn delete(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// `[{rel: self}, {rel: bookmark}]`
-pub(crate) fn links(call: &Call<'_>, what: &str, id: &str) -> Value {
-    let root = call.root();
-    json!([{"rel": "self", "href": format!("{root}/v2.1/{what}/{id}")},
-        {"rel": "bookmark", "href": format!("{root}/{what}/{id}")}])
+/// Where something is told about.
+#[derive(Serialize)]
+pub(crate) struct Link {
+    rel: &'static str,
+    href: String,
+}
+
+/// With the version in the path, and without.
+pub(crate) fn links(call: &Call<'_>, what: &str, id: &str) -> [Link; 2] {
+    let href = format!("{}/v2.1/{what}/{id}", call.root());
+    [Link { rel: "self", href }, bookmark(call, what, id)]
+}
+
+/// The one without.
+pub(crate) fn bookmark(call: &Call<'_>, what: &str, id: &str) -> Link {
+    let href = format!("{}/{what}/{id}", call.root());
+    Link {
+        rel: "bookmark",
+        href,
+    }
 }

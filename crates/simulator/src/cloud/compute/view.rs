@@ -8,10 +8,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::servers::{Link, bookmark, links};
 use crate::cloud::call::Call;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::identity_hash;
 use crate::cloud::kind::Kind;
+use crate::cloud::network;
 
 /// Everything about one server. A field that is `None` does not exist in the microversion or for the caller; one that
 /// is `Some(None)` is null.
@@ -113,12 +115,6 @@ struct Made<'a> {
     ramdisk: &'static str,
 }
 
-#[derive(Serialize)]
-struct Link {
-    rel: &'static str,
-    href: String,
-}
-
 /// An image or, up to 2.46, a flavor.
 #[derive(Serialize)]
 struct Reference<'a> {
@@ -177,8 +173,7 @@ pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
     let id = doc.text("id");
     let status = doc.text("status");
     let (vm_state, power_state) = machine_state(status);
-    let ports = call.state.by(Kind::Port, "device_id", id);
-    let root = call.root();
+    let ports = network::of_device(call.state, id);
     let from = |least: u32| call.version >= least;
     let admin = call.who.admin();
     Server {
@@ -189,17 +184,14 @@ pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
         user_id: doc.text("user_id"),
         metadata: doc.get("metadata").unwrap_or(&Value::Null),
         host_id: host_id(doc),
-        image: image(&root, doc),
-        flavor: flavor(&root, doc, from(47)),
+        image: image(call, doc),
+        flavor: flavor(call, doc, from(47)),
         created: doc.text("created"),
         updated: doc.text("updated"),
         addresses: addresses(call, status, &ports),
         access_v4: doc.text("accessIPv4"),
         access_v6: doc.text("accessIPv6"),
-        links: [
-            link("self", format!("{root}/v2.1/servers/{id}")),
-            link("bookmark", format!("{root}/servers/{id}")),
-        ],
+        links: links(call, "servers", id),
         disk_config: doc.text("_disk_config"),
         config_drive: if doc.flag("_config_drive") {
             "True"
@@ -271,12 +263,8 @@ fn unless_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn link(rel: &'static str, href: String) -> Link {
-    Link { rel, href }
-}
-
-fn reference<'a>(root: &str, what: &str, id: &'a str) -> Reference<'a> {
-    let links = [link("bookmark", format!("{root}/{what}/{id}"))];
+fn reference<'a>(call: &Call<'_>, what: &str, id: &'a str) -> Reference<'a> {
+    let links = [bookmark(call, what, id)];
     Reference { id, links }
 }
 
@@ -287,16 +275,16 @@ fn host_id(doc: &Doc) -> String {
     }
 }
 
-fn image<'a>(root: &str, doc: &'a Doc) -> Image<'a> {
+fn image<'a>(call: &Call<'_>, doc: &'a Doc) -> Image<'a> {
     match doc.text("_image") {
         "" => Image::Volume(""),
-        id => Image::Of(reference(root, "images", id)),
+        id => Image::Of(reference(call, "images", id)),
     }
 }
 
-fn flavor<'a>(root: &str, doc: &'a Doc, embedded: bool) -> Flavor<'a> {
+fn flavor<'a>(call: &Call<'_>, doc: &'a Doc, embedded: bool) -> Flavor<'a> {
     if !embedded {
-        return Flavor::Of(reference(root, "flavors", doc.text("_flavor")));
+        return Flavor::Of(reference(call, "flavors", doc.text("_flavor")));
     }
     Flavor::Embedded {
         vcpus: doc.number("_vcpus"),
@@ -315,25 +303,19 @@ fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<Stri
     if matches!(status, "BUILD" | "DELETED") {
         return out;
     }
-    let mut ports: Vec<&Arc<Doc>> = ports.iter().collect();
-    ports.sort_by_key(|port| port.number("_order"));
     for port in ports {
-        let Some(network) = call.state.get(Kind::Network, port.text("network_id")) else {
+        let Some(net) = call.state.get(Kind::Network, port.text("network_id")) else {
             continue;
         };
         let floating = call.state.by(Kind::FloatingIp, "port_id", port.text("id"));
-        let list = out.entry(network.text("name").to_owned()).or_default();
+        let list = out.entry(net.text("name").to_owned()).or_default();
         let entry = |address: &str, kind| Address {
             version: if address.contains(':') { 6 } else { 4 },
             addr: address.to_owned(),
             kind,
             mac: port.text("mac_address").to_owned(),
         };
-        for fixed in port
-            .list("fixed_ips")
-            .iter()
-            .filter_map(|fixed| fixed["ip_address"].as_str())
-        {
+        for fixed in network::addresses(port) {
             list.push(entry(fixed, "fixed"));
             let own = floating
                 .iter()

@@ -6,7 +6,7 @@
 use std::net::Ipv6Addr;
 
 use ipnet::{IpNet, Ipv6Net};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ports::{ROUTER_INTERFACE, change};
 use crate::cloud::document::{Doc, Fields};
@@ -75,7 +75,6 @@ pub(crate) fn complete(state: &State, port: &mut Doc) {
         return;
     }
     let mut fixed = port.list("fixed_ips").to_vec();
-    let had = fixed.len();
     for subnet in state.by(Kind::Subnet, "network_id", port.text("network_id")) {
         let id = subnet.text("id");
         if !is_automatic(&subnet) || fixed.iter().any(|own| own["subnet_id"] == id) {
@@ -85,19 +84,14 @@ pub(crate) fn complete(state: &State, port: &mut Doc) {
             fixed.push(json!({"subnet_id": id, "ip_address": address.to_string()}));
         }
     }
-    if fixed.len() > had {
-        port.set("fixed_ips", fixed);
-    }
+    port.set("fixed_ips", fixed);
 }
 
-/// Gives the ports that are on a network already their addresses in its new automatic subnet.
+/// Gives the ports that are on a network already their addresses in its new automatic subnet, as each change of a port does.
 pub(crate) fn join(state: &mut State, subnet: &Doc) {
     for port in state.by(Kind::Port, "network_id", subnet.text("network_id")) {
-        let mut completed = (*port).clone();
-        complete(state, &mut completed);
-        if completed != *port {
-            let fixed: Vec<Value> = completed.list("fixed_ips").to_vec();
-            change(state, port.text("id"), |doc| doc.set("fixed_ips", fixed));
+        if port.text("device_owner") != ROUTER_INTERFACE {
+            change(state, port.text("id"), |_| {});
         }
     }
 }

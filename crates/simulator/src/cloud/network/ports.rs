@@ -1,6 +1,7 @@
 //! Ports and the addresses they take.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
@@ -560,11 +561,26 @@ fn missing(id: &str) -> Fault {
     )
 }
 
-/// Changes a stored port and notes it.
+/// The ports of a device in the order in which they were attached.
+pub(crate) fn of_device(state: &State, device: &str) -> Vec<Arc<Doc>> {
+    let mut ports = state.by(Kind::Port, "device_id", device);
+    ports.sort_by_key(|port| port.number("_order"));
+    ports
+}
+
+/// The fixed addresses of a port.
+pub(crate) fn addresses(port: &Doc) -> impl Iterator<Item = &str> {
+    port.list("fixed_ips")
+        .iter()
+        .filter_map(|fixed| fixed["ip_address"].as_str())
+}
+
+/// Changes a stored port and notes it. Addresses in automatic subnets cannot be taken from it.
 pub(crate) fn change(state: &mut State, id: &str, change: impl FnOnce(&mut Doc)) {
     if let Some(old) = state.get(Kind::Port, id) {
         let mut doc = (*old).clone();
         change(&mut doc);
+        automatic::complete(state, &mut doc);
         touch(&mut doc, state);
         state.put(Kind::Port, doc);
     }

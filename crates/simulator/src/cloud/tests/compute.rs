@@ -403,6 +403,15 @@ async fn addresses_come_and_go_through_nova_up_to_2_43() {
     assert_eq!(client.post(&action, less).await.status, 202);
     assert_eq!(addresses().await, both[1..]);
 
+    let subnet = json!({"subnet": {"network_id": net.network, "ip_version": 6, "cidr": "fd00:6::/64",
+        "ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}});
+    client.make("/network/v2.0/subnets", subnet).await;
+    let with_automatic = addresses().await;
+    assert_eq!(with_automatic.len(), 2);
+    let less = json!({"removeFixedIp": {"address": with_automatic[1]}});
+    assert_eq!(client.post(&action, less).await.status, 202);
+    assert_eq!(addresses().await, with_automatic, "an automatic one stays");
+
     let floating = client
         .make(
             "/network/v2.0/floatingips",

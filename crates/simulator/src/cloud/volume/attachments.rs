@@ -243,13 +243,13 @@ fn release(call: &mut Call<'_>) -> Answer {
 
 /// A volume's status by the attachments that it has left.
 fn status_with(attached: bool, reserved: &[Value]) -> &'static str {
-    let any = |status: &str| reserved.iter().any(|one| one["status"] == status);
-    match () {
-        () if attached => "in-use",
-        () if any("attaching") => "attaching",
-        () if any("reserved") => "reserved",
-        () => "available",
+    if attached {
+        return "in-use";
     }
+    ["attaching", "reserved"]
+        .into_iter()
+        .find(|status| reserved.iter().any(|one| one["status"] == *status))
+        .unwrap_or("available")
 }
 
 /// The path's attachment with its volume's id.
