@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+mod decode;
+
 /// One thing wrong with an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
@@ -25,7 +27,7 @@ impl FieldError {
     }
 }
 
-/// What is about to happen to an object.
+/// A write to an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
     /// The object as it will be stored.
@@ -36,6 +38,58 @@ pub struct Review<'a> {
     pub dry_run: bool,
 }
 
+impl<'a> Review<'a> {
+    /// Whether the write leaves the spec as it is: only metadata or status change.
+    pub(crate) fn keeps_spec(&self) -> bool {
+        let Some(old) = self.old else { return false };
+        let same = |old: &Value| without_empty(&old["spec"]) == without_empty(&self.object["spec"]);
+        same(old) || same(&defaulted(old))
+    }
+
+    /// Whether the object is being deleted: it waits for its finalizers, and its spec no longer matters.
+    pub(crate) fn is_deleting(&self) -> bool {
+        let deleted = self.object.pointer("/metadata/deletionTimestamp");
+        self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
+    }
+
+    /// Whether the rules about the spec apply.
+    pub(crate) fn judges_spec(&self) -> bool {
+        !self.is_deleting() && !self.keeps_spec()
+    }
+
+    /// The object that the change of the spec starts from. An object that cannot be decoded does not count: its fields
+    /// had no effect, and whoever repairs it may change any of them.
+    pub(crate) fn changed_from(&self) -> Option<&'a Value> {
+        self.old.filter(|old| decode::problem(old).is_none())
+    }
+}
+
+/// The stored object with the defaults that the new one has, too: they may be more recent than the object.
+fn defaulted(old: &Value) -> Value {
+    let mut defaulted = old.clone();
+    default_object(&mut defaulted, Some(old));
+    defaulted
+}
+
+/// The value without nulls and empty objects and lists, which a conversion may add or drop.
+fn without_empty(value: &Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            let kept = members.map(|(name, value)| (name.clone(), without_empty(value)));
+            Value::Object(kept.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        scalar => scalar.clone(),
+    }
+}
+
 /// Fills in what the defaulting webhooks of Cluster API fill in. `old` is the stored object on an update.
 pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::core::admission::default_object(object, old);
@@ -43,19 +97,81 @@ pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::controlplane::admission::default_object(object, old);
 }
 
-/// Checks what schemas cannot say: relations between fields, and fields that must not change.
+/// Checks what schemas cannot say: that the controllers can decode the object, relations between fields, and fields
+/// that must not change.
+///
+/// An update is judged by what it changes. A write of metadata or status passes, whatever the spec; so does one to an
+/// object that is being deleted, unless it makes the object undecodable. Of what is wrong with the rest, only what was
+/// not wrong with the stored object counts, so that a rule never blocks an object that is older than the rule.
 ///
 /// # Errors
 /// Every problem found, each with the path of its field.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
-    let mut errors = Vec::new();
-    errors.extend(crate::core::admission::validate(review));
-    errors.extend(crate::bootstrap::admission::validate(review));
-    errors.extend(crate::controlplane::admission::validate(review));
-    errors.extend(crate::infra::admission::validate(review));
+    let mut errors = problems(review);
+    if let Some(old) = review.old.filter(|_| !errors.is_empty()) {
+        let stored = defaulted(old);
+        let known = problems(Review {
+            object: &stored,
+            old: None,
+            dry_run: review.dry_run,
+        });
+        errors.retain(|error| {
+            let remains = |known: &FieldError| is_same(known, &stored, error, review.object);
+            !known.iter().any(remains)
+        });
+    }
     if errors.is_empty() {
         Ok(())
     } else {
         Err(errors)
     }
 }
+
+fn problems(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !review.keeps_spec() {
+        errors.extend(decode::problem(review.object));
+    }
+    if review.judges_spec() {
+        errors.extend(crate::core::admission::validate(review));
+        errors.extend(crate::bootstrap::admission::validate(review));
+        errors.extend(crate::controlplane::admission::validate(review));
+    }
+    errors.extend(crate::infra::admission::validate(review));
+    errors
+}
+
+/// Whether `error` of `object` is what was wrong with `old`, too: the same message about the same value of the same
+/// field, perhaps at another index of a list.
+fn is_same(known: &FieldError, old: &Value, error: &FieldError, object: &Value) -> bool {
+    known.message == error.message
+        && without_indices(&known.path) == without_indices(&error.path)
+        && value_at(old, &known.path) == value_at(object, &error.path)
+}
+
+/// `ports[2].tags` as `ports[].tags`.
+fn without_indices(path: &str) -> String {
+    let mut inside = false;
+    let kept = path.chars().filter(|letter| {
+        match letter {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ => return !inside,
+        }
+        true
+    });
+    kept.collect()
+}
+
+/// The value at a path such as `spec.ports[2].tags`.
+fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split(['.', '[']).try_fold(object, |at, step| {
+        match step.strip_suffix(']').map(str::parse::<usize>) {
+            Some(Ok(index)) => at.get(index),
+            _ => at.get(step),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,7 @@ fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
         spec_problems(config, "spec.kubeadmConfigSpec", errors);
         etcd(config, errors);
     }
-    if let Some(old) = review.old.and_then(|old| old.get("spec")) {
+    if let Some(old) = review.changed_from().and_then(|old| old.get("spec")) {
         immutable::changes(old, spec, errors);
         downgrade(old, spec, errors);
     }
@@ -110,12 +110,8 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
             .object
             .pointer("/metadata/annotations")
             .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
-    let changed = review.old.is_some_and(|old| {
-        let mut old = old.clone();
-        default_object(&mut old, None);
-        old.get("spec") != review.object.get("spec")
-    });
-    if changed && !dry_run {
+    // An update that leaves the spec as it is does not come here.
+    if review.changed_from().is_some() && !dry_run {
         let text = "a template cannot be changed; make a new one and refer to that";
         errors.push(FieldError::new("spec.template", text));
     }

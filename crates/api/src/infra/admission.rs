@@ -31,11 +31,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         .get("kind")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    // An object stored before a rule existed must still be finalized and annotated.
-    let untouched = review
-        .old
-        .is_some_and(|old| old.get("spec") == review.object.get("spec"));
-    if !ours || untouched {
+    if !ours || !review.judges_spec() {
         return Vec::new();
     }
     match kind {
@@ -49,7 +45,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
 
 fn cluster(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.old {
+    if let Some(old) = review.changed_from() {
         mutability::cluster(old, review.object, &mut errors);
     }
     checked::<OpenStackClusterSpec>(review.object, "spec", formats::cluster, &mut errors);
@@ -58,7 +54,7 @@ fn cluster(review: Review<'_>) -> Vec<FieldError> {
 
 fn cluster_template(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.old {
+    if let Some(old) = review.changed_from() {
         mutability::nothing_but(old, review.object, "spec.template.spec", &[], &mut errors);
     }
     checked::<OpenStackClusterSpec>(
@@ -72,7 +68,7 @@ fn cluster_template(review: Review<'_>) -> Vec<FieldError> {
 
 fn machine(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.old {
+    if let Some(old) = review.changed_from() {
         mutability::nothing_but(old, review.object, "spec", mutability::MACHINE, &mut errors);
     }
     checked::<OpenStackMachineSpec>(review.object, "spec", formats::machine, &mut errors);
@@ -84,7 +80,7 @@ fn machine_template(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let annotations = review.object.pointer("/metadata/annotations");
     let trial = review.dry_run && annotations.is_some_and(|a| a.get(TOPOLOGY_DRY_RUN).is_some());
-    match review.old {
+    match review.changed_from() {
         Some(old) if !trial => {
             let may_change = mutability::MACHINE_TEMPLATE;
             mutability::nothing_but(old, review.object, SPEC, may_change, &mut errors);
@@ -105,7 +101,7 @@ fn machine_template(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Reads the spec at `path` and runs `check` on it. A spec that cannot be read is the schema's business.
+/// Decodes the spec at `path` and runs `check` on it. That it cannot be decoded is reported elsewhere.
 fn checked<S: DeserializeOwned>(
     object: &Value,
     path: &str,

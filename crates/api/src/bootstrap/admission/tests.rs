@@ -32,7 +32,7 @@ fn each_mistake_is_named_by_its_field() {
             none,
         ),
         (
-            json!({"files": [{"path": "/a", "content": "x", "contentFrom": {}}]}),
+            json!({"files": [{"path": "/a", "content": "x", "contentFrom": {"secret": {"name": "s", "key": "k"}}}]}),
             &["spec.files[0]"],
         ),
         (
@@ -40,7 +40,7 @@ fn each_mistake_is_named_by_its_field() {
             &["spec.files[1].path"],
         ),
         (
-            json!({"users": [{"name": "u", "passwd": "x", "passwdFrom": {}}]}),
+            json!({"users": [{"name": "u", "passwd": "x", "passwdFrom": {"secret": {"name": "s", "key": "k"}}}]}),
             &["spec.users[0]"],
         ),
         (json!({"ignition": {}}), &["spec.ignition"]),
@@ -54,7 +54,7 @@ fn each_mistake_is_named_by_its_field() {
             &["spec.users[0].inactive"],
         ),
         (
-            json!({"diskSetup": {"partitions": [{"diskLayout": [{"percentage": 60}, {"percentage": 60}]}]}}),
+            json!({"diskSetup": {"partitions": [{"device": "d", "layout": true, "diskLayout": [{"percentage": 60}, {"percentage": 60}]}]}}),
             &["spec.diskSetup.partitions[0].diskLayout"],
         ),
         (

@@ -66,7 +66,7 @@ fn defaults_are_those_of_upstream() {
 #[test]
 fn what_makes_no_control_plane_is_refused() {
     let none: &[&str] = &[];
-    let external = json!({"etcd": {"external": {"endpoints": ["https://e"]}}});
+    let external = json!({"etcd": {"external": {"endpoints": ["https://e"], "caFile": "a", "certFile": "b", "keyFile": "c"}}});
     for (spec, expected) in [
         (json!({"replicas": 3}), none),
         (json!({"replicas": 2}), &["spec.replicas"]),
@@ -79,15 +79,15 @@ fn what_makes_no_control_plane_is_refused() {
         (json!({"version": "v1.34"}), &["spec.version"]),
         (json!({"version": "v1.35.0-beta.1"}), none),
         (
-            json!({"replicas": 3, "rollout": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+            json!({"replicas": 3, "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}}}),
             none,
         ),
         (
-            json!({"replicas": 1, "rollout": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+            json!({"replicas": 1, "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}}}),
             &["spec.rollout.strategy.rollingUpdate.maxSurge"],
         ),
         (
-            json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "30%"}}}}),
+            json!({"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "30%"}}}}),
             &["spec.rollout.strategy.rollingUpdate.maxSurge"],
         ),
         (
@@ -103,7 +103,7 @@ fn what_makes_no_control_plane_is_refused() {
             &["spec.machineNaming.template"],
         ),
         (
-            json!({"kubeadmConfigSpec": {"clusterConfiguration": {"etcd": {"local": {"dataDir": "/x"}, "external": {}}}}}),
+            json!({"kubeadmConfigSpec": {"clusterConfiguration": {"etcd": {"local": {"dataDir": "/x"}, "external": {"endpoints": ["https://e"], "caFile": "a", "certFile": "b", "keyFile": "c"}}}}}),
             &["spec.kubeadmConfigSpec.clusterConfiguration.etcd"],
         ),
     ] {
@@ -165,7 +165,9 @@ fn only_listed_fields_may_change() {
         );
     }
     let local = cluster(json!({"etcd": {"local": {"imageTag": "1"}}}));
-    let external = cluster(json!({"etcd": {"external": {"caFile": "x"}}}));
+    let external = cluster(
+        json!({"etcd": {"external": {"endpoints": ["https://e"], "caFile": "a", "certFile": "b", "keyFile": "c"}}}),
+    );
     let told = problems(Some(local), external);
     assert_eq!(told, ["spec.kubeadmConfigSpec.clusterConfiguration.etcd"]);
 }

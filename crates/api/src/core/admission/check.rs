@@ -149,7 +149,9 @@ fn name(object: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn unchanged(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    let Some(old) = review.old else { return };
+    let Some(old) = review.changed_from() else {
+        return;
+    };
     let (was, is) = (
         text(old, "/spec/clusterName"),
         text(review.object, "/spec/clusterName"),

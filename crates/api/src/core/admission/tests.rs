@@ -17,7 +17,7 @@ fn spec() -> Value {
         "selector": {},
         "template": { "spec": {
             "clusterName": "demo", "version": "1.34.1",
-            "bootstrap": { "dataSecretName": "s" }, "infrastructureRef": {},
+            "bootstrap": { "dataSecretName": "s" }, "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "K", "name": "n" },
         }},
     })
 }
@@ -118,7 +118,7 @@ fn mistakes_are_named_with_their_field() {
             "spec.machineNaming.template",
         ),
         (
-            json!({ "rollout": { "strategy": { "rollingUpdate": { "maxSurge": "many" } } } }),
+            json!({ "rollout": { "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "many" } } } }),
             "spec.rollout.strategy.rollingUpdate.maxSurge",
         ),
         (
@@ -142,9 +142,10 @@ fn mistakes_are_named_with_their_field() {
         let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
         assert_eq!(paths, [path]);
     }
-    let old = deployment(json!({ "clusterName": "before" }));
     let mut object = deployment(spec());
     default_object(&mut object, None);
+    let mut old = object.clone();
+    old["spec"]["clusterName"] = json!("before");
     let errors = validate(Review {
         object: &object,
         old: Some(&old),

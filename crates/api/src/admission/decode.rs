@@ -1,0 +1,73 @@
+//! Whether the controllers can decode an object.
+//!
+//! kube-apiserver 1.34 does not enforce `format: int32` in the schema of a CustomResourceDefinition, so that a schema alone
+//! lets numbers through that no field of ours can take.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::FieldError;
+use crate::{bootstrap, controlplane, core, infra};
+
+/// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
+pub(crate) fn problem(object: &Value) -> Option<FieldError> {
+    let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
+    let kind = object.get("kind")?.as_str()?;
+    if version != "v1beta2" {
+        return None;
+    }
+    let decode = match (group, kind) {
+        (core::GROUP, "Cluster") => spec::<core::v1beta2::ClusterSpec>,
+        (core::GROUP, "Machine") => spec::<core::v1beta2::MachineSpec>,
+        (core::GROUP, "MachineSet") => spec::<core::v1beta2::MachineSetSpec>,
+        (core::GROUP, "MachineDeployment") => spec::<core::v1beta2::MachineDeploymentSpec>,
+        (bootstrap::GROUP, "KubeadmConfig") => spec::<bootstrap::v1beta2::KubeadmConfigSpec>,
+        (bootstrap::GROUP, "KubeadmConfigTemplate") => {
+            spec::<bootstrap::v1beta2::KubeadmConfigTemplateSpec>
+        }
+        (controlplane::GROUP, "KubeadmControlPlane") => {
+            spec::<controlplane::v1beta2::KubeadmControlPlaneSpec>
+        }
+        (controlplane::GROUP, "KubeadmControlPlaneTemplate") => {
+            spec::<controlplane::v1beta2::KubeadmControlPlaneTemplateSpec>
+        }
+        (infra::GROUP, "OpenStackCluster") => spec::<infra::v1beta2::OpenStackClusterSpec>,
+        (infra::GROUP, "OpenStackClusterTemplate") => {
+            spec::<infra::v1beta2::OpenStackClusterTemplateSpec>
+        }
+        (infra::GROUP, "OpenStackMachine") => spec::<infra::v1beta2::OpenStackMachineSpec>,
+        (infra::GROUP, "OpenStackMachineTemplate") => {
+            spec::<infra::v1beta2::OpenStackMachineTemplateSpec>
+        }
+        _ => return None,
+    };
+    decode(object)
+}
+
+fn spec<S: DeserializeOwned>(object: &Value) -> Option<FieldError> {
+    let none = Value::Object(Map::new());
+    let spec = object.get("spec").unwrap_or(&none);
+    let error = serde_path_to_error::deserialize::<_, S>(spec).err()?;
+    let inner = error.path().to_string();
+    let path = match inner.as_str() {
+        "." => "spec".to_owned(),
+        inner => format!("spec.{inner}"),
+    };
+    Some(FieldError::new(path, worded(&error.inner().to_string())))
+}
+
+/// Serde's message with the range of a number in place of its Rust type.
+fn worded(message: &str) -> String {
+    let ranges = [
+        (", expected i32", i64::from(i32::MIN), i64::from(i32::MAX)),
+        (", expected i64", i64::MIN, i64::MAX),
+        (", expected u8", 0, i64::from(u8::MAX)),
+        (", expected u16", 0, i64::from(u16::MAX)),
+        (", expected u32", 0, i64::from(u32::MAX)),
+    ];
+    let range = ranges.iter().find_map(|(text, from, to)| {
+        let rest = message.strip_suffix(text)?;
+        Some(format!("{rest}, expected an integer from {from} to {to}"))
+    });
+    range.unwrap_or_else(|| message.to_owned())
+}
