@@ -1,9 +1,13 @@
-//! The API server's target: whatever comes in, the answer is one that Kubernetes gives, and the server goes on answering.
+//! The API server's target: whatever comes in, the answer is one that Kubernetes gives, the server goes on answering, and
+//! what it stored in a file can be opened again.
 
 use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiserver::{ApiServer, Options};
+use apiserver::{ApiServer, Body, Options, Store, Synchronous};
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
@@ -12,18 +16,20 @@ use tower::ServiceExt;
 use crate::requests::{parts, read};
 
 /// What kube-apiserver answers with 500 as well: webhooks that do not answer, applied objects with a field that their
-/// kind does not have, and a `$patch` that is no directive. (504 says that a revision is yet to come.)
-const FOREIGN: [&str; 3] = [
+/// kind does not have, a `$patch` that is no directive, and objects that etcd would not take. (504 says that a revision
+/// is yet to come.)
+const FOREIGN: [&str; 4] = [
     "webhook",
     "failed to create typed patch object",
     "unknown patch type",
+    "etcdserver: request is too large",
 ];
 
 thread_local! {
     static RUNTIME: OnceCell<tokio::runtime::Runtime> = const { OnceCell::new() };
 }
 
-/// Up to eight requests of an administrator to one new server, as `requests` tells them.
+/// Up to eight requests of an administrator to a new server in memory and to one on a file, as `requests` tells them.
 pub fn request(data: &[u8]) {
     RUNTIME.with(|runtime| {
         let runtime = runtime.get_or_init(|| {
@@ -31,18 +37,85 @@ pub fn request(data: &[u8]) {
             builder.enable_all().build().expect("a runtime")
         });
         runtime.block_on(async {
-            let server = ApiServer::open(Options::default())
-                .await
-                .expect("a server in memory");
-            for request in parts(data).filter_map(read) {
-                send(&server, request).await;
-            }
-            let (status, list) = send(&server, get("/api/v1/namespaces")).await;
-            assert_eq!(status, 200);
-            assert!(list.is_some_and(|list| list["items"].is_array()));
-            server.close().await;
+            play(data, &Options::default()).await;
+            let file = File::new();
+            let options = Options {
+                store: file.store(),
+                ..Options::default()
+            };
+            play(data, &options).await;
+            // What was acknowledged can be read back.
+            play(b"", &options).await;
         });
     });
+}
+
+/// Opens a server, sends it the requests, and closes it.
+async fn play(data: &[u8], options: &Options) {
+    let server = ApiServer::open(options.clone()).await;
+    let server = server.expect("a server");
+    let mut watches = Vec::new();
+    for request in parts(data).filter_map(read) {
+        watches.extend(send(&server, request).await.watch);
+        watches.iter_mut().for_each(poll);
+    }
+    let list = send(&server, get("/api/v1/namespaces")).await;
+    assert_eq!(list.status, 200);
+    assert!(list.value.is_some_and(|list| list["items"].is_array()));
+    server.close().await;
+    watches.iter_mut().for_each(poll);
+}
+
+/// A place for a database, which goes with it.
+struct File(PathBuf);
+
+impl File {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let (process, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("ferrostack-fuzz-{process}-{next}"));
+        std::fs::create_dir(&path).expect("a directory");
+        Self(path)
+    }
+
+    fn store(&self) -> Store {
+        Store::Sqlite {
+            path: self.0.join("objects.db"),
+            synchronous: Synchronous::Normal,
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Reads what a watch has to say by now. Each line is an event.
+fn poll(watch: &mut Watch) {
+    while let Some(Some(frame)) = watch.body.frame().now_or_never() {
+        let frame = frame.expect("a body in memory").into_data();
+        watch.read.extend_from_slice(&frame.unwrap_or_default());
+    }
+    while let Some(end) = watch.read.iter().position(|byte| *byte == b'\n') {
+        let line: Vec<u8> = watch.read.drain(..=end).collect();
+        let event: Value = serde_json::from_slice(&line).expect("an event");
+        assert!(event["type"].is_string(), "{}: {event}", watch.asked);
+    }
+}
+
+struct Watch {
+    asked: String,
+    body: Body,
+    /// What was read and is not a whole line yet.
+    read: Vec<u8>,
+}
+
+struct Answer {
+    status: StatusCode,
+    value: Option<Value>,
+    watch: Option<Watch>,
 }
 
 fn get(path: &str) -> Request<Vec<u8>> {
@@ -51,22 +124,29 @@ fn get(path: &str) -> Request<Vec<u8>> {
     request
 }
 
-async fn send(server: &ApiServer, request: Request<Vec<u8>>) -> (StatusCode, Option<Value>) {
+async fn send(server: &ApiServer, request: Request<Vec<u8>>) -> Answer {
     let asked = format!("{} {}", request.method(), request.uri());
-    // A watch goes on.
-    let endless = asked.contains("watch");
     let request = request.map(|body| Full::new(Bytes::from(body)));
     let answer = server.in_process().oneshot(request).await;
     let answer = answer.expect("an answer");
     let status = answer.status();
-    if endless {
-        assert!(!status.is_server_error(), "{asked}: {status}");
-        return (status, None);
-    }
     let json = answer
         .headers()
         .get("content-type")
         .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    // A watch goes on.
+    if json && status == 200 && asked.contains("watch") {
+        let watch = Watch {
+            asked,
+            body: answer.into_body(),
+            read: Vec::new(),
+        };
+        return Answer {
+            status,
+            value: None,
+            watch: Some(watch),
+        };
+    }
     let body = answer.into_body().collect().await;
     let body = body.expect("a body in memory").to_bytes();
     let value: Option<Value> = serde_json::from_slice(&body).ok();
@@ -76,5 +156,9 @@ async fn send(server: &ApiServer, request: Request<Vec<u8>>) -> (StatusCode, Opt
         && status != 504
         && !FOREIGN.iter().any(|known| words.contains(known));
     assert!(!own, "{asked}: {status} {words}");
-    (status, value)
+    Answer {
+        status,
+        value,
+        watch: None,
+    }
 }

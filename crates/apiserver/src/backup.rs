@@ -1,5 +1,9 @@
 //! Backups: one file with the objects and what else their server needs, made while it runs or not.
 //!
+//! A restored database continues at a revision that no client of the old one has seen, with its history compacted: a
+//! client that lives on gets 410 Gone for what it remembers, and lists anew. Otherwise revisions would be given out
+//! twice, and such a client would miss changes ([why so far above](../../../docs/adr/0015-revisions-after-a-restore.md)).
+//!
 //! A backup is a database of the same format, compact, with one more table for the files. It holds
 //! Secrets and keys, so it is made with mode 0600.
 //!
@@ -19,13 +23,15 @@ use crate::error::ApiError;
 use crate::options::Synchronous;
 use crate::server::{Core, OpenError};
 use crate::store::State;
-use crate::store::sqlite::format;
+use crate::store::sqlite::{self, format};
 
 /// Where a running server gives its database out.
 pub const PATH: &str = "/_ferrostack/backup";
 /// Files beside the objects, by their name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
+/// Revisions that an old server may have given out after its backup.
+const BUMP: u64 = 1_000_000_000;
 /// Bytes of a database that are sent at a time.
 const PIECE: usize = 64 << 10;
 
@@ -119,9 +125,19 @@ pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> 
     connection
         .execute_batch("DROP TABLE IF EXISTS files")
         .map_err(refused)?;
+    let next = continued(contents.revision, jiff::Timestamp::now());
+    sqlite::continue_after(&mut connection, next).map_err(refused)?;
     drop(connection);
     sync(database)?;
     Ok(contents)
+}
+
+/// The revision after which a restored database continues. Far above that of the backup, as `etcdutl snapshot restore
+/// --bump-revision` is used, since the old server went on after the backup; and by the clock in microseconds, so that a second
+/// restore of the same backup is above all that followed the first.
+fn continued(revision: u64, now: jiff::Timestamp) -> u64 {
+    let by_clock = u64::try_from(now.as_microsecond()).unwrap_or(0);
+    by_clock.max(revision + BUMP)
 }
 
 /// Checks every row of a backup. One of an older format becomes one of this format.

@@ -526,8 +526,9 @@ fn blocks(dependent: &Value, uid: &str) -> bool {
 }
 
 fn report(result: Result<(), WriteError>) {
-    if let Err(WriteError::Failed(error)) = result {
-        tracing::warn!(error, "the collector could not write");
+    match result {
+        Ok(()) | Err(WriteError::Conflict) => {}
+        Err(error) => tracing::warn!(%error, "the collector could not write"),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Source of the texts: `k8s.io/apimachinery/pkg/api/errors` and the REST handlers of `k8s.io/apiserver`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::patch::PatchError;
@@ -116,10 +118,12 @@ impl ApiError {
 
     /// 403 about a named object, as admission refuses it.
     pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message = format!(
-            "{} \"{name}\" is forbidden: {why}",
-            qualified(plural, group)
-        );
+        let what = qualified(plural, group);
+        let message = if name.is_empty() {
+            format!("{what} is forbidden: {why}")
+        } else {
+            format!("{what} \"{name}\" is forbidden: {why}")
+        };
         Self::new(403, "Forbidden", message).with(details(group, plural, name))
     }
 
@@ -234,11 +238,6 @@ fn details(group: &str, kind: &str, name: &str) -> Value {
 }
 
 fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = Vec::new();
-    for text in texts {
-        if !seen.contains(&text) {
-            seen.push(text);
-        }
-    }
-    seen
+    let mut seen = HashSet::new();
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::kinds::Resource;
-use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit};
+use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit, unstored};
 use crate::schema::FieldError;
 use crate::selector::LabelSelector;
 use crate::store::{Object, WriteError};
@@ -220,8 +220,8 @@ async fn spend(call: &Call, budget: &Budget, dry_run: bool) -> Result<(), ApiErr
             "poddisruptionbudgets",
             object.name(),
         )),
-        Err(WriteError::Failed(problem)) => Err(ApiError::internal(problem)),
         Err(WriteError::Conflict) => Err(not_now(object.name())),
+        Err(error) => Err(unstored(error)),
     }
 }
 
@@ -344,8 +344,8 @@ async fn mark(
     match marked {
         Ok(Some(pod)) => Ok(pod),
         Ok(None) => Err(call.not_found()),
-        Err(WriteError::Failed(problem)) => Err(ApiError::internal(problem)),
         Err(WriteError::Conflict) => Err(ApiError::modified("", "pods", call.name())),
+        Err(error) => Err(unstored(error)),
     }
 }
 

@@ -159,6 +159,7 @@ where
     let body = decode::collect(body).await?;
     let version = path.version;
     let call = Call {
+        reservations: core.services.reservations(),
         core,
         user,
         resource,

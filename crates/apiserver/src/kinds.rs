@@ -225,6 +225,11 @@ impl Registry {
         self.all().any(|resource| resource.group == group)
     }
 
+    /// Whether a resource is built in.
+    pub(crate) fn has_built_in(group: &str, plural: &str) -> bool {
+        BUILT_IN_BY_NAME.contains_key(&(group, plural))
+    }
+
     /// Whether a group has built-in kinds.
     pub(crate) fn is_built_in(group: &str) -> bool {
         BUILT_IN.iter().any(|resource| resource.group == group)

@@ -31,6 +31,7 @@ mod pods;
 mod rest;
 mod serve;
 mod server;
+mod services;
 mod special;
 mod store;
 mod table;

@@ -8,7 +8,7 @@ use crate::crd::seconds;
 use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
-use crate::store::{Draft, Place, Write, WriteError};
+use crate::store::{Write, WriteError};
 
 /// The ConfigMap with the authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -70,25 +70,16 @@ async fn make(
     key: &str,
     object: impl Fn() -> Value,
 ) -> Result<(), String> {
-    let collection: Arc<str> = collection.into();
-    if core.store.get(&collection, key).is_some() {
+    if core.store.get(collection, key).is_some() {
         return Ok(());
     }
     let mut object = object();
-    record(core, &collection, &mut object);
-    let write = Write {
-        place: Place {
-            collection,
-            key: key.into(),
-        },
-        expect: 0,
-        draft: Draft::new(&object),
-        delete: false,
-        serve: None,
-    };
+    record(core, collection, &mut object);
+    let write = Write::create(collection, key, &object).map_err(|error| error.to_string())?;
     match core.store.write(write).await {
-        Ok(_) | Err(WriteError::Conflict) => Ok(()),
-        Err(WriteError::Failed(problem)) => Err(problem),
+        // A namespace that is being deleted gets nothing more.
+        Ok(_) | Err(WriteError::Conflict | WriteError::Closed(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

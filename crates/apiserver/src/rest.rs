@@ -9,6 +9,7 @@ mod read;
 mod scale;
 pub(crate) mod strategy;
 pub(crate) mod view;
+mod warnings;
 mod watch;
 mod write;
 
@@ -27,11 +28,13 @@ use crate::http::go_json;
 use crate::http::query::Query;
 use crate::kinds::{Resource, Version};
 use crate::server::Core;
+use crate::services::Reservations;
 use crate::user::UserInfo;
 
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
 pub(crate) use meta::{label_1035, subdomain};
-pub(crate) use write::{definitions_beside, edit};
+pub(crate) use warnings::Warnings;
+pub(crate) use write::{definitions_beside, edit, unstored};
 
 /// A request for objects, its path understood and its resource found.
 pub(crate) struct Call {
@@ -48,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) accept: Accept,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// What it has chosen for a Service that is not stored yet.
+    pub(crate) reservations: Reservations,
 }
 
 /// What a verb answers.
@@ -59,10 +64,6 @@ pub(crate) enum Answer {
     /// A watch.
     Stream(Body),
 }
-
-/// What a client is told besides the answer.
-#[derive(Debug, Default)]
-pub(crate) struct Warnings(pub(crate) Vec<String>);
 
 impl Call {
     pub(crate) fn group(&self) -> &str {
@@ -184,7 +185,7 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
             response
         }
     };
-    for warning in warnings.0 {
+    for warning in warnings.sent() {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
             response.headers_mut().append(header::WARNING, value);
         }
@@ -202,14 +203,14 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
     }
     match (&call.name, call.subresource.as_deref()) {
         (None, _) => match *method {
-            Method::GET if call.query.flag("watch") => watch::watch(call),
+            Method::GET if call.query.flag("watch") => watch::watch(call).await,
             Method::GET => conversion::resolve(&call.core, || read::list(call)).await,
             Method::POST => write::create(call, warnings).await,
             Method::DELETE => delete::delete_collection(call, warnings).await,
             _ => Err(ApiError::method_not_allowed()),
         },
         (Some(_), None | Some("status" | "finalize" | "approval")) => match *method {
-            Method::GET if call.query.flag("watch") => watch::watch(call),
+            Method::GET if call.query.flag("watch") => watch::watch(call).await,
             Method::GET => conversion::resolve(&call.core, || read::get(call)).await,
             Method::PUT => write::update(call, warnings).await,
             Method::PATCH => patch::patch(call, warnings).await,

@@ -23,6 +23,7 @@ use crate::metrics::Requests;
 use crate::namespaces;
 use crate::options::Options;
 use crate::serve;
+use crate::services::Allocator;
 use crate::store::Store;
 use crate::user::UserInfo;
 use crate::webhook::Authorities;
@@ -128,6 +129,8 @@ pub(crate) struct Core {
     pub(crate) authorities: Authorities,
     /// What conversion webhooks made lately.
     pub(crate) conversions: Conversions,
+    /// What requests under way have chosen for Services.
+    pub(crate) services: Arc<Allocator>,
     /// What is counted of requests.
     pub(crate) requests: Requests,
     /// Ends watches.
@@ -165,6 +168,7 @@ impl ApiServer {
             admission: admission::Cache::new(&store),
             authorities: Authorities::default(),
             conversions: Conversions::default(),
+            services: Arc::default(),
             requests: Requests::default(),
             store,
             authenticator,

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::kinds::{Origin, shape};
 use crate::patch::managed::{self, Writer};
 use crate::patch::{Types, Versions};
-use crate::rest::{Answer, Call, Warnings, edit};
+use crate::rest::{Answer, Call, Warnings, edit, unstored};
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
@@ -283,119 +283,9 @@ async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError>
             Err(ApiError::conflict("", "pods/binding", name, &why))
         }
         Ok(None) => Err(ApiError::not_found("", "pods", name)),
-        Err(WriteError::Failed(problem)) => Err(ApiError::internal(problem)),
         Err(WriteError::Conflict) => Err(ApiError::modified("", "pods", name)),
+        Err(error) => Err(unstored(error)),
     }
-}
-
-/// The ports of a Service on nodes: those asked for are checked, the others found (30000-32767).
-pub(crate) fn node_ports(
-    call: &Call,
-    new: &mut Value,
-    live: Option<&Value>,
-) -> Result<(), ApiError> {
-    let spec = &mut new["spec"];
-    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
-        return Ok(());
-    }
-    if spec["externalTrafficPolicy"].is_null() {
-        spec["externalTrafficPolicy"] = Value::from("Cluster");
-    }
-    let balanced = spec["type"] == "LoadBalancer";
-    if balanced && spec["allocateLoadBalancerNodePorts"].is_null() {
-        spec["allocateLoadBalancerNodePorts"] = Value::from(true);
-    }
-    let wanted = !balanced || spec["allocateLoadBalancerNodePorts"] != false;
-    let numbers = |service: &Value| -> Vec<i64> {
-        let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-        ports.filter_map(|port| port["nodePort"].as_i64()).collect()
-    };
-    let own = live.map(&numbers).unwrap_or_default();
-    let mut taken: std::collections::HashSet<i64> = {
-        let state = call.core.store.read();
-        let all = state.range("/services", "", None);
-        all.flat_map(|object| numbers(&object.value())).collect()
-    };
-    let name = new["metadata"]["name"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let before = live
-        .map(|live| live["spec"]["ports"].clone())
-        .unwrap_or_default();
-    let ports = new["spec"].get_mut("ports").and_then(Value::as_array_mut);
-    for (index, port) in ports.into_iter().flatten().enumerate() {
-        let refused = |value: i64, why: &str| {
-            let path = format!("spec.ports[{index}].nodePort");
-            let error = crate::schema::FieldError::invalid(path, &Value::from(value), why);
-            Err(ApiError::invalid("", "Service", &name, &[error]))
-        };
-        // A port that is not named anew keeps its number.
-        let kept = before.as_array().into_iter().flatten().find(|old| {
-            old["port"] == port["port"]
-                && old["protocol"] == port.get("protocol").unwrap_or(&json!("TCP")).clone()
-        });
-        let asked = port["nodePort"].as_i64().filter(|number| *number > 0);
-        let asked = asked.or_else(|| kept.and_then(|old| old["nodePort"].as_i64()));
-        match asked {
-            Some(number) if !(30_000..=32_767).contains(&number) => {
-                return refused(
-                    number,
-                    "provided port is not in the valid range. The range of valid ports is 30000-32767",
-                );
-            }
-            Some(number) if taken.contains(&number) && !own.contains(&number) => {
-                return refused(number, "provided port is already allocated");
-            }
-            Some(number) => port["nodePort"] = Value::from(number),
-            None if wanted => {
-                if let Some(free) = (30_000..=32_767).find(|number| !taken.contains(number)) {
-                    taken.insert(free);
-                    port["nodePort"] = Value::from(free);
-                }
-            }
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-/// An address that a Service asks for must not be that of another.
-pub(crate) fn check_address(call: &Call, service: &Value) -> Result<(), ApiError> {
-    let address = service["spec"]["clusterIP"].as_str().unwrap_or_default();
-    if address.parse::<std::net::IpAddr>().is_err() || !addresses(call).contains(address) {
-        return Ok(());
-    }
-    let why = format!("failed to allocate IP {address}: provided IP is already allocated");
-    let error = crate::schema::FieldError::invalid("spec.clusterIPs", &json!([address]), why);
-    let name = service["metadata"]["name"].as_str().unwrap_or_default();
-    Err(ApiError::invalid("", "Service", name, &[error]))
-}
-
-/// The cluster IPs of all Services.
-fn addresses(call: &Call) -> std::collections::HashSet<String> {
-    let state = call.core.store.read();
-    let all = state.range("/services", "", None).filter_map(|object| {
-        object.value()["spec"]["clusterIP"]
-            .as_str()
-            .map(str::to_owned)
-    });
-    all.collect()
-}
-
-/// A free address of the service network, 10.96.0.0/12.
-pub(crate) fn service_address(call: &Call) -> String {
-    let taken = addresses(call);
-    let first = if call.namespace == "default" && taken.is_empty() {
-        1
-    } else {
-        10
-    };
-    let address = |n: u32| std::net::Ipv4Addr::from(0x0a60_0000 + n).to_string();
-    (first..0x000f_ffff)
-        .map(address)
-        .find(|address| !taken.contains(address))
-        .unwrap_or_default()
 }
 
 pub(crate) fn success() -> Answer {

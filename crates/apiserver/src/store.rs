@@ -1,9 +1,10 @@
 //! Objects and their history behind one interface: in memory, or in SQLite with the current state in memory.
 //!
 //! As in etcd, one counter numbers all writes and never goes back. A write names the revision that
-//! it replaces; it is refused if that is not the current one. It is acknowledged, and visible to
+//! it replaces; it is rejected if that is not the current one. It is acknowledged, and visible to
 //! anyone, only once it is durable.
 
+pub(crate) mod gate;
 mod object;
 mod packing;
 mod schema_change;
@@ -14,14 +15,18 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub(crate) use object::{Change, Draft, Event, Object, frame};
+pub(crate) use gate::Unstorable;
+pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
 pub(crate) use state::{Gone, Notice, Place, State};
 
-use crate::kinds::{Registry, Resource};
+use crate::kinds::{CRD_COLLECTION, Registry, Resource};
 use crate::options;
 use crate::server::OpenError;
+
+pub(crate) const NAMESPACES: &str = "/namespaces";
 
 /// One write.
 #[derive(Debug)]
@@ -36,6 +41,40 @@ pub(crate) struct Write {
     pub(crate) serve: Option<Serve>,
 }
 
+impl Write {
+    /// A new object as the server itself creates it.
+    pub(crate) fn create(collection: &str, key: &str, object: &Value) -> Result<Self, WriteError> {
+        Ok(Self {
+            place: Place {
+                collection: collection.into(),
+                key: key.into(),
+            },
+            expect: 0,
+            draft: gate::pass(object, None)?,
+            delete: false,
+            serve: None,
+        })
+    }
+
+    /// What must exist, and not be in deletion, for a new object to be stored: its namespace and its definition. Both
+    /// are emptied before they go, so that nothing may be added to them from then on.
+    fn containers(&self) -> impl Iterator<Item = Place> {
+        let place = (self.expect == 0).then_some(&self.place);
+        let namespace = place.and_then(|place| place.key.split_once('/'));
+        let namespace = namespace.map(|(namespace, _)| Place {
+            collection: NAMESPACES.into(),
+            key: namespace.into(),
+        });
+        let kind = place.and_then(|place| place.collection.split_once('/'));
+        let kind = kind.filter(|(group, plural)| !Registry::has_built_in(group, plural));
+        let definition = kind.map(|(group, plural)| Place {
+            collection: CRD_COLLECTION.into(),
+            key: format!("{plural}.{group}").into(),
+        });
+        namespace.into_iter().chain(definition)
+    }
+}
+
 /// A change of what is served.
 #[derive(Clone, Debug)]
 pub(crate) enum Serve {
@@ -44,11 +83,19 @@ pub(crate) enum Serve {
 }
 
 /// Why a write did not happen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// The current revision is not the expected one.
+    #[error("the object was changed by another request")]
     Conflict,
+    /// The namespace or the definition of a new object is being deleted, or gone.
+    #[error("{} {} is being deleted", .0.collection.trim_start_matches('/'), .0.key)]
+    Closed(Place),
+    /// The object may not be stored.
+    #[error(transparent)]
+    Unstorable(#[from] Unstorable),
     /// The disk, in SQLite's words.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -64,6 +111,8 @@ pub(crate) struct Shared {
 pub(crate) struct Store {
     shared: Arc<Shared>,
     writer: Option<sqlite::Writer>,
+    /// Held while objects are shown as a changed schema has them.
+    showing: tokio::sync::Mutex<()>,
 }
 
 impl Store {
@@ -76,6 +125,7 @@ impl Store {
                 Ok(Self {
                     shared: Arc::new(Shared { state, registry }),
                     writer: None,
+                    showing: tokio::sync::Mutex::default(),
                 })
             }
             options::Store::Sqlite { path, synchronous } => {
@@ -83,6 +133,7 @@ impl Store {
                 let store = Self {
                     shared,
                     writer: Some(writer),
+                    showing: tokio::sync::Mutex::default(),
                 };
                 store.show_all().await;
                 Ok(store)
@@ -144,6 +195,9 @@ impl Store {
         let current = state.get(&write.place.collection, &write.place.key);
         if current.map_or(0, |object| object.revision) != write.expect {
             return Err(WriteError::Conflict);
+        }
+        if let Some(closed) = write.containers().find(|place| !state.is_open(place)) {
+            return Err(WriteError::Closed(closed));
         }
         let object = Arc::new(write.draft.at(state.revision + 1, write.place.key));
         if let Some(serve) = write.serve {

@@ -1,5 +1,7 @@
 //! Request bodies: JSON or YAML, of bounded size and depth, with duplicate fields noticed.
 
+pub(crate) mod duplicates;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -8,6 +10,7 @@ use http_body_util::{BodyExt as _, Limited};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use self::duplicates::{Duplicates, Path};
 use super::accept::ACCEPTED;
 use super::go_json;
 use crate::error::ApiError;
@@ -87,10 +90,10 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
         }
         repaired.as_bytes()
     };
-    let mut duplicates = Vec::new();
+    let mut duplicates = Duplicates::default();
     let mut from = serde_json::Deserializer::from_slice(bytes);
     let seed = Seed {
-        path: String::new(),
+        path: &Path::root(),
         duplicates: &mut duplicates,
     };
     let value = seed
@@ -99,6 +102,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
         .map_err(|error| {
             ApiError::bad_request(go_json::problem(bytes).unwrap_or_else(|| error.to_string()))
         })?;
+    let duplicates = duplicates.into_paths();
     Ok(Decoded { value, duplicates })
 }
 
@@ -144,8 +148,8 @@ fn wide(bytes: &[u8]) -> Option<String> {
 
 /// Builds a value and notes fields that come twice; the last one wins, as in Go.
 struct Seed<'a> {
-    path: String,
-    duplicates: &'a mut Vec<String>,
+    path: &'a Path<'a>,
+    duplicates: &'a mut Duplicates,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -198,9 +202,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, list.len());
+            let path = self.path.item(list.len());
             let seed = Seed {
-                path,
+                path: &path,
                 duplicates: &mut *self.duplicates,
             };
             match items.next_element_seed(seed)? {
@@ -213,16 +217,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            let path = if self.path.is_empty() {
-                name.clone()
-            } else {
-                format!("{}.{name}", self.path)
-            };
-            if map.contains_key(&name) && !self.duplicates.contains(&path) {
-                self.duplicates.push(path.clone());
+            let path = self.path.field(&name);
+            if map.contains_key(&name) {
+                self.duplicates.note(&path);
             }
             let value = fields.next_value_seed(Seed {
-                path,
+                path: &path,
                 duplicates: &mut *self.duplicates,
             })?;
             map.insert(name, value);

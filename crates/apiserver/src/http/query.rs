@@ -1,5 +1,7 @@
 //! The query string.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use crate::error::ApiError;
 
 /// The parameters of a query string, in their order.
@@ -42,6 +44,20 @@ impl Query {
             ApiError::bad_request(format!(
                 "strconv.ParseInt: parsing {text:?}: invalid syntax"
             ))
+        })
+    }
+
+    /// A number that may be negative.
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
         })
     }
 

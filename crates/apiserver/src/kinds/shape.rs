@@ -8,11 +8,14 @@ pub(crate) mod protobuf;
 pub(crate) mod time;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+
+use crate::http::decode::duplicates::MOST;
 
 /// A struct.
 #[derive(Debug)]
@@ -145,7 +148,7 @@ impl Struct {
     /// Decodes: refuses, in Go's words, what does not fit, and drops fields that there are not; returns their paths.
     pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = Vec::new();
-        read_struct(self, value, Path::default(), &mut unknown)?;
+        read_struct(self, value, &Path::root(), &mut unknown)?;
         Ok(unknown)
     }
 
@@ -248,53 +251,110 @@ fn each_struct(shape: &Shape, value: &mut Value, what: &mut impl FnMut(&Struct, 
     }
 }
 
-/// Where a value is: with the indexes of lists, as warnings tell it, and without, as Go's decoder does.
-#[derive(Clone, Default)]
-struct Path {
-    full: String,
-    fields: String,
+/// Where a value is, as a chain of borrowed steps: nothing is copied on the way down.
+#[derive(Clone, Copy)]
+struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
     owner: &'static str,
 }
 
-impl Path {
-    fn field(&self, owner: &'static str, name: &str) -> Self {
-        let join = |text: &str| {
-            if text.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{text}.{name}")
-            }
-        };
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Field(&'a str),
+    Item(usize),
+    Key(&'a str),
+}
+
+impl<'a> Path<'a> {
+    fn root() -> Self {
         Self {
-            full: join(&self.full),
-            fields: join(&self.fields),
+            parent: None,
+            step: Step::Root,
+            owner: "",
+        }
+    }
+
+    fn field(&'a self, owner: &'static str, name: &'a str) -> Path<'a> {
+        Path {
+            parent: Some(self),
+            step: Step::Field(name),
             owner,
         }
     }
 
-    fn item(&self, index: usize) -> Self {
-        Self {
-            full: format!("{}[{index}]", self.full),
-            ..self.clone()
+    fn item(&'a self, index: usize) -> Path<'a> {
+        self.below(Step::Item(index))
+    }
+
+    fn key(&'a self, key: &'a str) -> Path<'a> {
+        self.below(Step::Key(key))
+    }
+
+    fn below(&'a self, step: Step<'a>) -> Path<'a> {
+        Path {
+            parent: Some(self),
+            step,
+            owner: self.owner,
         }
     }
 
-    fn key(&self, key: &str) -> Self {
-        Self {
-            full: format!("{}.{key}", self.full),
-            ..self.clone()
+    /// As warnings name it, with indexes and keys.
+    fn full(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text, true);
+        text
+    }
+
+    /// As Go's decoder names it, without them.
+    fn fields(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text, false);
+        text
+    }
+
+    fn write(&self, text: &mut String, full: bool) {
+        if let Some(parent) = self.parent {
+            parent.write(text, full);
+        }
+        match self.step {
+            Step::Root => {}
+            Step::Item(index) if full => {
+                // Writing to a text cannot fail.
+                let _ = write!(text, "[{index}]");
+            }
+            Step::Key(key) if full => {
+                text.push('.');
+                text.push_str(key);
+            }
+            Step::Item(_) | Step::Key(_) => {}
+            Step::Field(name) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(name);
+            }
+        }
+    }
+
+    /// The field that the value is in.
+    fn name(&self) -> &str {
+        match (self.step, self.parent) {
+            (Step::Field(name), _) => name,
+            (_, Some(parent)) => parent.name(),
+            (_, None) => "",
         }
     }
 
     /// Whether it is the uid of an object, which has a type of its own.
     fn is_uid(&self) -> bool {
         let of_user = matches!(self.owner, "UserInfo" | "SubjectAccessReviewSpec");
-        self.fields.rsplit('.').next() == Some("uid") && !of_user
+        self.name() == "uid" && !of_user
     }
 
     fn is_micro(&self) -> bool {
-        let name = self.fields.rsplit('.').next().unwrap_or_default();
-        time::MICROSECONDS.contains(&name)
+        time::MICROSECONDS.contains(&self.name())
     }
 
     fn refuse(&self, value: &Value, go: &str) -> String {
@@ -307,7 +367,7 @@ impl Path {
             Value::Array(_) => "array".to_owned(),
             Value::Object(_) => "object".to_owned(),
         };
-        let (owner, fields) = (self.owner, &self.fields);
+        let (owner, fields) = (self.owner, self.fields());
         if owner.is_empty() {
             return format!("json: cannot unmarshal {found} into Go value of type {go}");
         }
@@ -318,7 +378,7 @@ impl Path {
 fn read_struct(
     of: &Struct,
     value: &mut Value,
-    path: Path,
+    path: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
     let Value::Object(fields) = value else {
@@ -332,10 +392,11 @@ fn read_struct(
         let path = path.field(of.name, &name);
         match of.fields.get(name.as_str()) {
             Some(field) => {
-                read_value(&field.shape, &mut value, path, unknown)?;
+                read_value(&field.shape, &mut value, &path, unknown)?;
                 known.insert(name, value);
             }
-            None => unknown.push(path.full),
+            None if unknown.len() < MOST => unknown.push(path.full()),
+            None => {}
         }
     }
     *fields = known;
@@ -345,7 +406,7 @@ fn read_struct(
 fn read_value(
     shape: &Shape,
     value: &mut Value,
-    path: Path,
+    path: &Path<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
     match (shape, &mut *value) {
@@ -357,13 +418,13 @@ fn read_value(
         },
         (Shape::List(item), Value::Array(items)) => {
             for (index, value) in items.iter_mut().enumerate() {
-                read_value(item, value, path.item(index), unknown)?;
+                read_value(item, value, &path.item(index), unknown)?;
             }
             Ok(())
         }
         (Shape::Map(item), Value::Object(fields)) => {
             for (key, value) in fields {
-                read_value(item, value, path.key(key), unknown)?;
+                read_value(item, value, &path.key(key), unknown)?;
             }
             Ok(())
         }

@@ -308,7 +308,7 @@ async fn delete_asked(
             Ok(object) if gone => return Ok(Deleted::Gone(object.value())),
             Ok(object) => return Ok(Deleted::Waiting(object)),
             Err(WriteError::Conflict) => {}
-            Err(WriteError::Failed(problem)) => return Err(unstored(&problem)),
+            Err(error) => return Err(unstored(error)),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::http::go_json;
 use crate::kinds::Resource;
 use crate::schema::FieldError;
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::store::{Gone, Object};
+use crate::store::Object;
 use crate::table;
 
 /// Answers a get.
@@ -299,18 +299,18 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
     let exact = exact_revision(call)?;
     let collection = &*call.resource.collection;
     let state = call.core.store.read();
-    if let Some(asked) = call.query.revision()?
+    let after = from.as_ref().map(|(_, key)| key.as_str());
+    let at = from.as_ref().map(|(revision, _)| *revision).or(exact);
+    if let Some(asked) = at.or(call.query.revision()?)
         && asked > state.revision
     {
         return Err(too_large(asked, state.revision));
     }
-    let after = from.as_ref().map(|(_, key)| key.as_str());
-    let at = from.as_ref().map(|(revision, _)| *revision).or(exact);
     let revision = at.unwrap_or(state.revision);
     let mut objects = match at {
         Some(at) if at != state.revision => state
             .range_at(collection, &selection.prefix, after, at)
-            .map_err(|gone| history_gone(from.as_ref(), gone, state.revision))?,
+            .map_err(|_| history_gone(from.as_ref(), state.revision))?,
         _ => state
             .range(collection, &selection.prefix, after)
             .cloned()
@@ -373,12 +373,9 @@ pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
 }
 
 /// 410 for a page whose revision is gone: the client starts again, or takes the rest as it is now.
-fn history_gone(from: Option<&(u64, String)>, gone: Gone, current: u64) -> ApiError {
+fn history_gone(from: Option<&(u64, String)>, current: u64) -> ApiError {
     let Some((_, key)) = from else {
-        return ApiError::expired(format!(
-            "The resourceVersion for the provided list is too old (oldest: {})",
-            gone.oldest
-        ));
+        return ApiError::expired("The resourceVersion for the provided list is too old.");
     };
     let mut error = ApiError::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",

@@ -443,10 +443,10 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
         {
             default(new, "spec", "clusterIP", address.clone());
         } else if new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty) {
-            let address = crate::special::service_address(call);
+            let address = crate::services::choose_address(call)?;
             new["spec"]["clusterIP"] = Value::from(address);
         } else {
-            crate::special::check_address(call, new)?;
+            crate::services::claim_address(call, new)?;
         }
         let address = new["spec"]["clusterIP"].clone();
         // Whoever makes the endpoints of a headless service without a selector may give them any addresses.
@@ -464,7 +464,7 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
         default(new, "spec", "ipFamilies", families);
         default(new, "spec", "ipFamilyPolicy", json!(policy));
         default(new, "spec", "internalTrafficPolicy", json!("Cluster"));
-        crate::special::node_ports(call, new, live)?;
+        crate::services::node_ports(call, new, live)?;
         let ingress = new
             .pointer_mut("/status/loadBalancer/ingress")
             .and_then(Value::as_array_mut);

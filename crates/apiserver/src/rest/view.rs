@@ -11,7 +11,7 @@ use crate::kinds::{Origin, Resource, shape};
 use crate::patch::{Types, Versions};
 use crate::schema::Schema;
 use crate::server::Core;
-use crate::store::{Draft, Object};
+use crate::store::{Object, json_at};
 
 /// The versions of a resource, and the way between them.
 pub(crate) struct Kind<'a> {
@@ -128,9 +128,7 @@ impl Kind<'_> {
             return Ok(object.json());
         }
         let value = self.value(object, api_version)?;
-        Ok(Draft::new(&value)
-            .at(object.revision, Arc::clone(&object.key))
-            .json())
+        Ok(json_at(&value, object.revision))
     }
 }
 

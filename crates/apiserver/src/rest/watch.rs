@@ -24,25 +24,30 @@ use crate::http::query::Query;
 use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::metrics::{Labels, Watching};
 use crate::server::Core;
-use crate::store::{Change, Event, Object, frame};
+use crate::store::{Change, Event, Gone, Object, frame};
 use crate::table;
 
 /// As kube-apiserver spaces its bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// The shortest time a watch is kept when the client names none; twice that at most.
 const TIMEOUT: u64 = 1800;
+/// How long a watch waits for the revision that its initial events must have, as kube-apiserver's cache does.
+const FUTURE: Duration = Duration::from_secs(3);
 /// Events taken from the store at a time.
 const BATCH: usize = 100;
 
 /// Answers a watch.
-pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
+pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let start = start(&call.query)?;
-    let timeout = call
-        .query
-        .number("timeoutSeconds")?
-        .filter(|seconds| *seconds > 0);
-    let timeout = timeout.unwrap_or_else(|| TIMEOUT + rand::rng().random_range(0..TIMEOUT));
+    let timeout = timeout(call.query.integer("timeoutSeconds")?);
+    if let Start::Current { not_before, .. } = start
+        && let Err(error) = reached(&call.core, not_before).await
+    {
+        // Once a watch is accepted, what goes wrong is an event of its stream.
+        let line = frame("ERROR", error.status().to_string().as_bytes());
+        return Ok(Answer::Stream(body::full(line)));
+    }
     let watcher = Watcher {
         core: Arc::clone(&call.core),
         _counted: Counted::new(&call.core),
@@ -63,16 +68,43 @@ pub(crate) fn watch(call: &Call) -> Result<Answer, ApiError> {
         .subscribe()
         .subscribe(&call.resource.collection);
     let begin = watcher.initial(start);
-    let marked = start == Start::Current { marked: true };
-    let lines = watcher.run(begin, marked, changed, Duration::from_secs(timeout));
+    let marked = matches!(start, Start::Current { marked: true, .. });
+    let lines = watcher.run(begin, marked, changed, timeout);
     Ok(Answer::Stream(body::stream(lines)))
+}
+
+/// How long a watch is kept. In nanoseconds of 64 bits, as in Go: what overflows them is negative or short, and what is
+/// negative ends at once.
+fn timeout(seconds: Option<i64>) -> Duration {
+    match seconds {
+        None | Some(0) => Duration::from_secs(TIMEOUT + rand::rng().random_range(0..TIMEOUT)),
+        Some(seconds) => {
+            let nanoseconds = seconds.wrapping_mul(1_000_000_000);
+            Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+        }
+    }
+}
+
+/// Waits a moment for a revision that has not happened yet.
+async fn reached(core: &Core, revision: u64) -> Result<(), ApiError> {
+    let deadline = Instant::now() + FUTURE;
+    loop {
+        let current = core.store.read().revision;
+        if revision <= current {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Err(super::read::too_large(revision, current));
+        }
+        tokio::time::sleep(FUTURE / 60).await;
+    }
 }
 
 /// Where a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With what there is now; `marked` when its end is announced by a bookmark.
-    Current { marked: bool },
+    /// With what there is now, which must be as new as a revision; `marked` when its end is announced by a bookmark.
+    Current { marked: bool, not_before: u64 },
     /// After a revision.
     After(u64),
     /// With whatever comes next.
@@ -106,13 +138,17 @@ fn start(query: &Query) -> Result<Start, ApiError> {
         ),
         (Some(true), Some(_)) => Ok(Start::Current {
             marked: query.flag("allowWatchBookmarks"),
+            not_before: revision.unwrap_or(0),
         }),
         (Some(false), Some(_)) => Ok(match revision {
             None | Some(0) => Start::Now,
             Some(revision) => Start::After(revision),
         }),
         (None, None) => Ok(match revision {
-            None | Some(0) => Start::Current { marked: false },
+            None | Some(0) => Start::Current {
+                marked: false,
+                not_before: 0,
+            },
             Some(revision) => Start::After(revision),
         }),
     }
@@ -200,9 +236,12 @@ impl Watcher {
                     // Read together with the events, so that a bookmark never passes one that was not sent.
                     state.events(&self.resource.collection, seen, BATCH).map(|events| (events, state.revision))
                 };
-                let Ok((events, revision)) = found else {
-                    yield self.gone(seen);
-                    return;
+                let (events, revision) = match found {
+                    Ok(found) => found,
+                    Err(gone) => {
+                        yield expired(seen, gone);
+                        return;
+                    }
                 };
                 let full = events.len() == BATCH;
                 for event in &events {
@@ -388,10 +427,11 @@ impl Watcher {
         };
         frame("BOOKMARK", value.to_string().as_bytes())
     }
+}
 
-    fn gone(&self, seen: u64) -> Bytes {
-        let current = self.core.store.read().revision;
-        let error = ApiError::expired(format!("too old resource version: {seen} ({current})"));
-        frame("ERROR", error.status().to_string().as_bytes())
-    }
+/// 410 for a watch whose next events are no longer known.
+fn expired(seen: u64, gone: Gone) -> Bytes {
+    let oldest = gone.oldest;
+    let error = ApiError::expired(format!("too old resource version: {seen} ({oldest})"));
+    frame("ERROR", error.status().to_string().as_bytes())
 }

@@ -12,9 +12,9 @@ use super::{Answer, Call, Warnings, meta};
 use crate::conversion;
 use crate::crd;
 use crate::error::ApiError;
-use crate::kinds::Resource;
+use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::server::Core;
-use crate::store::{Draft, Object, Place, Serve, Write, WriteError};
+use crate::store::{NAMESPACES, Object, Place, Serve, Unstorable, Write, WriteError, gate};
 
 /// Answers a create.
 pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
@@ -46,6 +46,11 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
         .is_some_and(|name| !name.is_empty());
     // A generated name that is taken is tried again with another.
     let tries = if named || base.is_empty() { 1 } else { 8 };
+    if tries > 1 {
+        // Before a name is generated.
+        check_definition(call, "")?;
+        check_namespace_open(call, &base)?;
+    }
     for last in (0..tries).rev() {
         let mut object = object.clone();
         if tries > 1 {
@@ -81,9 +86,8 @@ pub(crate) async fn create_object(
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    if resource.namespaced {
-        check_namespace_open(call, &name)?;
-    }
+    check_definition(call, &name)?;
+    check_namespace_open(call, &name)?;
     let incoming = Incoming {
         object,
         live: None,
@@ -110,12 +114,18 @@ pub(crate) async fn create_object(
             }
             if &*resource.collection == "/namespaces" {
                 let furnished = crate::namespaces::furnish(&call.core, &name).await;
-                furnished.map_err(|problem| unstored(&problem))?;
+                furnished.map_err(|problem| unstored(WriteError::Failed(problem)))?;
             }
             conversion::resolve(&call.core, || shown(call, 201, &object)).await
         }
         Err(WriteError::Conflict) => Err(taken()),
-        Err(WriteError::Failed(problem)) => Err(unstored(&problem)),
+        Err(WriteError::Closed(_)) => {
+            // It is closed by now, and the answer says what is.
+            check_definition(call, &name)?;
+            check_namespace_open(call, &name)?;
+            Err(call.not_found())
+        }
+        Err(error) => Err(unstored(error)),
     }
 }
 
@@ -222,7 +232,7 @@ pub(crate) async fn change_object(
                 return conversion::resolve(&call.core, || shown(call, 200, &object)).await;
             }
             Err(WriteError::Conflict) => {}
-            Err(WriteError::Failed(problem)) => return Err(unstored(&problem)),
+            Err(error) => return Err(unstored(error)),
         }
     }
 }
@@ -285,6 +295,8 @@ pub(crate) async fn commit(
     } else {
         None
     };
+    let previous = (expect > 0).then(|| core.store.get(&resource.collection, &key));
+    let draft = gate::pass(object, previous.flatten().as_deref())?;
     let place = Place {
         collection: Arc::clone(&resource.collection),
         key,
@@ -296,21 +308,33 @@ pub(crate) async fn commit(
     let write = Write {
         place,
         expect,
-        draft: Draft::new(object),
+        draft,
         delete,
         serve,
     };
     let written = core.store.write(write).await?;
     if let Some(resource) = served {
-        core.store.show(&resource, written.revision).await;
+        core.store.show(&resource.group, &resource.plural).await;
+    } else if resource.is_custom() && !is_current(core, resource) {
+        // Its schema changed between admission and the write.
+        core.store.show(&resource.group, &resource.plural).await;
     }
     Ok(written)
+}
+
+/// Whether a kind is still served as it was when the request began.
+fn is_current(core: &Core, resource: &Resource) -> bool {
+    let served = core
+        .store
+        .registry()
+        .find(&resource.group, &resource.plural);
+    served.is_some_and(|served| std::ptr::eq(Arc::as_ptr(&served), resource))
 }
 
 /// The stored definitions of a group but for one.
 pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
     let state = core.store.read();
-    let all = state.range(crate::kinds::CRD_COLLECTION, "", None);
+    let all = state.range(CRD_COLLECTION, "", None);
     all.map(|object| object.value())
         .filter(|other| {
             other["spec"]["group"] == crd["spec"]["group"]
@@ -323,7 +347,7 @@ pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
 fn is_same(core: &Core, name: &str, crd: &Value, delete: bool) -> bool {
     let (spec, registry) = (&crd["spec"], core.store.registry());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let stored = core.store.get(crate::kinds::CRD_COLLECTION, name);
+    let stored = core.store.get(CRD_COLLECTION, name);
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     !delete
         && stored.is_some_and(|stored| stored.value()["spec"] == *spec)
@@ -351,9 +375,13 @@ fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> 
         .map_err(refused)
 }
 
-/// 500 for a disk that refuses.
-pub(crate) fn unstored(problem: &str) -> ApiError {
-    ApiError::internal(format!("the object was not stored: {problem}"))
+/// The answer to a write that was not done, where the caller has none of its own.
+pub(crate) fn unstored(error: WriteError) -> ApiError {
+    match error {
+        WriteError::Unstorable(Unstorable::TooDeep) => ApiError::bad_request(error.to_string()),
+        WriteError::Unstorable(Unstorable::TooLarge) => ApiError::new(500, "", error.to_string()),
+        error => ApiError::internal(format!("the object was not stored: {error}")),
+    }
 }
 
 async fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiError> {
@@ -476,9 +504,32 @@ fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
     ))
 }
 
-/// New objects need a namespace that is there and stays.
+/// New objects need a definition that stays. The store checks it once more with the write.
+fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    if !resource.is_custom() {
+        return Ok(());
+    }
+    let definition = format!("{}.{}", resource.plural, resource.group);
+    let definition = call.core.store.get(CRD_COLLECTION, &definition);
+    if !definition.is_some_and(|definition| definition.facts.deleting) {
+        return Ok(());
+    }
+    let why = "create not allowed while custom resource definition is terminating";
+    Err(ApiError::forbidden(
+        &resource.group,
+        &resource.plural,
+        name,
+        why,
+    ))
+}
+
+/// New objects need a namespace that is there and stays. The store checks it once more with the write.
 fn check_namespace_open(call: &Call, name: &str) -> Result<(), ApiError> {
-    let Some(namespace) = call.core.store.get("/namespaces", &call.namespace) else {
+    if !call.resource.namespaced {
+        return Ok(());
+    }
+    let Some(namespace) = call.core.store.get(NAMESPACES, &call.namespace) else {
         return Err(ApiError::not_found("", "namespaces", &call.namespace));
     };
     if !namespace.facts.deleting {

@@ -145,8 +145,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Serialises all but the revision, so that nothing but copying is left to do under the lock.
-    pub(crate) fn new(value: &Value) -> Self {
+    /// Serialises all but the revision, so that nothing but copying is left to do under the lock. What is to be stored
+    /// becomes one by [`gate::pass`](super::gate::pass).
+    pub(super) fn new(value: &Value) -> Self {
         let mut head = Vec::with_capacity(512);
         head.push(b'{');
         for field in ["apiVersion", "kind"] {
@@ -179,6 +180,21 @@ impl Draft {
         }
     }
 
+    /// Whether the object is being deleted.
+    pub(super) fn is_deleting(&self) -> bool {
+        self.facts.deleting
+    }
+
+    /// Bytes of the object, but for the digits of its revision.
+    pub(super) fn length(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
+    /// The object as it will be written, at revision 0.
+    pub(super) fn preview(&self) -> Vec<u8> {
+        [&*self.head, b"0", &*self.tail].concat()
+    }
+
     /// The object at `revision`.
     pub(crate) fn at(self, revision: u64, key: Arc<str>) -> Object {
         let mut bytes = Vec::with_capacity(self.head.len() + self.tail.len() + 20);
@@ -194,6 +210,11 @@ impl Draft {
             written: None,
         }
     }
+}
+
+/// An object in another form than the stored one: its JSON at `revision`.
+pub(crate) fn json_at(value: &Value, revision: u64) -> Bytes {
+    Draft::new(value).at(revision, Arc::from("")).json()
 }
 
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {

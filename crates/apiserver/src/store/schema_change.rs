@@ -1,8 +1,11 @@
-//! Custom objects whose schema changed after they were written: they are shown as the schema has them now, without the fields
+//! Custom objects whose schema changed after they were written: they are served as the schema has them now, without the fields
 //! that it dropped and with the defaults that it gained, as kube-apiserver decodes what it reads from etcd.
 //!
 //! Done once, in memory, when a definition changes and when the server starts, so that lists and watches find objects
 //! ready. What was written stays as it is until the object is written again, and is what the next schema is applied to.
+//!
+//! One pass runs at a time, with the schema that is served when it begins. Every change of a schema starts a pass once
+//! it is served, so that the last pass has the newest schema and goes over whatever an older one left.
 
 use std::sync::Arc;
 
@@ -13,8 +16,28 @@ use crate::kinds::{CRD_COLLECTION, Resource};
 const AT_ONCE: usize = 64;
 
 impl Store {
-    /// Shows the objects of a kind that were written before `revision` as its schema has them.
-    pub(crate) async fn show(&self, resource: &Resource, revision: u64) {
+    /// Shows the objects of a kind as the schema that is served now has them.
+    pub(crate) async fn show(&self, group: &str, plural: &str) {
+        self.show_before(group, plural, u64::MAX).await;
+    }
+
+    /// The same for all kinds: an object that is younger than its definition was written by the schema that it has.
+    pub(super) async fn show_all(&self) {
+        let registry = Arc::clone(&self.registry());
+        for resource in registry.all().filter(|resource| resource.is_custom()) {
+            let name = format!("{}.{}", resource.plural, resource.group);
+            if let Some(definition) = self.get(CRD_COLLECTION, &name) {
+                self.show_before(&resource.group, &resource.plural, definition.revision)
+                    .await;
+            }
+        }
+    }
+
+    async fn show_before(&self, group: &str, plural: &str, revision: u64) {
+        let _alone = self.showing.lock().await;
+        let Some(resource) = self.registry().find(group, plural) else {
+            return;
+        };
         let older: Vec<Arc<Object>> = {
             let state = self.read();
             let all = state.range(&resource.collection, "", None);
@@ -25,26 +48,15 @@ impl Store {
         for part in older.chunks(AT_ONCE) {
             let shown: Vec<_> = part
                 .iter()
-                .filter_map(|object| Some((object, shown(resource, object)?)))
+                .filter_map(|object| shown(&resource, object))
                 .collect();
             if !shown.is_empty() {
                 let mut state = self.shared.state.write();
-                for (object, shown) in shown {
-                    state.show(&resource.collection, object, shown);
+                for shown in shown {
+                    state.show(&resource.collection, shown);
                 }
             }
             tokio::task::yield_now().await;
-        }
-    }
-
-    /// The same for all kinds: an object that is younger than its definition was written by the schema that it has.
-    pub(super) async fn show_all(&self) {
-        let registry = Arc::clone(&self.registry());
-        for resource in registry.all().filter(|resource| resource.is_custom()) {
-            let name = format!("{}.{}", resource.plural, resource.group);
-            if let Some(definition) = self.get(CRD_COLLECTION, &name) {
-                self.show(resource, definition.revision).await;
-            }
         }
     }
 }

@@ -172,8 +172,8 @@ impl Thread {
 
     fn commit(&mut self, batch: Vec<(Write, Answer)>) {
         let mut accepted = Vec::with_capacity(batch.len());
-        let mut refused = Vec::new();
-        match self.insert(batch, &mut accepted, &mut refused) {
+        let mut rejected = Vec::new();
+        match self.insert(batch, &mut accepted, &mut rejected) {
             Ok(()) => {
                 let mut answers = Vec::with_capacity(accepted.len());
                 let mut state = self.shared.state.write();
@@ -207,8 +207,8 @@ impl Thread {
                 }
             }
         }
-        for answer in refused {
-            let _ = answer.send(Err(WriteError::Conflict));
+        for (answer, why) in rejected {
+            let _ = answer.send(Err(why));
         }
     }
 
@@ -217,23 +217,21 @@ impl Thread {
         &mut self,
         batch: Vec<(Write, Answer)>,
         accepted: &mut Vec<(Publish, Answer)>,
-        refused: &mut Vec<Answer>,
+        rejected: &mut Vec<(Answer, WriteError)>,
     ) -> rusqlite::Result<()> {
         let mut revision = self.shared.state.read().revision;
-        let mut pending: HashMap<Place, u64> = HashMap::new();
+        let mut pending: HashMap<Place, Pending> = HashMap::new();
         for (write, answer) in batch {
-            let current = pending.get(&write.place).copied().unwrap_or_else(|| {
-                let state = self.shared.state.read();
-                state
-                    .get(&write.place.collection, &write.place.key)
-                    .map_or(0, |o| o.revision)
-            });
-            if current != write.expect {
-                refused.push(answer);
+            if let Err(why) = self.check(&write, &pending) {
+                rejected.push((answer, why));
                 continue;
             }
             revision += 1;
-            pending.insert(write.place.clone(), if write.delete { 0 } else { revision });
+            let after = Pending {
+                revision: if write.delete { 0 } else { revision },
+                open: !write.delete && !write.draft.is_deleting(),
+            };
+            pending.insert(write.place.clone(), after);
             let object = Arc::new(write.draft.at(revision, Arc::clone(&write.place.key)));
             let publish = Publish {
                 place: write.place,
@@ -280,6 +278,27 @@ impl Thread {
         transaction.commit()
     }
 
+    /// Whether a write fits what is stored and what the writes before it in the batch will store.
+    fn check(&self, write: &Write, pending: &HashMap<Place, Pending>) -> Result<(), WriteError> {
+        let state = self.shared.state.read();
+        let stored = || state.get(&write.place.collection, &write.place.key);
+        let current = match pending.get(&write.place) {
+            Some(pending) => pending.revision,
+            None => stored().map_or(0, |object| object.revision),
+        };
+        if current != write.expect {
+            return Err(WriteError::Conflict);
+        }
+        let is_open = |place: &Place| match pending.get(place) {
+            Some(pending) => pending.open,
+            None => state.is_open(place),
+        };
+        match write.containers().find(|place| !is_open(place)) {
+            Some(closed) => Err(WriteError::Closed(closed)),
+            None => Ok(()),
+        }
+    }
+
     /// Drops the rows that are superseded and too old to resume from.
     fn compact(&mut self) {
         let revision = self.shared.state.read().revision;
@@ -322,6 +341,14 @@ impl Thread {
     }
 }
 
+/// What a write that is not committed yet makes of a place.
+struct Pending {
+    /// 0 when the object is gone.
+    revision: u64,
+    /// Whether the object is there and not being deleted.
+    open: bool,
+}
+
 struct Publish {
     place: Place,
     object: Arc<Object>,
@@ -334,6 +361,10 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     let through = signed(through);
     let transaction = connection.transaction()?;
     let from = format::compacted(&transaction)?;
+    // Behind a restored database, whose revisions go on far above those of its rows.
+    if through <= from {
+        return Ok(());
+    }
     transaction.execute(
         "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ?1 AND rev <= ?2 AND prev > 0)",
         [from, through],
@@ -344,6 +375,11 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     )?;
     format::set_meta(&transaction, "compacted", through)?;
     transaction.commit()
+}
+
+/// Drops all history, and makes the next write continue after `revision`.
+pub(crate) fn continue_after(connection: &mut Connection, revision: u64) -> rusqlite::Result<()> {
+    compact(connection, revision)
 }
 
 /// SQLite's integers are signed; revisions stay far below the limit.

@@ -146,20 +146,23 @@ impl State {
     }
 
     /// Shows an object otherwise in its place, unless it was written anew in the meantime.
-    pub(crate) fn show(&mut self, collection: &str, from: &Arc<Object>, shown: Arc<Object>) {
+    pub(crate) fn show(&mut self, collection: &str, shown: Arc<Object>) {
         let found = self.collections.get_mut(collection);
-        let Some(place) = found.and_then(|found| found.objects.get_mut(&from.key)) else {
+        let Some(place) = found.and_then(|found| found.objects.get_mut(&shown.key)) else {
             return;
         };
-        if Arc::ptr_eq(place, from) {
-            self.object_bytes = self.object_bytes - from.length() + shown.length();
+        // By its revision: it may have been packed in the meantime.
+        if place.revision == shown.revision {
+            self.object_bytes = self.object_bytes - place.length() + shown.length();
             *place = shown;
         }
     }
 
-    /// Says that up to the revision `compacted` nothing but the current objects is known.
+    /// Nothing but the current objects is known up to the revision `compacted`. The next write has a greater one, even if
+    /// that of the last write is less: so a restored database continues.
     pub(crate) fn continue_after(&mut self, compacted: u64) {
         self.compacted = compacted;
+        self.revision = self.revision.max(compacted);
     }
 
     pub(crate) fn notify(&mut self, notices: mpsc::UnboundedSender<Arc<Notice>>) {
@@ -168,6 +171,12 @@ impl State {
 
     pub(crate) fn get(&self, collection: &str, key: &str) -> Option<&Arc<Object>> {
         self.collections.get(collection)?.objects.get(key)
+    }
+
+    /// Whether there is an object at a place, and it is not being deleted.
+    pub(crate) fn is_open(&self, place: &Place) -> bool {
+        self.get(&place.collection, &place.key)
+            .is_some_and(|object| !object.facts.deleting)
     }
 
     /// The current objects whose key starts with `prefix`, in order, those up to and including `after` left out.
@@ -201,17 +210,10 @@ impl State {
             .range(collection, prefix, after)
             .map(|object| (&*object.key, object))
             .collect();
-        let Some(found) = self.collections.get(collection) else {
-            return Ok(Vec::new());
-        };
-        if revision < found.dropped {
-            return Err(Gone {
-                oldest: found.dropped,
-            });
-        }
-        for event in found
-            .events
-            .iter()
+        let events = self.known_since(collection, revision)?;
+        for event in events
+            .into_iter()
+            .flatten()
             .rev()
             .take_while(|e| e.object.revision > revision)
         {
@@ -234,18 +236,25 @@ impl State {
         revision: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Event>>, Gone> {
-        let Some(found) = self.collections.get(collection) else {
+        let Some(events) = self.known_since(collection, revision)? else {
             return Ok(Vec::new());
         };
-        if revision < found.dropped {
-            return Err(Gone {
-                oldest: found.dropped,
-            });
+        let first = events.partition_point(|event| event.object.revision <= revision);
+        Ok(events.range(first..).take(limit).cloned().collect())
+    }
+
+    /// The events of a collection, which must be known from `revision` on. None when nothing was ever written to it.
+    fn known_since(
+        &self,
+        collection: &str,
+        revision: u64,
+    ) -> Result<Option<&VecDeque<Arc<Event>>>, Gone> {
+        let found = self.collections.get(collection);
+        let oldest = found.map_or(self.compacted, |found| found.dropped);
+        if revision < oldest {
+            return Err(Gone { oldest });
         }
-        let first = found
-            .events
-            .partition_point(|event| event.object.revision <= revision);
-        Ok(found.events.range(first..).take(limit).cloned().collect())
+        Ok(found.map(|found| &found.events))
     }
 
     /// Tells of every write to a collection.
@@ -289,7 +298,7 @@ impl State {
     /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
     /// Watches hear of it once they are told, by what [`take_touched`](Self::take_touched) returns.
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
-        self.revision = object.revision;
+        self.revision = self.revision.max(object.revision);
         let place = Place {
             collection: Arc::clone(collection),
             key: Arc::clone(&object.key),

@@ -1,5 +1,7 @@
 //! Watches: nothing missed, nothing twice.
 
+use std::time::Duration;
+
 use apiserver::{ApiServer, Body, Options};
 use http::Method;
 use http_body_util::BodyExt as _;
@@ -152,6 +154,38 @@ async fn a_watch_ends_after_its_timeout() {
         &format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=5"),
     )
     .await;
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_that_overflows_or_is_negative_ends_the_watch_as_on_kube_apiserver() {
+    let server = server().await;
+    for (seconds, ends) in [
+        ("-1", true),
+        ("9223372036", false),
+        ("9223372037", true),
+        ("18446744074", true),
+        ("9223372036854775807", true),
+    ] {
+        let path = format!("{MAPS}?watch=1&resourceVersion=1&timeoutSeconds={seconds}");
+        let mut watch = Watch::open(&server, &path).await;
+        let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
+        assert_eq!(matches!(next, Ok(None)), ends, "{seconds}: {next:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn initial_events_of_a_revision_yet_to_come_are_waited_for_and_then_refused() {
+    let server = server().await;
+    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999";
+    let mut watch = Watch::open(&server, &format!("{MAPS}?{query}")).await;
+    let event = watch.next().await.unwrap();
+    assert_eq!(event["type"], "ERROR");
+    assert_eq!(event["object"]["code"], 504);
+    assert_eq!(
+        event["object"]["details"]["causes"][0]["reason"],
+        "ResourceVersionTooLarge"
+    );
     assert!(watch.next().await.is_none());
 }
 

@@ -5,6 +5,8 @@
 //!   disk      no room, no right to write
 //!   damage    wrong bytes, cut files, older and newer formats
 //!   backups   made while the server runs, and not
+//!   ways_in   objects that are hard to read back, by every way in
+//!   deletions nothing is added to what is being deleted
 //!   history   concurrent clients against a sequential model
 //!   many      the memory of servers in memory
 //! ```
@@ -19,6 +21,7 @@
 
 mod backups;
 mod damage;
+mod deletions;
 mod disk;
 mod history;
 mod kills;
@@ -26,3 +29,4 @@ mod local;
 mod many;
 mod opened;
 mod site;
+mod ways_in;

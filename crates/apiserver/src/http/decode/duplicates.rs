@@ -1,0 +1,110 @@
+//! Fields that a body has more than once, noticed while it is decoded.
+//!
+//! Decoding costs as much as the body is long: where a value is stands in a chain of borrowed steps, and becomes a text
+//! only for what is reported, which is little.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+/// Problems with fields that are reported at most, as `sigs.k8s.io/json` bounds them.
+pub(crate) const MOST: usize = 100;
+
+/// The fields found twice, each once.
+#[derive(Debug, Default)]
+pub(super) struct Duplicates {
+    found: Vec<String>,
+    seen: HashSet<u64>,
+}
+
+impl Duplicates {
+    pub(super) fn note(&mut self, path: &Path<'_>) {
+        if self.found.len() < MOST && self.seen.insert(path.hash()) {
+            let text = path.to_string();
+            count(text.len());
+            self.found.push(text);
+        }
+    }
+
+    pub(super) fn into_paths(self) -> Vec<String> {
+        self.found
+    }
+}
+
+/// Where a value is: a chain of steps up to the root.
+#[derive(Debug)]
+pub(super) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+    /// Computed once, so that each part of a path is hashed once however much is found below it.
+    hash: OnceCell<u64>,
+}
+
+#[derive(Debug, Hash)]
+enum Step<'a> {
+    Root,
+    Field(&'a str),
+    Item(usize),
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn root() -> Self {
+        Self::new(None, Step::Root)
+    }
+
+    pub(super) fn field(&'a self, name: &'a str) -> Path<'a> {
+        Self::new(Some(self), Step::Field(name))
+    }
+
+    pub(super) fn item(&'a self, index: usize) -> Path<'a> {
+        Self::new(Some(self), Step::Item(index))
+    }
+
+    fn new(parent: Option<&'a Path<'a>>, step: Step<'a>) -> Self {
+        Self {
+            parent,
+            step,
+            hash: OnceCell::new(),
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        *self.hash.get_or_init(|| {
+            if let Step::Field(name) = self.step {
+                count(name.len());
+            }
+            let mut hasher = DefaultHasher::new();
+            self.parent.map(Path::hash).hash(&mut hasher);
+            self.step.hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Field(name) => {
+                if self.parent.is_some_and(|parent| parent.parent.is_some()) {
+                    f.write_char('.')?;
+                }
+                f.write_str(name)
+            }
+            Step::Item(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// Counts bytes that are copied or hashed beyond the reading of the body itself.
+fn count(_bytes: usize) {
+    #[cfg(test)]
+    tests::STEPS.with(|steps| steps.set(steps.get() + _bytes));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use std::cell::Cell;
+
+use super::super::json;
+
+thread_local! {
+    pub(super) static STEPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The bytes that are copied or hashed while a body is decoded, and the duplicates found.
+fn decoded(body: &str) -> (usize, Vec<String>) {
+    STEPS.set(0);
+    let decoded = json(body.as_bytes()).expect("JSON");
+    (STEPS.get(), decoded.duplicates)
+}
+
+/// Bodies that are expensive for a decoder that copies paths or compares each duplicate with all others, of some `size`.
+fn bodies(size: usize) -> Vec<(&'static str, String)> {
+    let each = |count: usize, item: &dyn Fn(usize) -> String| {
+        (0..count).map(item).collect::<Vec<_>>().join(",")
+    };
+    let long = "k".repeat(size / 2);
+    let below = |inner: String| format!(r#"{{"{long}":{inner}}}"#);
+    vec![
+        (
+            "items below a long key",
+            below(format!("[{}]", each(size / 4, &|_| "1".to_owned()))),
+        ),
+        (
+            "fields below a long key",
+            below(format!(
+                "{{{}}}",
+                each(size / 20, &|n| format!(r#""{n}":1"#))
+            )),
+        ),
+        (
+            "duplicates below a long key",
+            below(format!(
+                "{{{}}}",
+                each(size / 10, &|_| r#""a":1"#.to_owned())
+            )),
+        ),
+        (
+            "duplicates in duplicates below a long key",
+            below(format!(
+                "{{{}}}",
+                each(size / 40, &|_| r#""a":{"b":1,"b":2}"#.to_owned())
+            )),
+        ),
+        (
+            "duplicates in items below a long key",
+            below(format!(
+                "[{}]",
+                each(size / 40, &|_| r#"{"b":1,"b":2}"#.to_owned())
+            )),
+        ),
+        (
+            "many different duplicates",
+            format!(
+                "{{{}}}",
+                each(size / 20, &|n| format!(r#""{n}":1,"{n}":2"#))
+            ),
+        ),
+        (
+            "deep long keys",
+            (0..100).fold("{}".to_owned(), |inner, _| {
+                format!(r#"{{"{0}":1,"{0}":{inner}}}"#, "k".repeat(size / 200))
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn decoding_costs_as_much_as_the_body_is_long_whatever_is_in_it() {
+    let size = 1 << 17;
+    for ((name, body), (_, twice)) in bodies(size).into_iter().zip(bodies(2 * size)) {
+        let (steps, _) = decoded(&body);
+        let (more, duplicates) = decoded(&twice);
+        // A hundred reports may each name all of the body.
+        let most = 2 * twice.len() + super::MOST * twice.len();
+        assert!(
+            more <= most,
+            "{name}: {more} steps for {} bytes",
+            twice.len()
+        );
+        assert!(
+            more <= 3 * steps.max(1024),
+            "{name}: {steps}, then {more} steps"
+        );
+        assert!(duplicates.len() <= super::MOST, "{name}");
+    }
+}
+
+#[test]
+fn each_field_found_twice_is_reported_once_by_its_path() {
+    let body = r#"{"a":1,"a":2,"a":3,"b":[{"c":{},"c":{}},{"c":1}],"d":{"e":1,"e":2},"d":{"e":1,"e":2},"f.g":1,"f":{"g":1}}"#;
+    assert_eq!(decoded(body).1, ["a", "b[0].c", "d.e", "d"]);
+}

@@ -1,0 +1,68 @@
+//! Warnings beside an answer: each once, and cut off where there are too many for headers.
+//!
+//! Source of the bounds: `pkg/endpoints/filters/warning.go` of `k8s.io/apiserver`.
+
+use std::collections::HashSet;
+
+/// Characters of all warnings together from which on they are cut off.
+const ALL: usize = 4 * 1024;
+/// Characters of one that is cut off.
+const ONE: usize = 256;
+
+/// What a client is warned of.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(pub(crate) Vec<String>);
+
+impl Warnings {
+    /// The warnings as they are sent.
+    pub(super) fn sent(self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let mut all = self.0;
+        all.retain(|text| !text.is_empty() && seen.insert(text.clone()));
+        let mut length = 0;
+        let exceeding = all.iter().position(|text| {
+            length += text.chars().count();
+            length > ALL
+        });
+        let Some(exceeding) = exceeding else {
+            return all;
+        };
+        let mut written = 0;
+        let cut = all.iter().enumerate().map_while(|(index, text)| {
+            let fits = index <= exceeding || written < ALL;
+            fits.then(|| {
+                let text: String = text.chars().take(ONE).collect();
+                written += text.chars().count();
+                text
+            })
+        });
+        cut.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+        Warnings(texts.into_iter().collect()).sent()
+    }
+
+    #[test]
+    fn warnings_are_sent_once_and_whole_while_they_are_few() {
+        let texts = ["a", "b", "", "a"].map(str::to_owned);
+        assert_eq!(sent(texts), ["a", "b"]);
+        let long = "x".repeat(ALL);
+        assert_eq!(sent([long.clone()]), [long]);
+    }
+
+    #[test]
+    fn many_or_long_warnings_are_cut_off() {
+        let long = |n: usize| format!("{n} {}", "ä".repeat(1_000_000));
+        let texts = sent((0..100).map(long));
+        assert_eq!(texts.len(), ALL / ONE);
+        assert!(texts.iter().all(|text| text.chars().count() == ONE));
+        let short = sent((0..5000).map(|n| format!("field {n}")));
+        assert!(short.iter().map(String::len).sum::<usize>() < ALL + ONE);
+    }
+}

@@ -1,0 +1,328 @@
+//! Cluster IPs and node ports of Services. Each belongs to one Service at a time.
+//!
+//! A request reserves what it chooses, under one lock with the look at what is stored, and keeps it until its Service is
+//! stored or the request ends: requests at the same moment cannot choose the same.
+//!
+//! Source of the ranges and words: `pkg/registry/core/service` of kube-apiserver. As there, the lower part of each range
+//! is left to those who ask for a value, as long as the upper part has any.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::rest::Call;
+use crate::schema::FieldError;
+use crate::store::Store;
+
+/// 10.96.0.0/12 without its first and last address.
+const ADDRESSES: RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;
+/// Addresses at the beginning that are given out last.
+const STATIC_ADDRESSES: u32 = 256;
+const PORTS: RangeInclusive<u32> = 30_000..=32_767;
+/// Ports at the beginning that are given out last.
+const STATIC_PORTS: u32 = 86;
+
+/// What belongs to one Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Claim {
+    Address(IpAddr),
+    Port(u32),
+}
+
+/// What requests under way have chosen, and which of them.
+#[derive(Debug, Default)]
+pub(crate) struct Allocator {
+    reserved: Mutex<HashMap<Claim, u64>>,
+    requests: AtomicU64,
+}
+
+impl Allocator {
+    /// For one request.
+    pub(crate) fn reservations(self: &Arc<Self>) -> Reservations {
+        Reservations {
+            request: self.requests.fetch_add(1, Ordering::Relaxed),
+            allocator: Arc::clone(self),
+        }
+    }
+}
+
+/// What one request has chosen. Dropped when its Service is stored, or will not be.
+#[derive(Debug)]
+pub(crate) struct Reservations {
+    allocator: Arc<Allocator>,
+    request: u64,
+}
+
+impl Drop for Reservations {
+    fn drop(&mut self) {
+        let mut reserved = self.allocator.reserved.lock();
+        reserved.retain(|_, request| *request != self.request);
+    }
+}
+
+impl Reservations {
+    /// What is free now. Nobody else chooses while the answer lives.
+    fn choice(&self, store: &Store) -> Choice<'_> {
+        let reserved = self.allocator.reserved.lock();
+        Choice {
+            reserved,
+            stored: stored(store),
+            request: self.request,
+        }
+    }
+}
+
+struct Choice<'a> {
+    reserved: MutexGuard<'a, HashMap<Claim, u64>>,
+    stored: HashSet<Claim>,
+    request: u64,
+}
+
+/// Values to choose from.
+struct Range {
+    numbers: RangeInclusive<u32>,
+    /// So many at the beginning are given out last.
+    last: u32,
+    claim: fn(u32) -> Claim,
+}
+
+impl Range {
+    fn addresses() -> Self {
+        Self {
+            numbers: ADDRESSES,
+            last: STATIC_ADDRESSES,
+            claim: |number| Claim::Address(IpAddr::V4(Ipv4Addr::from(number))),
+        }
+    }
+
+    fn ports() -> Self {
+        Self {
+            numbers: PORTS,
+            last: STATIC_PORTS,
+            claim: Claim::Port,
+        }
+    }
+
+    /// In the order in which they are given out.
+    fn claims(&self) -> impl Iterator<Item = Claim> {
+        let split = self.numbers.start() + self.last;
+        let numbers = (split..=*self.numbers.end()).chain(*self.numbers.start()..split);
+        numbers.map(self.claim)
+    }
+
+    fn contains(&self, claim: Claim) -> bool {
+        let number = match claim {
+            Claim::Address(IpAddr::V4(address)) => u32::from(address),
+            Claim::Address(IpAddr::V6(_)) => return false,
+            Claim::Port(port) => port,
+        };
+        self.numbers.contains(&number) && (self.claim)(number) == claim
+    }
+}
+
+impl Choice<'_> {
+    /// Takes what a Service asks for, unless another has it. `own`: what it has already.
+    fn claim(&mut self, claim: Claim, own: &HashSet<Claim>) -> bool {
+        let reserved = self.reserved.get(&claim);
+        let by_other = reserved.is_some_and(|request| *request != self.request);
+        let free = !by_other && (own.contains(&claim) || !self.stored.contains(&claim));
+        if free {
+            self.reserved.insert(claim, self.request);
+        }
+        free
+    }
+
+    /// Takes any value that is free and not in `used`; none when the range is full. What this request chose before comes
+    /// first, since an object may be completed more than once on its way to the store.
+    fn any(&mut self, range: &Range, used: &HashSet<Claim>) -> Option<Claim> {
+        let usable = |claim: &Claim| !self.stored.contains(claim) && !used.contains(claim);
+        let mut mine: Vec<Claim> = self
+            .reserved
+            .iter()
+            .filter(|(claim, request)| **request == self.request && range.contains(**claim))
+            .map(|(claim, _)| *claim)
+            .collect();
+        mine.sort_unstable();
+        let again = mine.into_iter().find(usable);
+        let free = |claim: &Claim| !self.reserved.contains_key(claim) && usable(claim);
+        let chosen = again.or_else(|| range.claims().find(free))?;
+        self.reserved.insert(chosen, self.request);
+        Some(chosen)
+    }
+}
+
+/// What the stored Services have.
+fn stored(store: &Store) -> HashSet<Claim> {
+    let state = store.read();
+    let all = state.range("/services", "", None);
+    all.flat_map(|service| claims(&service.value())).collect()
+}
+
+/// What a Service has.
+fn claims(service: &Value) -> Vec<Claim> {
+    let spec = &service["spec"];
+    let listed = spec["clusterIPs"].as_array().into_iter().flatten();
+    let addresses = listed.chain([&spec["clusterIP"]]);
+    let addresses = addresses.filter_map(|address| address.as_str()?.parse().ok());
+    let ports = spec["ports"].as_array().into_iter().flatten();
+    let ports = ports.map(|port| &port["nodePort"]);
+    let ports = ports.chain([&spec["healthCheckNodePort"]]);
+    let ports = ports.filter_map(|port| u32::try_from(port.as_u64()?).ok());
+    addresses
+        .map(Claim::Address)
+        .chain(ports.map(Claim::Port))
+        .collect()
+}
+
+/// A free cluster IP.
+pub(crate) fn choose_address(call: &Call) -> Result<String, ApiError> {
+    let mut choice = call.reservations.choice(&call.core.store);
+    match choice.any(&Range::addresses(), &HashSet::new()) {
+        Some(Claim::Address(address)) => Ok(address.to_string()),
+        _ => Err(full("serviceIP")),
+    }
+}
+
+/// A cluster IP that a new Service asks for must not be that of another.
+pub(crate) fn claim_address(call: &Call, service: &Value) -> Result<(), ApiError> {
+    let text = service["spec"]["clusterIP"].as_str().unwrap_or_default();
+    let Ok(address) = text.parse() else {
+        return Ok(());
+    };
+    let mut choice = call.reservations.choice(&call.core.store);
+    if choice.claim(Claim::Address(address), &HashSet::new()) {
+        return Ok(());
+    }
+    let why = format!("failed to allocate IP {text}: provided IP is already allocated");
+    let error = FieldError::invalid("spec.clusterIPs", &json!([text]), why);
+    let name = service["metadata"]["name"].as_str().unwrap_or_default();
+    Err(ApiError::invalid("", "Service", name, &[error]))
+}
+
+/// The ports of a Service on nodes: those asked for are checked, the others chosen.
+pub(crate) fn node_ports(
+    call: &Call,
+    new: &mut Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let spec = &mut new["spec"];
+    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        return Ok(());
+    }
+    if spec["externalTrafficPolicy"].is_null() {
+        spec["externalTrafficPolicy"] = Value::from("Cluster");
+    }
+    let balanced = spec["type"] == "LoadBalancer";
+    if balanced && spec["allocateLoadBalancerNodePorts"].is_null() {
+        spec["allocateLoadBalancerNodePorts"] = Value::from(true);
+    }
+    let wanted = !balanced || spec["allocateLoadBalancerNodePorts"] != false;
+    let mut service = Ports {
+        choice: call.reservations.choice(&call.core.store),
+        name: new["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        own: live.map(claims).unwrap_or_default().into_iter().collect(),
+        live: live.map(|live| live["spec"]["ports"].clone()),
+        used: HashSet::new(),
+    };
+    let ports = new["spec"].get_mut("ports").and_then(Value::as_array_mut);
+    let Some(ports) = ports else { return Ok(()) };
+    // Those that are asked for first, so that none of them is chosen for another.
+    let mut open = Vec::new();
+    let mut shared = HashMap::new();
+    for (index, port) in ports.iter_mut().enumerate() {
+        match service.asked(index, port)? {
+            Some(number) => {
+                shared.entry(port["port"].as_i64()).or_insert(number);
+                port["nodePort"] = Value::from(number);
+            }
+            None => open.push(port),
+        }
+    }
+    for port in open.into_iter().filter(|_| wanted) {
+        // One port with two protocols has one node port in a new Service.
+        let number = match shared.get(&port["port"].as_i64()) {
+            Some(number) if live.is_none() => *number,
+            _ => service.any()?,
+        };
+        shared.insert(port["port"].as_i64(), number);
+        port["nodePort"] = Value::from(number);
+    }
+    Ok(())
+}
+
+/// A Service whose node ports are taken.
+struct Ports<'a> {
+    choice: Choice<'a>,
+    name: String,
+    /// What it has already.
+    own: HashSet<Claim>,
+    live: Option<Value>,
+    /// What its ports have by now.
+    used: HashSet<Claim>,
+}
+
+impl Ports<'_> {
+    /// The node port that a port names, or has already.
+    fn asked(&mut self, index: usize, port: &Value) -> Result<Option<u32>, ApiError> {
+        let asked = port["nodePort"].as_i64().filter(|number| *number > 0);
+        let Some(number) = asked else {
+            let kept = self.kept(port);
+            self.used.extend(kept.map(Claim::Port));
+            return Ok(kept);
+        };
+        let refused = |why: &str| {
+            let path = format!("spec.ports[{index}].nodePort");
+            let error = FieldError::invalid(path, &Value::from(number), why);
+            ApiError::invalid("", "Service", &self.name, &[error])
+        };
+        let valid = u32::try_from(number)
+            .ok()
+            .filter(|number| PORTS.contains(number));
+        let Some(number) = valid else {
+            return Err(refused(
+                "provided port is not in the valid range. The range of valid ports is 30000-32767",
+            ));
+        };
+        if !self.choice.claim(Claim::Port(number), &self.own) {
+            return Err(refused("provided port is already allocated"));
+        }
+        self.used.insert(Claim::Port(number));
+        Ok(Some(number))
+    }
+
+    /// The node port of a port that is not named anew.
+    fn kept(&self, port: &Value) -> Option<u32> {
+        let protocol = port["protocol"].as_str().unwrap_or("TCP");
+        let old = self.live.as_ref()?.as_array()?.iter().find(|old| {
+            old["port"] == port["port"] && old["protocol"].as_str().unwrap_or("TCP") == protocol
+        })?;
+        u32::try_from(old["nodePort"].as_u64()?).ok()
+    }
+
+    fn any(&mut self) -> Result<u32, ApiError> {
+        match self.choice.any(&Range::ports(), &self.used) {
+            Some(Claim::Port(number)) => {
+                self.used.insert(Claim::Port(number));
+                Ok(number)
+            }
+            _ => Err(full("nodePort")),
+        }
+    }
+}
+
+/// 500, as from a kube-apiserver whose range is exhausted.
+fn full(what: &str) -> ApiError {
+    ApiError::internal(format!("failed to allocate a {what}: range is full"))
+}
+
+#[cfg(test)]
+mod tests;
