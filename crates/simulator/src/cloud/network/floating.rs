@@ -154,20 +154,24 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     Ok(doc)
 }
 
-fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(), Fault> {
+fn update(call: &mut Call<'_>, _: &Doc, new: &mut Doc, changes: &Doc) -> Result<(), Fault> {
+    if changes.given("fixed_ip_address") && !changes.given("port_id") {
+        return Err(bad("fixed_ip_address cannot be specified without a port_id"));
+    }
     merge(new, changes);
-    if !changes.contains_key("port_id") && !changes.contains_key("fixed_ip_address") {
+    // An update without any field dissociates too (neutron/db/l3_db.py, bug 1610045): that is what
+    // cluster-api-provider-openstack sends to release an address.
+    if changes.is_empty() || changes.get("port_id").is_some_and(Value::is_null) {
+        dissociate(new);
         return Ok(());
     }
-    if new.given("port_id") {
-        if changes.get("port_id") != old.get("port_id") && !changes.contains_key("fixed_ip_address")
-        {
-            new.set("fixed_ip_address", Value::Null);
-        }
-        return associate(call, new);
+    if !new.given("port_id") {
+        return Ok(());
     }
-    dissociate(new);
-    Ok(())
+    // Any other update associates anew, and never by the stored address.
+    let fixed = changes.get("fixed_ip_address").cloned();
+    new.set("fixed_ip_address", fixed.unwrap_or_default());
+    associate(call, new)
 }
 
 fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
@@ -190,7 +194,7 @@ fn associate(call: &mut Call<'_>, doc: &mut Doc) -> Result<(), Fault> {
         let all: Vec<&Value> = fixed.collect();
         if all.len() > 1 {
             return Err(bad(&format!(
-                "Port {port_id} has multiple fixed IPv4 addresses. Must provide a specific IPv4 \
+                "Port {port_id} has multiple fixed IPv4 addresses.  Must provide a specific IPv4 \
                  address when assigning a floating IP"
             )));
         }

@@ -252,6 +252,35 @@ async fn a_floating_ip_holds_its_router_interface_and_gateway() {
 }
 
 #[tokio::test]
+async fn an_update_of_a_floating_ip_without_any_field_dissociates_it() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let port = json!({"port": {"network_id": net.network}});
+    let port = client.make("/network/v2.0/ports", port).await;
+    let floating =
+        json!({"floatingip": {"floating_network_id": net.external, "port_id": port["id"]}});
+    let floating = client.make("/network/v2.0/floatingips", floating).await;
+    let path = format!("/network/v2.0/floatingips/{}", id(&floating));
+
+    let described = json!({"floatingip": {"description": "kept"}});
+    let got = client.put(&path, described).await;
+    assert_eq!(
+        (got.status, &got.body["floatingip"]["port_id"]),
+        (200, &port["id"])
+    );
+    let address = json!({"floatingip": {"fixed_ip_address": floating["fixed_ip_address"]}});
+    assert_eq!(client.put(&path, address).await.status, 400);
+
+    let got = client.put(&path, json!({"floatingip": {}})).await;
+    assert_eq!(got.status, 200);
+    for field in ["port_id", "fixed_ip_address", "router_id"] {
+        assert_eq!(got.body["floatingip"][field], Value::Null, "{field}");
+    }
+    assert_eq!(got.body["floatingip"]["description"], "kept");
+    assert_eq!(client.fetch(&path).await["status"], "DOWN");
+}
+
+#[tokio::test]
 async fn a_floating_ip_needs_a_router_to_its_network() {
     let (_cloud, client) = demo().await;
     let network = id(&client
