@@ -10,6 +10,7 @@
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
+//!   selector, version   label selectors and Kubernetes versions, as apimachinery and semver have them
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
 
@@ -25,6 +26,8 @@ pub mod core;
 pub mod crds;
 pub mod infra;
 pub mod names;
+pub mod selector;
+pub mod version;
 
 pub use k8s_openapi;
 pub use kube;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::GROUP;
 use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
+use crate::version::Version;
 
 /// Fills in what the defaulting webhooks of Cluster API fill in.
 pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
@@ -145,14 +146,10 @@ fn version(spec: &Value, errors: &mut Vec<FieldError>) {
 
 /// Major, minor and patch of a semantic version with or without `v`.
 fn numbers(version: &str) -> Option<(u64, u64, u64)> {
-    let bare = version.strip_prefix('v').unwrap_or(version);
-    let core = bare.split(['-', '+']).next()?;
-    let mut parts = core.split('.').map(|part| {
-        let digits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        digits.then(|| part.parse::<u64>().ok()).flatten()
-    });
-    let found = (parts.next()??, parts.next()??, parts.next()??);
-    parts.next().is_none().then_some(found)
+    version
+        .parse()
+        .ok()
+        .map(|version: Version| version.numbers())
 }
 
 /// kubeadm upgrades by one minor version at a time, and not backwards.

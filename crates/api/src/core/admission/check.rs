@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use crate::admission::{FieldError, Review};
+use crate::version::Version;
 
 /// Label values and the names made from these names must stay within 63 characters.
 const LONGEST_NAME: usize = 63;
@@ -183,11 +184,7 @@ fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     let Some(version) = text(object, at) else {
         return;
     };
-    let core = version.strip_prefix('v').unwrap_or(version);
-    let core = core.split(['-', '+']).next().unwrap_or(core);
-    let parts: Vec<_> = core.split('.').collect();
-    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !version.starts_with('v') || parts.len() != 3 || !parts.iter().all(is_number) {
+    if !version.starts_with('v') || version.parse::<Version>().is_err() {
         let message = format!("{version} is not a version such as v1.34.1");
         errors.push(FieldError::new(path, message));
     }

@@ -1,0 +1,57 @@
+//! Label selectors, as apimachinery's `LabelSelectorAsSelector` and `FormatLabelSelector` read and write them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+/// Whether `selector` selects an object with these labels. An empty selector selects everything; what an absent
+/// one means is for the caller to decide. An operator that is unknown selects nothing.
+pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let mut exact = selector.match_labels.iter().flatten();
+    let mut expressions = selector.match_expressions.iter().flatten();
+    exact.all(|(name, value)| labels.get(name) == Some(value))
+        && expressions.all(|expression| holds(expression, labels))
+}
+
+/// Whether `selector` asks for nothing.
+pub fn is_empty(selector: &LabelSelector) -> bool {
+    let exact = selector.match_labels.iter().flatten().next();
+    let expression = selector.match_expressions.iter().flatten().next();
+    exact.is_none() && expression.is_none()
+}
+
+/// The selector in the form of a query, as the scale subresource has it.
+pub fn to_query(selector: &LabelSelector) -> String {
+    let exact = selector.match_labels.iter().flatten();
+    let exact = exact.map(|(name, value)| format!("{name}={value}"));
+    let expressions = selector.match_expressions.iter().flatten();
+    let expressions = expressions.map(|expression| {
+        let key = &expression.key;
+        let values = expression.values.as_deref().unwrap_or_default().join(",");
+        match expression.operator.as_str() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.clone(),
+        }
+    });
+    exact.chain(expressions).collect::<Vec<_>>().join(",")
+}
+
+fn holds(expression: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {
+    let value = labels.get(&expression.key);
+    let is_listed = |value: &String| {
+        let values = expression.values.as_deref().unwrap_or_default();
+        values.contains(value)
+    };
+    match expression.operator.as_str() {
+        "In" => value.is_some_and(is_listed),
+        "NotIn" => !value.is_some_and(is_listed),
+        "Exists" => value.is_some(),
+        "DoesNotExist" => value.is_none(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
