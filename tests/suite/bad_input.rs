@@ -133,7 +133,7 @@ async fn commands_say_what_is_missing() {
         ),
         (
             &["up", "--cloud", "x"][..],
-            "there is no clouds.yaml; looked at:",
+            "there is no clouds.yaml; searched:",
         ),
         (
             &["up", "-f", "/nowhere.yaml"][..],

@@ -74,7 +74,7 @@ async fn guests_need_an_administrator_and_say_so() {
         .args(["simulate", "guests", "--cloud", "simulated"])
         .envs(cloud.variables());
     let (_, said) = texts(&command.output().await.unwrap());
-    assert!(said.contains("need an administrator's view"), "{said}");
+    assert!(said.contains("needs an administrator"), "{said}");
     let (_, said) = texts(&run(home.path(), &["simulate", "guests"]).await);
     assert!(said.contains("--cloud"), "{said}");
 }

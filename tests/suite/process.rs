@@ -230,6 +230,6 @@ pub(crate) fn kubectl() -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: no kubectl; build it with tests/kubernetes/kubectl");
+    skipped::because("no kubectl; build it with tests/kubernetes/kubectl");
     None
 }

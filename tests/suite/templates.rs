@@ -11,7 +11,7 @@ fn released() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!("skipped: no released templates at {}", path.display());
+    skipped::because(format_args!("no released templates at {}", path.display()));
     None
 }
 

@@ -1,8 +1,8 @@
 //! `admin backup` and `admin restore`: what `up` keeps, in one file.
 //!
-//! A backup holds the objects of the management API, its authority and its addresses, so that `up` goes on from it on
-//! another machine; kubeconfig and clouds.yaml are made anew at every start. The simulated cloud is in it when `up` does
-//! not run: like a real cloud it has a life of its own, which the API server cannot stop for a copy.
+//! A backup contains the objects of the management API, its authority and its addresses, so that `up` goes on from it on
+//! another machine; kubeconfig and clouds.yaml are written at every start. The simulated cloud is in it when `up` does
+//! not run: like a real cloud it changes by itself, and the API server cannot pause it for a copy.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ const ALWAYS: [&str; 4] = ["version", "endpoints.json", "pki/ca.crt", "pki/ca.ke
 /// The simulated cloud and its guests.
 const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
 
-/// Writes a backup of the data directory. `say` is told what is in it.
+/// Writes a backup of the data directory. `say` prints what is in it.
 pub(crate) async fn backup(
     args: &Backup,
     environment: &Environment,
@@ -53,12 +53,12 @@ pub(crate) async fn backup(
     sync(parent(&args.file))?;
     say(&format!("{}: {}", args.file.display(), summary(&contents)));
     if running && data.join(CLOUD[0]).exists() {
-        say("without the simulated cloud: stop `up` first to have that too");
+        say("the simulated cloud is not in the backup: to include it, stop `up` first");
     }
     Ok(())
 }
 
-/// Puts a backup into the data directory: all of it, or nothing. `say` is told what was in it.
+/// Puts a backup into the data directory: all of it, or nothing. `say` prints what was in it.
 pub(crate) fn restore(
     args: &Restore,
     environment: &Environment,
@@ -98,12 +98,12 @@ pub(crate) fn restore(
     drop(locked);
     say(&format!("{}: {}", data.display(), summary(&contents)));
     if let Some(kept) = kept {
-        say(&format!("what was there before is in {}", kept.display()));
+        say(&format!("the previous content is in {}", kept.display()));
     }
     Ok(())
 }
 
-/// Writes a complete backup to `draft`. Also says whether `up` is running.
+/// Writes a complete backup to `draft`. Also returns whether `up` is running.
 async fn write(
     data: &Path,
     draft: &Path,
@@ -147,16 +147,18 @@ async fn ask_server(data: &Path, draft: &Path, environment: &Environment) -> any
     let response = client.send(request).await?;
     let status = response.status();
     if !status.is_success() {
-        let told = response.into_body().collect().await?.to_bytes();
+        let body = response.into_body().collect().await?.to_bytes();
         bail!(
-            "the running `ferrostack up` gives no backup: {status} {}",
-            String::from_utf8_lossy(&told)
+            "the running `ferrostack up` did not return a backup: {status} {}",
+            String::from_utf8_lossy(&body)
         );
     }
     let mut file = private(draft).with_context(|| cannot("write", draft))?;
     let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
-        let frame = frame.context("the running `ferrostack up` broke the backup off")?;
+        let frame = frame.context(
+            "the running `ferrostack up` closed the connection before the end of the backup",
+        )?;
         if let Some(piece) = frame.data_ref() {
             file.write_all(piece)
                 .with_context(|| cannot("write", draft))?;
@@ -202,11 +204,11 @@ fn is_occupied(data: &Path) -> anyhow::Result<bool> {
 /// Makes a whole data directory at `draft`, and returns once the disk has it.
 fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
     let make = |path: &Path| {
-        let made = fs::DirBuilder::new()
+        let created = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path);
-        made.with_context(|| cannot("create", path))
+        created.with_context(|| cannot("create", path))
     };
     make(draft)?;
     let contents = backup::restore(file, &draft.join(DATABASE))?;
@@ -217,7 +219,7 @@ fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
             .all(|part| matches!(part, Component::Normal(_)));
         if !plain || name == Path::new(DATABASE) {
             bail!(
-                "{} is no backup of a data directory: it has a file {}",
+                "{} is not a backup of a data directory: it contains a file {}",
                 file.display(),
                 name.display()
             );

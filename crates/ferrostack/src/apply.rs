@@ -87,7 +87,9 @@ async fn one(
     ) {
         (Scope::Cluster, _) => Api::all_with(kinds.client.clone(), &resource),
         (Scope::Namespaced, "") => Api::namespaced_with(kinds.client.clone(), namespace, &resource),
-        (Scope::Namespaced, own) => Api::namespaced_with(kinds.client.clone(), own, &resource),
+        (Scope::Namespaced, namespace) => {
+            Api::namespaced_with(kinds.client.clone(), namespace, &resource)
+        }
     };
     let params = PatchParams {
         field_manager: Some(MANAGER.to_owned()),

@@ -45,16 +45,16 @@ pub(crate) enum Command {
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),
-    /// Show a cluster and everything it is made of.
+    /// Show a cluster and all of its objects.
     #[command(subcommand)]
     Describe(Describe),
-    /// Print what gives access to a cluster.
+    /// Print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),
-    /// Delete a cluster and everything it is made of.
+    /// Delete a cluster and everything that belongs to it.
     #[command(subcommand)]
     Delete(Delete),
-    /// Back up and restore what `up` keeps.
+    /// Back up and restore the data directory of `up`.
     #[command(subcommand)]
     Admin(Admin),
     /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
@@ -66,7 +66,7 @@ pub(crate) struct Up {
     /// Manifests to apply (`-` is standard input); may be given more than once.
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The cloud to use: an entry of clouds.yaml. Without it, OpenStack is simulated.
+    /// The cloud to use: an entry of clouds.yaml. Without it, a simulated OpenStack is started.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct Up {
     /// Exit with 0 once every Cluster is Available and every Machine is Running, with 1 at the timeout.
     #[arg(long)]
     pub(crate) exit_when_ready: bool,
-    /// How long --exit-when-ready waits, such as `90s` or `10m`.
+    /// Timeout of --exit-when-ready, such as `90s` or `10m`.
     #[arg(long, default_value = "10m", value_parser = duration)]
     pub(crate) timeout: std::time::Duration,
     #[command(flatten)]
@@ -82,13 +82,13 @@ pub(crate) struct Up {
     /// Address of the management API; port 0 takes a free one and keeps it for the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) listen: Option<SocketAddr>,
-    /// How fast the simulated cloud answers and changes: `none`, `real`, or a file (docs/latencies.yaml).
+    /// Delays of the simulated cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
     /// How long a server may run without becoming a node before its console is read for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: std::time::Duration,
-    /// Name of the cluster that is created when there is none and no file is given.
+    /// Name of the cluster to create, unless there is one already or --filename is given.
     #[arg(long, default_value = "demo", value_name = "NAME")]
     pub(crate) cluster_name: String,
     #[command(flatten)]
@@ -152,7 +152,7 @@ pub(crate) enum Describe {
         name: String,
         #[command(flatten)]
         connect: ConnectArgs,
-        /// Show every machine on a line of its own.
+        /// Show each machine in its own line.
         #[arg(long)]
         no_grouping: bool,
         #[command(flatten)]
@@ -180,7 +180,7 @@ pub(crate) enum Delete {
         /// Wait until everything is gone.
         #[arg(long)]
         wait: bool,
-        /// How long --wait waits.
+        /// Timeout of --wait.
         #[arg(long, default_value = "10m", value_parser = duration)]
         timeout: std::time::Duration,
         #[command(flatten)]
@@ -196,13 +196,13 @@ pub(crate) struct Simulate {
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:8774", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
-    /// Where to write the clouds.yaml.
+    /// File to write clouds.yaml to.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
-    /// How fast the cloud answers and changes: `none`, `real`, or a file (docs/latencies.yaml).
+    /// Delays of the cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
-    /// Seed of the identifiers and of what is left to chance.
+    /// Seed of random values, identifiers among them.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Boot the servers' user data as simulated Kubernetes nodes.
@@ -221,14 +221,14 @@ pub(crate) struct SimulateGuests {
     /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: String,
-    /// Directory of the guests' state; without it they are gone when this program ends.
+    /// Directory for the guests' state; without it the state is lost when this program ends.
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// Serve floating and fixed addresses of this range too. For use in a network namespace in which the whole range is
-    /// local; may be given more than once.
+    /// Serve floating and fixed addresses in this range too, for a network namespace in which the whole range is local;
+    /// may be given more than once.
     #[arg(long, value_name = "CIDR")]
     pub(crate) bind_range: Vec<ipnet::IpNet>,
-    /// Time between two looks at the cloud.
+    /// Polling interval.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub(crate) interval: std::time::Duration,
 }
@@ -255,7 +255,7 @@ pub(crate) struct DataDirArg {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArg {
-    /// For people, or for machines.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
 }
@@ -272,7 +272,7 @@ pub(crate) enum LatencyArg {
     None,
     /// As measured on a real cloud.
     Real,
-    /// As a file says.
+    /// As configured in a file.
     File(PathBuf),
 }
 
@@ -331,7 +331,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// A semantic version, with the `v` that Cluster API wants.
+/// A semantic version, with the `v` that Cluster API requires.
 fn kubernetes_version(text: &str) -> Result<String, String> {
     let plain = text.strip_prefix('v').unwrap_or(text);
     let numbers = plain.split(['-', '+']).next().unwrap_or_default();

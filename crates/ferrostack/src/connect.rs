@@ -33,7 +33,10 @@ pub(crate) async fn client(
     if let Err(error) = client.apiserver_version().await {
         match error {
             kube::Error::Api(status) => {
-                bail!("the API server at {address} refuses: {}", status.message)
+                bail!(
+                    "the API server at {address} rejected the request: {}",
+                    status.message
+                )
             }
             other => {
                 let cause = operator::controller::chain(&other);
@@ -70,7 +73,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Kubeconfig> {
             .with_context(|| format!("cannot use kubeconfig {}", path.display()))?;
         merged = merged
             .merge(next)
-            .context("the kubeconfig files do not fit together")?;
+            .context("the kubeconfig files cannot be merged")?;
     }
     Ok(merged)
 }

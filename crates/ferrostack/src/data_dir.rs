@@ -181,7 +181,10 @@ fn check_version(path: &Path) -> Result<(), DataDirError> {
         Ok(_) => Ok(()),
         Err(_) => Err(DataDirError::Damaged {
             path: path.to_owned(),
-            problem: format!("its file `version` holds {:?}, not a number", text.trim()),
+            problem: format!(
+                "its file `version` contains `{}`, not a number",
+                text.trim()
+            ),
         }),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn cluster(
     }
     let Some(limit) = wait else { return Ok(()) };
     let started = Instant::now();
-    let mut said = String::new();
+    let mut printed = String::new();
     loop {
         let snapshot = Snapshot::read(&client, Some(&args.namespace)).await?;
         let left = left_over(&snapshot, name);
@@ -50,9 +50,9 @@ pub(crate) async fn cluster(
             return Ok(());
         }
         let line = summary(&left);
-        if line != said {
+        if line != printed {
             say(&line);
-            said = line;
+            printed = line;
         }
         if started.elapsed() > limit {
             let stuck: Vec<String> = left.iter().map(|item| reason(item)).collect();

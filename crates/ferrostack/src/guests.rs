@@ -5,7 +5,7 @@
 //!                                                                  └─────► report (pure) ──► lines
 //! ```
 //!
-//! Whatever stands behind a floating IP is bound on this machine, so it must be a loopback address; or one of a range
+//! Whatever is behind a floating IP is bound on this machine, so it must be a loopback address; or one of a range
 //! that is local in the network namespace in which this runs.
 
 mod observe;
@@ -28,7 +28,7 @@ use crate::cli::SimulateGuests;
 use crate::environment::Environment;
 use crate::up::cloud;
 
-/// kubeadm's own limit: the load balancers of a real cloud take their time.
+/// kubeadm's default: the load balancers of a real cloud are slow to become ready.
 const JOIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
 
 /// Follows the cloud and boots guests on its servers until `shutdown`.
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let mut observer = Observer::new(session);
     // The state directory forgets what is not in the first world, so that one must be complete.
     let first = Arc::new(translate::world(&observer.read().await.with_context(
-        || format!("cloud `{name}`: guests need an administrator's view of the servers"),
+        || format!("cloud `{name}`: listing the servers of all projects needs an administrator"),
     )?));
     say(&format!(
         "guests on the servers of cloud {name} at {url}, read every {} s",
@@ -70,7 +70,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Publishes what changes in the cloud and tells of it. A poll that fails changes nothing.
+/// Publishes changes of the cloud and reports them. A poll that fails changes nothing.
 async fn follow(
     args: &SimulateGuests,
     observer: &mut Observer,
@@ -102,13 +102,13 @@ async fn follow(
             Err(error) if !failing => {
                 failing = true;
                 say(&format!(
-                    "the cloud cannot be read, guests stay as they are: {error}"
+                    "reading the cloud failed, the guests are left unchanged: {error}"
                 ));
             }
-            Err(error) => tracing::debug!("the cloud still cannot be read: {error}"),
+            Err(error) => tracing::debug!("reading the cloud still fails: {error}"),
         }
         let now = Arc::clone(&world.borrow());
-        let lines = consoles.news(&now, |server| guests.console(server));
+        let lines = consoles.outcomes(&now, |server| guests.console(server));
         lines.iter().for_each(|line| say(line));
     }
 }

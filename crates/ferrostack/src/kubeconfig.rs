@@ -11,7 +11,7 @@ use crate::cli::ConnectArgs;
 use crate::connect;
 use crate::environment::Environment;
 
-/// The admin kubeconfig of the workload cluster `name`: what its Secret `<name>-kubeconfig` holds.
+/// The admin kubeconfig of the workload cluster `name`, from its Secret `<name>-kubeconfig`.
 pub(crate) async fn of_workload(
     name: &str,
     args: &ConnectArgs,
@@ -21,7 +21,7 @@ pub(crate) async fn of_workload(
     let secrets: Api<Secret> = Api::namespaced(client, &args.namespace);
     let Some(secret) = secrets.get_opt(&format!("{name}-kubeconfig")).await? else {
         bail!(
-            "cluster `{name}` in namespace {} has no kubeconfig yet; `ferrostack describe cluster {name}` tells what it waits for",
+            "cluster `{name}` in namespace {} has no kubeconfig yet; `ferrostack describe cluster {name}` shows what it waits for",
             args.namespace
         );
     };

@@ -152,7 +152,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 fn say(line: &str) {
-    // A reader that has gone away must not stop the work that the line tells of.
+    // A reader that has closed the pipe must not stop the work that the line reports.
     let _ = writeln!(io::stdout().lock(), "{line}");
 }
 

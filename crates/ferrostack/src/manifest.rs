@@ -1,7 +1,7 @@
 //! Reading manifests: YAML files of several documents, with the line of every field.
 //!
 //! YAML is read with the settings under which `sigs.k8s.io/yaml` reads it: `yes` is true, `010` is
-//! eight, a key may stand only once.
+//! eight, a key must be unique.
 
 mod lines;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub(crate) use lines::Lines;
 
-/// Why a manifest cannot be used. Every variant says where.
+/// Why a manifest cannot be used. Every variant has the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("cannot read {file}: {problem}")]
@@ -28,11 +28,11 @@ pub(crate) enum ManifestError {
         line: usize,
         problem: String,
     },
-    #[error("{file} holds no Kubernetes object")]
+    #[error("{file} contains no Kubernetes object")]
     Empty { file: String },
 }
 
-/// One object and where it stands.
+/// One object and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub(crate) file: String,

@@ -35,7 +35,7 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     out
 }
 
-/// What `item` itself says that it waits for: the message of its first condition that does not hold.
+/// What `item` waits for by its own account: the message of its first condition that is not true.
 pub(crate) fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
         Kind::Cluster => &["InfrastructureReady", "ControlPlaneAvailable", "Available"],

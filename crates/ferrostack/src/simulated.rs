@@ -109,7 +109,7 @@ fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {
         LatencyArg::File(path) => {
             let text = std::fs::read_to_string(path).with_context(|| {
                 format!(
-                    "--latency {}: neither `none` nor `real`, and no file that can be read",
+                    "--latency {}: not `none`, not `real`, and not a readable file",
                     path.display()
                 )
             })?;

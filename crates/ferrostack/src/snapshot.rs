@@ -1,10 +1,10 @@
-//! What the management API holds of a cluster, read at one moment.
+//! The objects of a cluster in the management API, at one moment.
 
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
-/// The kinds that a cluster is made of, in the order in which people read them.
+/// The kinds that a cluster consists of, in the order in which they are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Cluster,

@@ -57,7 +57,7 @@ impl Template {
         found
     }
 
-    /// The text with every variable replaced by what `lookup` says of it.
+    /// The text with every variable replaced by the value that `lookup` returns.
     pub(crate) fn render(
         &self,
         lookup: &dyn Fn(&str) -> Option<String>,

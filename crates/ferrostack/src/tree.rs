@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::readiness::{summary, waits_for};
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// One object, or several alike, with what stands below.
+/// One object, or several in the same state, with its children.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Branch {
@@ -29,7 +29,7 @@ pub(crate) struct Branch {
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) phase: String,
-    /// What the object says that it waits for, without the names of the conditions that say it.
+    /// What the object waits for, without the names of the conditions that report it.
     #[serde(skip)]
     pub(crate) waits_for: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -188,7 +188,7 @@ async fn apply_input(
     }
     apply::all(client, &documents, namespace)
         .await
-        .context("the manifests were refused")
+        .context("the manifests were rejected")
 }
 
 /// Shows progress for ever; with `--exit-when-ready` until all is ready, or until the timeout.

@@ -5,7 +5,7 @@
 //! interface under `/_simulator/`. What it does, a real OpenStack Zed does; where it knows less, it says so with the
 //! real service's error rather than pretend.
 //!
-//! Every request is one transaction: it changes everything it says or nothing, and with [`Options::store`] the
+//! Every request is one transaction: it is applied whole or not at all, and with [`Options::store`] the
 //! change is in SQLite before the reply leaves, so that the process may be killed at any moment.
 
 mod addresses;
@@ -68,7 +68,7 @@ use self::state::State;
 use self::store::Store;
 use crate::world::World;
 
-/// How a cloud is made.
+/// Options of a cloud.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The SQLite file that keeps everything. `None`: memory only, gone with the last clone of the [`Cloud`].
@@ -78,7 +78,7 @@ pub struct Options {
     /// Ids, hardware addresses and tokens of the first content follow from it.
     pub seed: u64,
     /// The addresses of the external network `public`, inside 127.0.0.0/8 so that guests can listen on them.
-    /// Not 127.0.0.0/16, where the machine's own services live.
+    /// Not 127.0.0.0/16, where services of the machine listen.
     pub external_cidr: Ipv4Net,
     /// Quotas by their OpenStack name (`instances`, `cores`, `ram`, `port`, `floatingip`, `volumes`,
     /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited.
@@ -152,7 +152,7 @@ struct Core {
 }
 
 impl Cloud {
-    /// Opens a cloud: with what its store holds, or with the first content. Must be called within a Tokio runtime,
+    /// Opens a cloud: with the content of its store, or with the first content. Must be called within a Tokio runtime,
     /// which then runs the state transitions until the last clone is dropped.
     ///
     /// # Errors
@@ -226,7 +226,7 @@ impl Cloud {
         self.inner.journal.counts()
     }
 
-    /// Every operation there is: service, method and route, as [`Cloud::requests`] names them.
+    /// Every operation: service, method and route, as [`Cloud::requests`] names them.
     pub fn operations(&self) -> Vec<(String, String, String)> {
         self.inner.routes.names()
     }
@@ -242,7 +242,7 @@ impl Cloud {
         snapshot::resources(&self.inner.core.lock().state)
     }
 
-    /// Calls `hook` in each write after the change is made and stored, and before the reply is sent.
+    /// Calls `hook` in each write after the change is stored, and before the reply is sent.
     pub fn on_write(&self, hook: impl Fn(&Write<'_>) + Send + Sync + 'static) {
         *self.inner.on_write.write() = Some(Arc::new(hook));
     }
@@ -257,12 +257,12 @@ impl Cloud {
         self.inner.writes.load(Ordering::SeqCst)
     }
 
-    /// Says where Nova's console output of a server comes from.
+    /// Sets the source of servers' console output.
     pub fn set_console(&self, console: impl Fn(&str) -> String + Send + Sync + 'static) {
         *self.inner.settings.console.write() = Some(Arc::new(console));
     }
 
-    /// Puts a server into ERROR with Nova's fault message; says whether there is such a server.
+    /// Puts a server into ERROR with Nova's fault message; returns whether the server exists.
     ///
     /// # Errors
     /// The change cannot be stored.
@@ -353,7 +353,7 @@ async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
 const QUICK: Duration = Duration::from_micros(500);
 
 impl Inner {
-    /// Does what is due and says how long nothing will be.
+    /// Applies the transitions that are due; returns the time until the next one.
     fn tick(&self) -> Option<Duration> {
         let mut core = self.core.lock();
         let now = self.clock.now();

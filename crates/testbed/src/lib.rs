@@ -2,7 +2,6 @@
 //! wires it, with what a test does to its objects. A development dependency of the crates with controllers.
 //!
 //! ```text
-//!   rules     conversion and admission of our kinds
 //!   fake      kinds of providers that only tests have
 //!   running   controllers that run, until they are killed
 //! ```
@@ -10,7 +9,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fake;
-mod rules;
 mod running;
 
 use std::fmt::Debug;
@@ -64,13 +62,13 @@ impl Management {
     /// When the server refuses one of them.
     pub async fn open(definitions: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         let options = apiserver::Options {
-            hooks: Arc::new(rules::Rules),
+            hooks: Arc::new(management::Rules),
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();
         let client = Client::new(server.in_process(), NAMESPACE);
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for definition in definitions.into_iter().map(rules::converted) {
+        for definition in definitions.into_iter().map(management::converted) {
             api.create(&PostParams::default(), &definition)
                 .await
                 .unwrap();

@@ -19,10 +19,10 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     let upstream = root().join("../shared/upstream/crds");
     match std::fs::read_dir(&upstream) {
         Ok(entries) => folders.extend(entries.map(|entry| entry.unwrap().path())),
-        Err(error) => eprintln!(
-            "skipped: definitions of upstream: {}: {error}",
+        Err(error) => skipped::because(format_args!(
+            "definitions of upstream: {}: {error}",
             upstream.display()
-        ),
+        )),
     }
     folders.sort();
     folders.insert(0, own);

@@ -60,9 +60,9 @@ async fn the_embedded_api_server_answers_as_the_real_one() {
             real
         }
         Err(why) => {
-            eprintln!(
-                "skipped: playing on a real kube-apiserver: {why}; comparing with its record"
-            );
+            skipped::because(format_args!(
+                "playing on a real kube-apiserver: {why}; compared with its record"
+            ));
             own = record::summed(&own);
             record::read()
         }
@@ -89,7 +89,9 @@ async fn definitions_are_served_as_by_the_real_one() {
     let _turn = TURN.lock().await;
     let real = match Side::real() {
         Ok(side) => side,
-        Err(why) => return eprintln!("skipped: there is no real kube-apiserver: {why}"),
+        Err(why) => {
+            return skipped::because(format_args!("there is no real kube-apiserver: {why}"));
+        }
     };
     let mut problems = Vec::new();
     let mut seen = BTreeSet::new();

@@ -51,7 +51,9 @@ async fn the_simulated_cloud_answers_as_the_real_one() {
             (outcomes, true)
         }
         Err(why) => {
-            eprintln!("skipped: playing on a real cloud: {why}; comparing with its record");
+            skipped::because(format_args!(
+                "playing on a real cloud: {why}; compared with its record"
+            ));
             (record::read(), false)
         }
     };
@@ -68,6 +70,12 @@ async fn the_simulated_cloud_answers_as_the_real_one() {
         verdict.stale.iter().map(|line| {
             format!("docs/simulator.md accepts a difference that is not there: {line}")
         }),
+    );
+    problems.extend(
+        verdict
+            .unneeded
+            .iter()
+            .map(|line| format!("may_be_empty is not needed: {line}")),
     );
     problems.extend(verdict.table());
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));

@@ -35,6 +35,10 @@ pub(crate) struct Step {
     pub(crate) login: Option<String>,
     /// Ask again until this holds; the states on the way are compared too.
     pub(crate) until: Option<Until>,
+    /// Arrays, as `/servers[]/tags`, that are empty on one cloud and not on the other, as they hold what the clouds
+    /// happen to hold. One that is not needed fails the test.
+    #[serde(default)]
+    pub(crate) may_be_empty: Vec<String>,
     /// Ask again while this is the status.
     #[serde(rename = "while")]
     pub(crate) busy: Option<u16>,

@@ -135,6 +135,10 @@ impl Shape {
         }
     }
 
+    fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
     /// The union of two elements of an array.
     fn merged(self, other: Self) -> Self {
         match (self, other) {
@@ -166,9 +170,7 @@ impl Shape {
 
     fn push(&mut self, item: Self) {
         let Self::Array(items) = self else { return };
-        let object = items
-            .iter()
-            .position(|known| matches!(known, Self::Object(_)));
+        let object = items.iter().position(Self::is_object);
         match (object, &item) {
             (Some(index), Self::Object(_)) => {
                 let known = items.remove(index);
@@ -189,55 +191,80 @@ pub(crate) struct Difference {
 }
 
 /// Where two shapes differ. Elements of arrays are what the clouds happen to hold, so one common kind is enough
-/// there, and an empty array agrees with any.
-pub(crate) fn differences(real: &Shape, simulated: &Shape) -> Vec<Difference> {
-    let mut found = Vec::new();
-    compare("", real, simulated, false, &mut found);
-    found
+/// there; an empty array agrees with an empty one only, except at the places that `may_be_empty` names.
+pub(crate) fn differences(real: &Shape, simulated: &Shape, may_be_empty: &[String]) -> Differences {
+    let mut comparison = Comparison {
+        may_be_empty,
+        needed: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    comparison.compare("", real, simulated, false);
+    let Comparison { needed, found, .. } = comparison;
+    let unneeded = may_be_empty.iter().filter(|at| !needed.contains(*at));
+    Differences {
+        found,
+        unneeded: unneeded.cloned().collect(),
+    }
 }
 
-fn compare(at: &str, real: &Shape, simulated: &Shape, in_array: bool, found: &mut Vec<Difference>) {
-    let differ = |found: &mut Vec<Difference>| {
-        found.push(Difference {
-            at: at.to_owned(),
-            real: named(Some(real)),
-            simulated: named(Some(simulated)),
-        });
-    };
-    match (real, simulated) {
-        (Shape::Object(a), Shape::Object(b)) => {
-            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
-                let at = format!("{at}/{name}");
-                match (a.get(name), b.get(name)) {
-                    (Some(a), Some(b)) => compare(&at, a, b, in_array, found),
-                    (a, b) => found.push(Difference {
-                        at,
-                        real: named(a),
-                        simulated: named(b),
-                    }),
+/// What a comparison of two shapes finds.
+#[derive(Debug, Default)]
+pub(crate) struct Differences {
+    pub(crate) found: Vec<Difference>,
+    /// Places of `may_be_empty` where the two agree without it.
+    pub(crate) unneeded: Vec<String>,
+}
+
+struct Comparison<'a> {
+    may_be_empty: &'a [String],
+    /// Places of `may_be_empty` where one array is empty and the other is not.
+    needed: BTreeSet<&'a String>,
+    found: Vec<Difference>,
+}
+
+impl Comparison<'_> {
+    fn compare(&mut self, at: &str, real: &Shape, simulated: &Shape, in_array: bool) {
+        match (real, simulated) {
+            (Shape::Object(a), Shape::Object(b)) => {
+                let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+                for name in names {
+                    let at = format!("{at}/{name}");
+                    match (a.get(name), b.get(name)) {
+                        (Some(a), Some(b)) => self.compare(&at, a, b, in_array),
+                        (a, b) => self.differ(&at, a, b),
+                    }
                 }
             }
-        }
-        (Shape::Array(a), Shape::Array(b)) => {
-            let object = |all: &[Shape]| {
-                all.iter()
-                    .find(|one| matches!(one, Shape::Object(_)))
-                    .cloned()
-            };
-            if let (Some(a), Some(b)) = (object(a), object(b)) {
-                compare(&format!("{at}[]"), &a, &b, true, found);
-            } else if !a.is_empty() && !b.is_empty() && !a.iter().any(|one| b.contains(one)) {
-                differ(found);
+            (Shape::Array(a), Shape::Array(b)) if a.is_empty() != b.is_empty() => {
+                match self.may_be_empty.iter().find(|allowed| *allowed == at) {
+                    Some(allowed) => drop(self.needed.insert(allowed)),
+                    None => self.differ(at, Some(real), Some(simulated)),
+                }
             }
+            (Shape::Array(a), Shape::Array(b)) => {
+                let object = |all: &[Shape]| all.iter().find(|one| one.is_object()).cloned();
+                if let (Some(a), Some(b)) = (object(a), object(b)) {
+                    self.compare(&format!("{at}[]"), &a, &b, true);
+                } else if !a.is_empty() && !a.iter().any(|one| b.contains(one)) {
+                    self.differ(at, Some(real), Some(simulated));
+                }
+            }
+            (Shape::Leaf(a), Shape::Leaf(b)) if a == b => {}
+            (Shape::Leaf(a), Shape::Leaf(b))
+                if in_array
+                    && a.split('|')
+                        .any(|kind| b.split('|').any(|other| other == kind)) => {}
+            (Shape::Nothing, Shape::Nothing) => {}
+            _ => self.differ(at, Some(real), Some(simulated)),
         }
-        (Shape::Leaf(a), Shape::Leaf(b)) if a == b => {}
-        (Shape::Leaf(a), Shape::Leaf(b))
-            if in_array
-                && a.split('|')
-                    .any(|kind| b.split('|').any(|other| other == kind)) => {}
-        (Shape::Nothing, Shape::Nothing) => {}
-        _ => differ(found),
+    }
+
+    fn differ(&mut self, at: &str, real: Option<&Shape>, simulated: Option<&Shape>) {
+        self.found.push(Difference {
+            at: at.to_owned(),
+            real: named(real),
+            simulated: named(simulated),
+        });
     }
 }
 
@@ -250,7 +277,7 @@ fn named(shape: Option<&Shape>) -> String {
         Some(Shape::Array(items)) => match items.first() {
             Some(Shape::Leaf(kind)) => format!("array of {kind}"),
             Some(_) => "array of objects".to_owned(),
-            None => "array".to_owned(),
+            None => "empty array".to_owned(),
         },
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Verdict {
     pub(crate) accepted: usize,
     /// Accepted differences that did not occur, although nothing of them is left to chance.
     pub(crate) stale: Vec<String>,
+    /// Steps that allow an array to be empty where both clouds agree.
+    pub(crate) unneeded: Vec<String>,
 }
 
 /// Reads the table under the heading `## Accepted differences`: request, where, reason.
@@ -77,11 +79,19 @@ pub(crate) fn compare(
         rows: BTreeMap::new(),
         accepted: 0,
         stale: Vec::new(),
+        unneeded: Vec::new(),
     };
     let mut used = BTreeSet::new();
     for (step, simulated) in steps.iter().zip(simulated) {
         let found = match by_name.get(step.name.as_str()) {
-            Some(real) => of_step(real, simulated),
+            Some(real) => {
+                let (found, unneeded) = of_step(step, real, simulated);
+                let unneeded = unneeded.into_iter();
+                verdict
+                    .unneeded
+                    .extend(unneeded.map(|at| format!("{}: {at}", step.name)));
+                found
+            }
             None => vec![row(
                 "record",
                 "-",
@@ -140,32 +150,25 @@ impl Verdict {
     }
 }
 
-fn row(at: &str, real: &str, simulated: &str) -> (String, String, String) {
+/// Where, and what either cloud has there.
+type Row = (String, String, String);
+
+fn row(at: &str, real: &str, simulated: &str) -> Row {
     (at.to_owned(), real.to_owned(), simulated.to_owned())
 }
 
-fn of_step(real: &Outcome, simulated: &Outcome) -> Vec<(String, String, String)> {
-    let mut rows = Vec::new();
+/// Where the answers to a step differ, and the places of `may_be_empty` that it does not need.
+fn of_step(step: &Step, real: &Outcome, simulated: &Outcome) -> (Vec<Row>, Vec<String>) {
     if real.status != simulated.status {
-        rows.push(row(
-            "status",
-            &real.status.to_string(),
-            &simulated.status.to_string(),
-        ));
-        return rows;
+        let (a, b) = (real.status.to_string(), simulated.status.to_string());
+        return (vec![row("status", &a, &b)], Vec::new());
     }
-    let names: BTreeSet<&String> = real
-        .headers
-        .keys()
-        .chain(simulated.headers.keys())
-        .collect();
-    for name in names {
+    let mut rows = Vec::new();
+    let headers = real.headers.keys().chain(simulated.headers.keys());
+    for name in headers.collect::<BTreeSet<_>>() {
         let value = |outcome: &Outcome| {
-            outcome
-                .headers
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| "-".to_owned())
+            let value = outcome.headers.get(name).cloned();
+            value.unwrap_or_else(|| "-".to_owned())
         };
         let (a, b) = (value(real), value(simulated));
         if a != b {
@@ -176,12 +179,10 @@ fn of_step(real: &Outcome, simulated: &Outcome) -> Vec<(String, String, String)>
     if !agree(a, b) {
         rows.push(row("states", &a.join(","), &b.join(",")));
     }
-    rows.extend(
-        differences(&real.body, &simulated.body)
-            .into_iter()
-            .map(|one| (one.at, one.real, one.simulated)),
-    );
-    rows
+    let bodies = differences(&real.body, &simulated.body, &step.may_be_empty);
+    let found = bodies.found.into_iter();
+    rows.extend(found.map(|one| (one.at, one.real, one.simulated)));
+    (rows, bodies.unneeded)
 }
 
 /// Whether two polls saw the same way to the same end: either may have missed states that the other saw.

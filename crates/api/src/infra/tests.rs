@@ -17,7 +17,7 @@ fn upstream(kind: &str) -> Option<CustomResourceDefinition> {
         .join("../../../shared/upstream/crds/capo-v0.15.0-beta.0")
         .join(format!("infrastructure.cluster.x-k8s.io_{plural}.yaml"));
     let Ok(text) = fs::read_to_string(&path) else {
-        eprintln!("skipped: no {}", path.display());
+        skipped::because(format_args!("no {}", path.display()));
         return None;
     };
     Some(serde_saphyr::from_str(&text).unwrap())

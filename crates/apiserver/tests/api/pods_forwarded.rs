@@ -95,7 +95,7 @@ impl Site {
 fn kubectl(kubeconfig: &Path) -> Option<Command> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/kubectl");
     if !path.exists() {
-        eprintln!("skipped: no kubectl; build it with tests/kubernetes/kubectl");
+        skipped::because("no kubectl; build it with tests/kubernetes/kubectl");
         return None;
     }
     let mut command = Command::new(path);

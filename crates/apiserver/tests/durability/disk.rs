@@ -104,7 +104,7 @@ async fn a_file_that_may_not_grow_refuses_writes_until_it_may() {
     .unwrap()
     .maximum;
     if maximum.is_some() {
-        eprintln!("skipped: files are limited here already");
+        skipped::because("files are limited here already");
         return;
     }
     limit(Some(400_000));
@@ -118,7 +118,7 @@ async fn a_full_file_system_refuses_writes_until_there_is_room() {
     let data = data.display();
     // In a mount namespace of its own, which goes with the process.
     if !may_mount() {
-        eprintln!("skipped: file systems can be mounted by root only");
+        skipped::because("file systems can be mounted by root only");
         return;
     }
     let before = format!(

@@ -8,15 +8,15 @@ use super::DataDirArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
-    /// Write what `up` keeps to one file, whether it runs or not.
+    /// Back up the data directory to one file; works while `up` runs.
     Backup(Backup),
-    /// Put a backup into a data directory.
+    /// Restore a backup into a data directory.
     Restore(Restore),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The file to write: readable by you alone, for it holds keys and Secrets.
+    /// The file to write. It contains keys and Secrets, and is readable by its owner only.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
@@ -28,7 +28,7 @@ pub(crate) struct Restore {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// Put the backup in the place of what the data directory holds, which is kept beside it.
+    /// Replace the content of the data directory, which is kept in a directory beside it.
     #[arg(long)]
     pub(crate) replace: bool,
 }

@@ -10,7 +10,7 @@ use openstack::network::{FloatingIp, Port};
 use openstack::session::Session;
 use openstack::{Result, Service};
 
-/// What the services said, as they said it.
+/// The responses of the services, unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) servers: Vec<HostedServer>,

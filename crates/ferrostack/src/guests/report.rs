@@ -1,4 +1,4 @@
-//! What is told of the guests, in lines for people.
+//! Changes of the guests, as lines for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -32,30 +32,34 @@ pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<S
         }
     }
     for from in old.keys().filter(|from| !new.contains_key(*from)) {
-        lines.push(format!("{from} leads nowhere any more"));
+        lines.push(format!("{from} no longer leads anywhere"));
     }
     lines
 }
 
-/// What the guests' consoles have told already.
+/// The guests whose first boot is reported already.
 #[derive(Debug, Default)]
 pub(super) struct Consoles {
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
 }
 
 impl Consoles {
     /// How the first boot of a guest ended, once for each guest.
-    pub(super) fn news(&mut self, world: &World, console: impl Fn(&str) -> String) -> Vec<String> {
+    pub(super) fn outcomes(
+        &mut self,
+        world: &World,
+        console: impl Fn(&str) -> String,
+    ) -> Vec<String> {
         let present = by_id(world);
-        self.told.retain(|id| present.contains_key(id.as_str()));
+        self.reported.retain(|id| present.contains_key(id.as_str()));
         let mut lines = Vec::new();
         for (id, instance) in present {
-            if self.told.contains(id) {
+            if self.reported.contains(id) {
                 continue;
             }
             if let Some(outcome) = outcome(&console(id)) {
                 lines.push(format!("{}: {outcome}", instance.name));
-                self.told.insert(id.to_owned());
+                self.reported.insert(id.to_owned());
             }
         }
         lines
@@ -70,13 +74,13 @@ fn outcome(console: &str) -> Option<String> {
     if !console.contains("bootstrap failed") {
         return console
             .contains("finished. Datasource")
-            .then(|| "booted; its user data asks for no node".to_owned());
+            .then(|| "booted; its user data does not make it a node".to_owned());
     }
     let why = console
         .lines()
         .rfind(|line| line.contains("error") || line.contains("Failed loading"))
         .and_then(|line| line.split_once("]: "))
-        .map_or("its console does not say why", |(_, text)| text);
+        .map_or("its console shows no error", |(_, text)| text);
     Some(format!("bootstrap failed: {why}"))
 }
 
@@ -107,7 +111,7 @@ fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
         let note = if outside.contains(forward.floating) {
             ""
         } else {
-            ", but is no loopback address and in no --bind-range, so that nothing listens on it"
+            ", but nothing listens on it: it is not a loopback address and not in a --bind-range"
         };
         for instance in &world.instances {
             if instance.fixed_ips.contains(&forward.fixed) {

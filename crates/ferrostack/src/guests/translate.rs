@@ -81,14 +81,14 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
 /// The ports' addresses. Neutron lists ports in no order that means anything, so they are put into
 /// the order in which Nova shows the server's addresses.
 fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
-    let shown: Vec<&str> = hosted
+    let addresses: Vec<&str> = hosted
         .server
         .addresses
         .values()
         .flatten()
         .map(|address| address.addr.as_str())
         .collect();
-    let place = |address: &str| shown.iter().position(|it| *it == address);
+    let place = |address: &str| addresses.iter().position(|it| *it == address);
     let mut fixed: Vec<&str> = ports
         .iter()
         .flat_map(|port| &port.fixed_ips)

@@ -1,4 +1,4 @@
-//! Where the fields of a YAML document stand.
+//! The line numbers of the fields of a YAML document.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-/// Where the walk through the events of a document stands.
+/// The position of the walk through the events of a document.
 #[derive(Default)]
 struct Walk {
     open: Vec<Open>,

@@ -57,7 +57,7 @@ fn mistakes_are_named_with_file_and_line() {
             "- a\n- b\n",
             "f:1: expected an object with apiVersion, kind and metadata",
         ),
-        ("# nothing\n---\n\n", "f holds no Kubernetes object"),
+        ("# nothing\n---\n\n", "f contains no Kubernetes object"),
     ] {
         assert_eq!(read("f", text).unwrap_err().to_string(), expected, "{text}");
     }

@@ -36,7 +36,7 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
             .iter()
             .map(|candidate| candidate.clouds.display().to_string())
             .collect();
-        bail!("there is no clouds.yaml; looked at: {}", places.join(", "));
+        bail!("there is no clouds.yaml; searched: {}", places.join(", "));
     };
     let clouds = std::fs::read_to_string(&candidate.clouds)
         .with_context(|| format!("cannot read {}", candidate.clouds.display()))?;

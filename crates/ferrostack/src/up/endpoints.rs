@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use crate::data_dir::DataDir;
 
-/// What `endpoints.json` holds.
+/// The content of `endpoints.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Endpoints {

@@ -4,14 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use apiserver::{ApiServer, FieldError, Hooks, Options, Store, Synchronous};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition,
-};
+use apiserver::{ApiServer, Options, Store, Synchronous};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use secrecy::ExposeSecret;
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +38,7 @@ impl Management {
                 path: data.file("management.db"),
                 synchronous: Synchronous::Full,
             },
-            hooks: Arc::new(Vocabulary),
+            hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
             ..Options::default()
         })
@@ -93,13 +90,9 @@ fn write_kubeconfig(
 /// Installs our CustomResourceDefinitions, or brings stored ones up to date.
 async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for mut definition in ::api::crds::all() {
+    for definition in ::api::crds::all() {
+        let mut definition = ::management::converted(definition);
         let name = definition.metadata.name.clone().unwrap_or_default();
-        // Conversion happens in this process; the strategy says that there is one, and no webhook is named.
-        definition.spec.conversion = Some(CustomResourceConversion {
-            strategy: "Webhook".to_owned(),
-            webhook: None,
-        });
         let stored = api.get_opt(&name).await?;
         let installed = match stored {
             None => api.create(&PostParams::default(), &definition).await,
@@ -112,39 +105,4 @@ async fn install_definitions(client: &Client) -> anyhow::Result<()> {
         installed.with_context(|| format!("installing the kind {name}"))?;
     }
     Ok(())
-}
-
-/// Conversion and admission of our kinds, in process.
-struct Vocabulary;
-
-impl Hooks for Vocabulary {
-    fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String> {
-        ::api::convert::convert(object, to_api_version).map_err(|error| error.to_string())
-    }
-
-    fn default(&self, object: &mut Value, old: Option<&Value>) {
-        ::api::admission::default_object(object, old);
-    }
-
-    fn validate(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        dry_run: bool,
-    ) -> Result<(), Vec<FieldError>> {
-        let review = ::api::admission::Review {
-            object,
-            old,
-            dry_run,
-        };
-        ::api::admission::validate(review).map_err(|errors| {
-            errors
-                .into_iter()
-                .map(|error| FieldError {
-                    path: error.path,
-                    message: error.message,
-                })
-                .collect()
-        })
-    }
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// Changes that come within this time are shown together.
+/// Changes within this time are published together.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Follows all objects of our kinds. The receiver sees a new snapshot soon after every change.
@@ -53,7 +53,7 @@ pub(super) fn observe(
     receiver
 }
 
-/// What the watches have told so far.
+/// The objects that the watches have reported so far.
 #[derive(Default)]
 struct Known {
     objects: BTreeMap<(Kind, String), DynamicObject>,

@@ -1,4 +1,4 @@
-//! Certificates of the management API: its own authority, kept in the data directory.
+//! Certificates of the management API: a certificate authority, stored in the data directory.
 
 use anyhow::Context;
 use k8s_openapi::jiff::Timestamp;
@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use crate::data_dir::DataDir;
 
 /// How long certificates are valid, in days. The authority lives as long as the data directory may;
-/// the others are made anew at every start.
+/// the others are issued at every start.
 const AUTHORITY_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 365;
 
@@ -86,7 +86,7 @@ impl Authority {
     }
 }
 
-/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority made for it alone,
+/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority generated for it alone,
 /// whose key is forgotten at once. Both live as long as an authority does.
 pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(String, Identity)> {
     let params = authority(&format!("{name}-ca"))?;

@@ -16,7 +16,7 @@ use crate::tree::{self, Branch};
 pub(super) struct Progress {
     style: Style,
     started: Instant,
-    shown: BTreeMap<(Kind, String), String>,
+    printed: BTreeMap<(Kind, String), String>,
     drawn_lines: usize,
     /// Stands below the live tree once all has been ready.
     footer: Vec<String>,
@@ -39,7 +39,7 @@ impl Progress {
         Self {
             style,
             started,
-            shown: BTreeMap::new(),
+            printed: BTreeMap::new(),
             drawn_lines: 0,
             footer: Vec::new(),
         }
@@ -97,7 +97,7 @@ impl Progress {
         }
     }
 
-    /// Whether the picture holds times that grow on their own.
+    /// Whether the picture contains durations, which grow without any change.
     pub(super) fn is_ticking(&self) -> bool {
         self.style == Style::Live && self.footer.is_empty()
     }
@@ -113,12 +113,16 @@ impl Progress {
         for item in &snapshot.items {
             let key = (item.kind, format!("{}/{}", item.namespace(), item.name()));
             let state = state(item);
-            if self.shown.get(&key) != Some(&state) {
+            if self.printed.get(&key) != Some(&state) {
                 self.line(&mut out, elapsed, &item.label(), &state)?;
             }
             now.insert(key, state);
         }
-        for ((kind, name), _) in self.shown.iter().filter(|(key, _)| !now.contains_key(key)) {
+        for ((kind, name), _) in self
+            .printed
+            .iter()
+            .filter(|(key, _)| !now.contains_key(key))
+        {
             let name = name.rsplit('/').next().unwrap_or_default();
             self.line(
                 &mut out,
@@ -127,7 +131,7 @@ impl Progress {
                 "gone",
             )?;
         }
-        self.shown = now;
+        self.printed = now;
         out.flush()
     }
 
@@ -179,7 +183,7 @@ impl Progress {
 }
 
 /// A row of the live tree: object, state, what it waits for.
-fn rows_of(node: &Branch, own: &str, below: &str, rows: &mut Vec<[String; 3]>) {
+fn rows_of(node: &Branch, first: &str, below: &str, rows: &mut Vec<[String; 3]>) {
     let mark = match (node.status.ends_with("True"), node.status.is_empty()) {
         (true, _) => "✔ ",
         (false, true) => "",
@@ -196,7 +200,7 @@ fn rows_of(node: &Branch, own: &str, below: &str, rows: &mut Vec<[String; 3]>) {
         (phase, ready) => format!("{phase} {ready}"),
     };
     rows.push([
-        format!("{own}{mark}{}", node.name),
+        format!("{first}{mark}{}", node.name),
         state,
         node.waits_for.clone(),
     ]);
@@ -243,7 +247,7 @@ fn state(item: &Item) -> String {
         ),
         _ => String::new(),
     };
-    // Kinds without a phase are as far as their Ready condition tells; a new object has none yet.
+    // The state of kinds without a phase is their Ready condition, which new objects lack.
     let word = match (item.condition("Ready"), phase.is_empty(), &*replicas) {
         (Some(ready), true, "") if ready.status == "True" => "Ready",
         (None, true, "") => "Pending",

@@ -1,11 +1,11 @@
-//! What `up` says once all is ready: how to reach what it has built.
+//! What `up` prints once everything is ready: how to reach it.
 
 use serde_json::{Value, json};
 
 use crate::data_dir::DataDir;
 use crate::simulated;
 
-/// What the lines are made of.
+/// The values in the printed lines.
 pub(super) struct Welcome<'a> {
     /// How the user calls this program.
     pub(super) program: &'a str,

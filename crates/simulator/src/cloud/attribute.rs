@@ -35,7 +35,7 @@ pub(crate) enum Shape {
     Any,
 }
 
-/// What stands in for an attribute that a creation leaves out.
+/// The default of an attribute that a creation leaves out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Preset {
     /// It must not be left out.
@@ -190,7 +190,7 @@ fn preset(preset: Preset) -> Filling {
     })
 }
 
-/// The value in its canonical form, or why it has none, in neutron-lib's words.
+/// The value in its canonical form, or neutron-lib's message about what is wrong with it.
 fn convert(shape: Shape, value: &Value) -> Result<Value, String> {
     let shown = match value {
         Value::String(text) => text.clone(),

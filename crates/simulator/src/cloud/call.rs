@@ -27,16 +27,16 @@ pub(crate) struct Call<'a> {
     pub(crate) query: Query,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) raw_body: Bytes,
-    /// The decoded body; null if there was none.
+    /// The decoded body; null if the request has none.
     pub(crate) body: Value,
     pub(crate) who: Who,
     /// The minor part of the negotiated microversion, for Nova, Cinder and Placement.
     pub(crate) version: u32,
-    /// The microversion that the answer's headers name: none before the service has looked at it.
+    /// The microversion in the response headers; `None` until the service has negotiated it.
     pub(crate) answered: Option<String>,
 }
 
-/// Who asks: what the token says.
+/// The caller: what the token says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Who {
     pub(crate) user_id: String,
@@ -89,7 +89,7 @@ impl Call<'_> {
         }
     }
 
-    /// What each service says when the body lacks its one object.
+    /// The message of each service when the body lacks its one object.
     pub(crate) fn malformed(&self, name: &str) -> Fault {
         match self.service {
             Service::Network => Fault::bad(format!("Unable to find '{name}' in request body")),
@@ -112,7 +112,7 @@ impl Call<'_> {
         self.who.admin() || doc.text("project_id") == self.who.project_id
     }
 
-    /// The project in whose name the caller lists: all of them for an administrator who says so.
+    /// The project whose resources are listed; `None`, all of them, for an administrator who asks for that.
     pub(crate) fn everyone(&self) -> bool {
         self.who.admin()
             && self

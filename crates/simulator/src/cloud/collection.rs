@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::attribute::Attribute;
 use super::call::{Answer, Call, Reply, Who};
-use super::document::{Doc, Fields, shown};
+use super::document::{Doc, Fields, public_fields};
 use super::fault::Fault;
 use super::kind::Kind;
 use super::query;
@@ -21,7 +21,7 @@ pub(crate) struct Collection {
     /// The key around a list, also the last path segment, such as `networks`.
     pub(crate) many: &'static str,
     pub(crate) attributes: &'static [Attribute],
-    /// Whether resources of other projects may be visible: not only the caller's own are looked at.
+    /// Whether resources of other projects may be visible, so that lists consider them too.
     pub(crate) across_projects: bool,
     /// Whether the caller may see it.
     pub(crate) visible: fn(&Call<'_>, &Doc) -> bool,
@@ -140,7 +140,7 @@ impl Collection {
 
     /// The resource as the caller sees it.
     pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
-        let mut out = shown(doc);
+        let mut out = public_fields(doc);
         (self.present)(call.state, &call.who, &mut out);
         if call.service == Service::LoadBalancer && out.contains_key("project_id") {
             let project = out.text("project_id").to_owned();
@@ -168,7 +168,13 @@ impl Collection {
             if RESERVED.contains(&name) {
                 continue;
             }
-            if !self.filterable(name) {
+            let field = match name {
+                "tenant_id" => "project_id",
+                // Octavia takes both spellings.
+                "load_balancer_id" => "loadbalancer_id",
+                other => other,
+            };
+            if !self.filterable(field) {
                 return Err(match call.service {
                     Service::Network => {
                         Fault::bad(format!("{name} is invalid attribute for filtering"))
@@ -176,11 +182,6 @@ impl Collection {
                     _ => Fault::bad(format!("Unknown argument: \"{name}\"")),
                 });
             }
-            let field = if name == "tenant_id" {
-                "project_id"
-            } else {
-                name
-            };
             filters.push((field, call.query.all(name).collect()));
         }
         let mut found = self.candidates(call, &filters);
@@ -204,7 +205,7 @@ impl Collection {
                     .collect(),
             );
         }
-        // The project's own is the coarsest index, so it comes last.
+        // The index by project is the coarsest, so it comes last.
         let indexed = self.kind.indexed().iter().rev();
         for field in indexed.filter(|field| **field != "project_id") {
             let wanted = filters.iter().find(|(name, _)| name == field);

@@ -307,7 +307,7 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     if route.access != Access::Open {
         call.who = identity::authenticate(call).ok_or_else(Fault::unauthenticated)?;
     }
-    // Placement looks at roles first.
+    // Placement checks roles first.
     if call.service == Service::Placement {
         allow(call, route)?;
     }

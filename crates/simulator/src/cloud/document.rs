@@ -1,6 +1,6 @@
-//! Resources as JSON documents, the form in which every OpenStack API shows them and in which they are stored.
+//! Resources as JSON documents, the form in which every OpenStack API returns them and in which they are stored.
 //!
-//! A field whose name begins with `_` is the simulator's own: it is stored, and never shown.
+//! A field whose name begins with `_` is internal to the simulator: it is stored and never returned.
 
 use serde_json::{Map, Value};
 
@@ -15,8 +15,8 @@ pub(crate) fn doc(value: Value) -> Doc {
     }
 }
 
-/// A copy without the simulator's own fields.
-pub(crate) fn shown(doc: &Doc) -> Doc {
+/// A copy without internal fields.
+pub(crate) fn public_fields(doc: &Doc) -> Doc {
     doc.iter()
         .filter(|(name, _)| !name.starts_with('_'))
         .map(|(name, value)| (name.clone(), value.clone()))

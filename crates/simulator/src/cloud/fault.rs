@@ -12,7 +12,7 @@ pub(crate) struct Fault {
     pub(crate) status: u16,
     /// Neutron's error type, such as `NetworkInUse`. Other services do not show it.
     pub(crate) kind: &'static str,
-    /// The service's own words.
+    /// The service's message.
     pub(crate) message: String,
     /// Seconds after which to try again, for the `Retry-After` header.
     pub(crate) retry_after: Option<u64>,

@@ -39,7 +39,7 @@ pub(crate) fn routes(routes: &mut Routes) {
             Method::GET,
             "/v3/auth/domains",
             Access::Token,
-            directory::domains,
+            directory::own_domains,
         )
         .on(
             Method::GET,

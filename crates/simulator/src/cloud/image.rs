@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::call::{Answer, Call, Reply};
 use super::clock::zulu;
-use super::document::{Doc, Fields, doc as to_doc, shown};
+use super::document::{Doc, Fields, doc as to_doc, public_fields};
 use super::fault::Fault;
 use super::identity::hashed;
 use super::kind::Kind;
@@ -72,8 +72,15 @@ pub(crate) fn seed(state: &mut State, name: &str, owner: &str) {
             "disk_format": "qcow2", "container_format": "bare", "min_disk": 0, "min_ram": 0,
             "size": 1_073_741_824i64, "virtual_size": 10_737_418_240i64, "checksum": "d41d8cd98f00b204e9800998ecf8427e",
             "os_hash_algo": "sha512", "os_hash_value": hashed(name), "os_distro": "linux", "protected": false, "os_hidden": false,
-            "tags": [], "created_at": now, "updated_at": now})),
+            "tags": tags(name), "created_at": now, "updated_at": now})),
     );
+}
+
+/// The distribution, and whether Kubernetes is installed.
+fn tags(name: &str) -> Vec<&str> {
+    let distribution = name.split('-').next().unwrap_or(name);
+    let kubernetes = name.contains("kube").then_some("kubernetes");
+    std::iter::once(distribution).chain(kubernetes).collect()
 }
 
 fn list(call: &mut Call<'_>) -> Answer {
@@ -324,7 +331,7 @@ fn body(call: &Call<'_>) -> Result<Doc, Fault> {
 }
 
 fn view(doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     let id = doc.text("id");
     out.set("self", format!("/v2/images/{id}"));
     out.set("file", format!("/v2/images/{id}/file"));

@@ -15,7 +15,7 @@ pub struct RequestCount {
     pub service: String,
     /// The HTTP method.
     pub method: String,
-    /// The path pattern within the service, such as `/v2.0/ports/{id}`; `unknown` if there is no such operation.
+    /// The path pattern within the service, such as `/v2.0/ports/{id}`; `unknown` if no operation matches.
     pub route: String,
     /// Calls.
     pub count: u64,

@@ -1,4 +1,4 @@
-//! The kinds of resource a cloud holds.
+//! The kinds of resources of a cloud.
 
 macro_rules! kinds {
     ($($variant:ident $name:literal [$($index:literal),*],)+) => {
@@ -74,7 +74,7 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether a user would call it a resource of a project, as opposed to the cloud's own bookkeeping.
+    /// Whether users see it as a resource of a project, rather than as internal state of the cloud.
     pub(crate) fn counted(self) -> bool {
         !matches!(
             self,

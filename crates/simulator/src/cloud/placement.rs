@@ -1,4 +1,4 @@
-//! Placement 1.39, as far as clients look: there is one provider for each availability zone.
+//! Placement 1.39, as far as clients use it: one resource provider for each availability zone.
 
 use http::Method;
 use serde_json::{Value, json};

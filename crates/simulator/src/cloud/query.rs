@@ -48,7 +48,7 @@ impl Query {
         names
     }
 
-    /// `limit`: none if absent or 0; an error text if it is no number.
+    /// `limit`: `None` if absent or 0; an error message if it is not a number.
     pub(crate) fn limit(&self) -> Result<Option<usize>, String> {
         match self.get("limit") {
             None | Some("") => Ok(None),

@@ -1,4 +1,4 @@
-//! Quotas: defaults, a project's own, and what is used.
+//! Quotas: defaults, overrides of a project, and usage.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ pub(crate) fn limits(service: Service) -> &'static [Limit] {
 }
 
 impl Limit {
-    /// The limit that holds for a project; -1 is none.
+    /// The limit of a project; -1 is unlimited.
     pub(crate) fn of(
         &self,
         state: &State,
@@ -143,7 +143,7 @@ impl Limit {
     }
 }
 
-/// What stands in the way of using more.
+/// A quota that a request would exceed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     pub(crate) name: &'static str,
@@ -201,7 +201,7 @@ pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as:
         .collect()
 }
 
-/// Sets a project's own limits; unknown names come back.
+/// Overrides limits of a project; returns the names that are unknown.
 pub(crate) fn change(
     call: &mut Call<'_>,
     service: Service,

@@ -11,7 +11,7 @@ pub(crate) struct Variant {
     pub(crate) base: String,
 }
 
-/// The descriptions that still hold.
+/// The descriptions that are up to date.
 #[derive(Default)]
 pub(crate) struct Rendered {
     variants: Vec<Variant>,
@@ -19,7 +19,7 @@ pub(crate) struct Rendered {
     bytes: usize,
 }
 
-/// What is kept at most; beyond it descriptions are made anew each time.
+/// The size of the cache; what does not fit is rendered for each request.
 const MOST_BYTES: usize = 96 << 20;
 /// Clients of a cloud use few versions.
 const MOST_VARIANTS: usize = 4;
@@ -45,7 +45,7 @@ impl Rendered {
             .map(|(_, text)| &**text)
     }
 
-    /// Keeps a description; the same server and variant has none yet. If there is no room, nothing is kept.
+    /// Caches the description of a server and variant that is not in the cache yet. If the cache is full, nothing is kept.
     pub(crate) fn keep(&mut self, server: &str, variant: usize, text: &str) {
         if self.bytes + text.len() > MOST_BYTES {
             return;

@@ -44,7 +44,7 @@ pub(crate) struct Routes {
     by_length: HashMap<(Service, usize), Vec<usize>>,
 }
 
-/// What a path leads to.
+/// The operation of a path.
 pub(crate) enum Found<'a> {
     Route(&'a Route, Parameters),
     /// The path exists, with other methods.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use self::payload::Payload;
 use super::call::{Answer, Call, Reply};
 use super::clock::naive_micros;
-use super::document::{Doc, Fields, doc as to_doc, shown};
+use super::document::{Doc, Fields, doc as to_doc, public_fields};
 use super::fault::Fault;
 use super::kind::Kind;
 use super::route::Routes;
@@ -148,7 +148,7 @@ fn created(call: &Call<'_>, name: &str, id: &str) -> Answer {
     Ok(Reply::with(201, Value::Object(body)).header("location", url))
 }
 
-/// Another project's is as good as none. The words are Barbican's own.
+/// A secret of another project is reported as absent, with Barbican's message.
 fn find(call: &Call<'_>, kind: Kind, name: &str) -> Result<Arc<Doc>, Fault> {
     call.own(kind, call.parameter("id")).ok_or_else(|| {
         Fault::missing(format!(
@@ -162,7 +162,7 @@ fn reference(call: &Call<'_>, name: &str, id: &str) -> String {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     out.remove("project_id");
     let id = out.remove("id").unwrap_or_default();
     let id = id.as_str().unwrap_or_default();

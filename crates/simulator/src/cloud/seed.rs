@@ -1,4 +1,4 @@
-//! What a new cloud holds.
+//! The content of a new cloud.
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ pub(crate) enum Service {
     Placement,
     /// The key manager.
     Secrets,
-    /// The simulator's own interface.
+    /// The operator's interface of the simulator.
     Control,
 }
 

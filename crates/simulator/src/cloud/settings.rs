@@ -31,7 +31,7 @@ pub(crate) struct ServerFault {
     /// Empty matches every server.
     #[serde(default)]
     pub(crate) name_prefix: String,
-    /// The fault that Nova shows.
+    /// The fault that Nova returns.
     pub(crate) message: String,
     /// How many servers.
     pub(crate) count: u64,

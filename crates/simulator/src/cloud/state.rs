@@ -1,4 +1,4 @@
-//! Everything the cloud holds, with indexes, and one transaction at a time over it.
+//! The content of the cloud, with indexes, changed by one transaction at a time.
 //!
 //! A request (or a transition that has come due) runs between [`State::begin`] and [`State::commit`] or
 //! [`State::roll_back`]; in between every change remembers what was there before, so that a request that fails
@@ -132,7 +132,7 @@ impl State {
         self.touched.entry((kind, key)).or_insert(old);
     }
 
-    /// Changes a resource in place; says whether it was there.
+    /// Changes a resource in place; returns whether it exists.
     pub(crate) fn edit(&mut self, kind: Kind, key: &str, change: impl FnOnce(&mut Doc)) -> bool {
         let Some(old) = self.get(kind, key) else {
             return false;

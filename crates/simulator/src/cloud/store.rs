@@ -21,7 +21,7 @@ pub enum OpenError {
     Store {
         /// The file.
         path: PathBuf,
-        /// SQLite's own words.
+        /// SQLite's message.
         source: rusqlite::Error,
     },
     /// The file was written by a newer version of this program.
@@ -51,7 +51,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens or creates the file and loads what it holds.
+    /// Opens or creates the file and loads its content.
     pub(crate) fn open(path: &Path, state: &mut State) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Store {
             path: path.to_owned(),
@@ -95,7 +95,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes the changes of one request durable, all or none.
+    /// Commits the changes of one request, all or none.
     pub(crate) fn write(&mut self, changes: &[Change], counter: u64) -> Result<(), OpenError> {
         let written = write(&mut self.connection, changes, counter);
         written.map_err(|source| self.failed(source))

@@ -1,4 +1,4 @@
-//! State transitions that happen on their own, when their time has come.
+//! State transitions that happen by themselves after some time.
 //!
 //! A transition is itself a stored resource, so a restart resumes it.
 

@@ -171,7 +171,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     open(Service::LoadBalancer, "/", |call| {
         Ok(Reply::ok(load_balancer(call)))
     });
-    // Octavia says no more than this here.
+    // Octavia returns no more than this.
     open(Service::LoadBalancer, "/v2.0", |_| {
         Ok(Reply::ok(json!("v2")))
     });

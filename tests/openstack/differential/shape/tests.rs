@@ -3,7 +3,8 @@ use serde_json::json;
 use super::*;
 
 fn found(real: &Value, simulated: &Value) -> Vec<String> {
-    differences(&Shape::of(real, "7"), &Shape::of(simulated, "7"))
+    differences(&Shape::of(real, "7"), &Shape::of(simulated, "7"), &[])
+        .found
         .into_iter()
         .map(|one| format!("{} {} {}", one.at, one.real, one.simulated))
         .collect()
@@ -36,11 +37,34 @@ fn elements_of_arrays_are_compared_as_their_union() {
         found(&real, &json!({"all": [{"a": "y", "b": 2}]})),
         Vec::<String>::new()
     );
-    assert_eq!(found(&real, &json!({"all": []})), Vec::<String>::new());
     assert_eq!(
         found(&real, &json!({"all": [{"a": 1, "b": 2}]})),
         ["/all[]/a null|text integer"]
     );
+}
+
+#[test]
+fn an_empty_array_agrees_with_an_empty_one_only() {
+    let (some, none) = (json!({"all": [{"tags": ["a"]}]}), json!({"all": []}));
+    assert_eq!(found(&some, &none), ["/all array of objects empty array"]);
+    assert_eq!(found(&none, &some), ["/all empty array array of objects"]);
+    assert_eq!(found(&none, &none), Vec::<String>::new());
+    assert_eq!(
+        found(&some, &json!({"all": [{"tags": []}]})),
+        ["/all[]/tags array of text empty array"]
+    );
+}
+
+#[test]
+fn a_step_says_where_an_array_may_be_empty_and_says_no_more_than_it_needs() {
+    let (some, none) = (json!({"all": [1], "b": []}), json!({"all": [], "b": []}));
+    let (some, none) = (Shape::of(&some, "7"), Shape::of(&none, "7"));
+    let allowed = ["/all", "/b"].map(str::to_owned);
+    for (real, simulated) in [(&some, &none), (&none, &some)] {
+        let differences = differences(real, simulated, &allowed);
+        assert_eq!(differences.found, []);
+        assert_eq!(differences.unneeded, ["/b"]);
+    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn upstream_templates_convert_validate_and_come_back() {
         "/../../../shared/upstream/templates"
     );
     if !std::path::Path::new(root).is_dir() {
-        eprintln!("skipped: no released templates at {root}");
+        skipped::because(format_args!("no released templates at {root}"));
         return;
     }
     let mut seen = 0;

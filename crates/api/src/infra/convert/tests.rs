@@ -473,7 +473,7 @@ pub(in crate::infra) fn released_documents() -> Vec<Value> {
         }
     }
     if found.is_empty() {
-        eprintln!("skipped: no released templates beside the workspace");
+        skipped::because("no released templates beside the workspace");
     }
     found
 }

@@ -9,7 +9,7 @@ fn upstream() -> Option<PathBuf> {
 #[test]
 fn the_schemas_of_upstream_crds_all_compile() {
     let Some(root) = upstream() else {
-        println!("skipped: there is no ../shared/upstream/crds beside the workspace");
+        skipped::because("there is no ../shared/upstream/crds beside the workspace");
         return;
     };
     let mut schemas = 0;

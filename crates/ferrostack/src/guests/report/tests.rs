@@ -63,7 +63,7 @@ fn servers_and_addresses_that_come_and_go_are_told_once() {
     assert_eq!(told(&up, &off), ["node-a: switched off"]);
     assert_eq!(
         told(&up, &World::default()),
-        ["node-a: gone", "127.24.0.9:6443 leads nowhere any more"]
+        ["node-a: gone", "127.24.0.9:6443 no longer leads anywhere"]
     );
 }
 
@@ -82,16 +82,16 @@ fn the_end_of_a_boot_is_told_once_and_again_for_a_new_server() {
     let failed = "[ 1.0] cloud-init[731]: error execution phase preflight: no API server\n\
                   [ 1.1] cloud-init[731]: bootstrap failed\n";
     let mut consoles = Consoles::default();
-    assert!(consoles.news(&world, |_| String::new()).is_empty());
+    assert!(consoles.outcomes(&world, |_| String::new()).is_empty());
     assert_eq!(
-        consoles.news(&world, |_| failed.to_owned()),
+        consoles.outcomes(&world, |_| failed.to_owned()),
         ["node-a: bootstrap failed: error execution phase preflight: no API server"]
     );
-    assert!(consoles.news(&world, |_| failed.to_owned()).is_empty());
-    consoles.news(&World::default(), |_| String::new());
+    assert!(consoles.outcomes(&world, |_| failed.to_owned()).is_empty());
+    consoles.outcomes(&World::default(), |_| String::new());
     let good = "success > /run/cluster-api/bootstrap-success.complete";
     assert_eq!(
-        consoles.news(&world, |_| good.to_owned()),
+        consoles.outcomes(&world, |_| good.to_owned()),
         ["node-a: is a node"]
     );
 }

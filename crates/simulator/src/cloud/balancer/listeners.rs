@@ -91,7 +91,6 @@ const ATTRIBUTES: &[Attribute] = &[
     attribute("alpn_protocols", Shape::Texts, Preset::Null).editable(),
     attribute("l7policies", Shape::List, Preset::Absent),
     attribute("tags", Shape::Texts, Preset::EmptyList).editable(),
-    fixed("load_balancer_id"),
     fixed("provisioning_status"),
     fixed("operating_status"),
 ];

@@ -113,7 +113,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<
 fn create(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("pool_id");
     if call.state.get(Kind::Pool, id).is_none() {
-        // The path is looked up before Octavia's own errors apply.
+        // The path is resolved before Octavia's errors apply.
         let body = json!({"code": 404, "title": "Bad Request", "description": format!("Pool {id} not found.")});
         return Ok(Reply::with(404, body));
     }
@@ -126,7 +126,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
 }
 
-/// PUT of the whole set: members are told apart by address and port. With `additive_only` none is removed.
+/// PUT of the whole set: members are identified by address and port. With `additive_only` none is removed.
 fn batch(call: &mut Call<'_>) -> Answer {
     let pool = POOL.find_own(call, call.parameter("pool_id"))?;
     let Some(Value::Array(wanted)) = call.body.get("members").cloned() else {

@@ -130,7 +130,7 @@ fn create(call: &mut Call<'_>, offers: &Offers) -> Answer {
             offers.record
         )));
     }
-    // Octavia leaves this to its database, and shows its users the broken constraint as a failure of its own.
+    // Octavia leaves this to its database: users get the violated constraint as an internal error.
     if call
         .state
         .get(offers.profiles.collection.kind, doc.text(offers.profile))
@@ -238,7 +238,7 @@ pub(crate) fn allowed_network(call: &Call<'_>, balancer: &Doc) -> Result<(), Fau
     ))
 }
 
-/// The profile of what a load balancer names; none if it names nothing.
+/// The profile of the flavor or zone that a load balancer names; `None` if it names none.
 fn chosen(
     call: &Call<'_>,
     offers: &Offers,

@@ -59,7 +59,7 @@ pub(crate) fn fresh(
     Ok(doc)
 }
 
-/// Refuses a body that the table refuses: Octavia looks at it before it looks whether anything is locked.
+/// Rejects an invalid body: Octavia validates it before it checks for locks.
 pub(crate) fn sound(call: &Call<'_>, table: &[Attribute], given: &Doc) -> Result<(), Fault> {
     let mut given = given.clone();
     given.remove("project_id");
@@ -104,7 +104,7 @@ pub(crate) fn apply(call: &mut Call<'_>, kind: Kind, id: &str, changes: &Doc) ->
         .unwrap_or_default()
 }
 
-/// DELETE of a part: it goes when the load balancer settles.
+/// DELETE of a part: it is removed when the load balancer is unlocked.
 pub(crate) fn remove(call: &mut Call<'_>, collection: &Collection, id: &str) -> Answer {
     let old = collection.find_own(call, id)?;
     let balancer = balancer_of(&old).to_owned();

@@ -1,4 +1,4 @@
-//! Profiles of flavors and of availability zones: what a provider is told when a load balancer asks for one.
+//! Profiles of flavors and of availability zones: the provider's options behind a name that load balancers use.
 //!
 //! The rules are those of Octavia 11: `api/v2/controllers/{flavor,availability_zone}_profiles.py`, the schemas of the
 //! amphora provider, and the status codes of its errors (a provider that does not know an option is a 501).
@@ -78,7 +78,7 @@ pub(crate) const ZONE_OPTIONS: [(&str, &str); 3] = [
 /// One of the two kinds of profile.
 pub(crate) struct Profiles {
     pub(crate) collection: Collection,
-    /// The field that holds the provider's options, as JSON in a string.
+    /// The field with the provider's options, as JSON in a string.
     data: &'static str,
     options: &'static [(&'static str, &'static str)],
     /// The kind that refers to these profiles, and by which field.
@@ -227,7 +227,7 @@ fn used(state: &State, profiles: &Profiles, id: &str) -> bool {
     state.count_by(profiles.user, profiles.reference, id) > 0
 }
 
-/// What Octavia says of what something else refers to.
+/// Octavia's error for a resource that another one refers to.
 pub(crate) fn in_use(what: &str, id: &str) -> Fault {
     Fault::conflict(format!("{what} {id} is in use and cannot be modified."))
 }

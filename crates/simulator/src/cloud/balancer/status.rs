@@ -41,14 +41,14 @@ pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     }
 }
 
-/// What Octavia says while something is pending.
+/// Octavia's error while something is pending.
 pub(crate) fn immutable(id: &str) -> Fault {
     Fault::conflict(format!(
         "Load Balancer {id} is immutable and cannot be updated."
     ))
 }
 
-/// Locks the load balancer for a change of one of its parts, and lets it settle later.
+/// Locks the load balancer for a change of one of its parts; a later transition unlocks it.
 pub(crate) fn lock(call: &mut Call<'_>, id: &str) {
     let now = naive(call.now());
     call.state.edit(Kind::LoadBalancer, id, |doc| {

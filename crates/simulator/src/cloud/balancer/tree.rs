@@ -47,7 +47,7 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
     balancer.set("listeners", all);
 }
 
-/// The two states of everything, as GET .../status shows them.
+/// Both states of each resource, as GET .../status returns them.
 pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
     let base = |doc: &Doc| {
         json!({"id": doc.text("id"), "name": doc.text("name"),

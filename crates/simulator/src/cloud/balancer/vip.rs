@@ -41,8 +41,7 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
             let found = call.state.get(Kind::Subnet, subnet);
             let found = found.filter(|doc| {
                 let network = call.state.get(Kind::Network, doc.text("network_id"));
-                call.owns(doc)
-                    || network.is_some_and(|net| net.flag("shared") || net.flag("router:external"))
+                call.owns(doc) || network.is_some_and(|net| net.flag("shared"))
             });
             found.ok_or_else(|| Fault::bad(format!("Subnet {subnet} not found.")))?
         }

@@ -96,7 +96,7 @@ pub(crate) fn plan(call: &Call<'_>, given: &Doc) -> Result<Plan, Fault> {
     Ok(plan)
 }
 
-/// Makes the new volumes and reserves the existing ones; the answer goes into the server.
+/// Creates the new volumes and reserves the existing ones; the result is stored in the server.
 pub(crate) fn carry_out(
     call: &mut Call<'_>,
     devices: Vec<Device>,

@@ -359,7 +359,7 @@ fn security_groups(call: &mut Call<'_>, given: &Doc) -> Result<Vec<Doc>, Fault> 
     Ok(groups)
 }
 
-/// Attaches given ports and makes the others; returns the ids of those that Nova made and will delete.
+/// Attaches existing ports and creates the others; returns the ids of those that Nova created and will delete.
 fn ports(
     call: &mut Call<'_>,
     given: &Doc,
@@ -481,7 +481,7 @@ fn redacted(given: &Doc) -> String {
     Value::Object(given).to_string()
 }
 
-/// What Nova's schema check says of a value of another type.
+/// The message of Nova's schema validation for a value of the wrong type.
 pub(crate) fn wrong_type(field: &str, value: &Value) -> Fault {
     Fault::bad(format!(
         "Invalid input for field/attribute {field}. Value: {value}. {value} is not of the expected type"

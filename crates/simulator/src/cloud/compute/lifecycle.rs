@@ -48,7 +48,7 @@ pub(crate) fn delete(call: &mut Call<'_>, doc: &Doc) {
     call.state.schedule(delay, "softened", Kind::Server, id);
 }
 
-/// Accepts a deletion; the server goes when its time has come.
+/// Accepts a deletion; the server is removed by a later transition.
 pub(crate) fn begin_delete(call: &mut Call<'_>, id: &str) {
     let delay = call.settings.latency.transition(Transition::ServerAction);
     let already = call
@@ -157,7 +157,7 @@ fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     }
 }
 
-/// Nova's order: ports and volumes are let go before the server disappears, which still shows as DELETED meanwhile.
+/// Nova's order: ports and volumes are released before the server disappears, which is DELETED meanwhile.
 fn gone(state: &mut State, settings: &Settings, id: &str) {
     let Some(doc) = state.get(Kind::Server, id) else {
         return;
@@ -222,7 +222,7 @@ fn soften(state: &mut State, settings: &Settings, id: &str) {
 
 fn reclaim(state: &mut State, settings: &Settings, id: &str) {
     let due = state.get(Kind::Server, id).is_some_and(|doc| {
-        // One that was restored and deleted again has a later time of its own.
+        // A server that was restored and deleted again has a later deadline.
         doc.text("status") == "SOFT_DELETED"
             && doc.number("_reclaim_ms") <= state.now().as_millisecond()
     });

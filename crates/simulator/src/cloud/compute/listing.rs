@@ -66,7 +66,7 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     })
 }
 
-/// The servers of a page as a JSON array. What was said of a server before is said again until it changes.
+/// The servers of a page as a JSON array. The description of a server is cached until it changes.
 fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> Result<String, Fault> {
     let variant = call.state.rendered.variant(&Variant {
         version: call.version,
@@ -248,7 +248,7 @@ fn candidates(
 struct Filter {
     since: Option<String>,
     before: Option<String>,
-    /// Whether there is anything to look at but paging and sorting.
+    /// Whether the query has filters, besides paging and sorting.
     any: bool,
 }
 

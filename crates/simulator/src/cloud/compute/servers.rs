@@ -113,7 +113,7 @@ fn delete(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// Where something is told about.
+/// A link to a resource.
 #[derive(Serialize)]
 pub(crate) struct Link {
     rel: &'static str,

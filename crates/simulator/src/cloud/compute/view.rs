@@ -1,4 +1,4 @@
-//! A server as Nova shows it, by microversion.
+//! A server as Nova returns it, by microversion.
 //!
 //! It is written as text straight from what is stored, since lists show a thousand of them at once.
 
@@ -98,7 +98,7 @@ struct Placed<'a> {
     instance_name: String,
 }
 
-/// What a server was made of; for administrators, from 2.3.
+/// The request that created a server; for administrators, from 2.3.
 #[derive(Serialize)]
 struct Made<'a> {
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data")]
@@ -297,7 +297,7 @@ fn flavor<'a>(call: &Call<'_>, doc: &'a Doc, embedded: bool) -> Flavor<'a> {
     }
 }
 
-/// Fixed and floating addresses by network name. Nova knows none before the ports are bound.
+/// Fixed and floating addresses by network name. Empty until the ports are bound.
 fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<String, Vec<Address>> {
     let mut out: BTreeMap<String, Vec<Address>> = BTreeMap::new();
     if matches!(status, "BUILD" | "DELETED") {

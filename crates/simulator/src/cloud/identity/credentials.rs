@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::tokens::hashed;
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::{Doc, Fields, shown};
+use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 
@@ -170,7 +170,7 @@ fn own_user(call: &Call<'_>) -> Result<String, Fault> {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     let own = format!(
         "{}/v3/users/{}/application_credentials/{}",
         call.root(),

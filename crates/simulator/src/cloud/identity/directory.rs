@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::tokens::{entries, hashed};
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::{Doc, Fields, shown};
+use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
@@ -17,6 +17,11 @@ use crate::cloud::settings::REGION;
 pub(crate) fn domains(call: &mut Call<'_>) -> Answer {
     let found = call.state.all(Kind::Domain).cloned().collect();
     Ok(listing(call, "domains", found))
+}
+
+/// GET /v3/auth/domains: those in which the user has a role. Here roles are assigned in projects only.
+pub(crate) fn own_domains(call: &mut Call<'_>) -> Answer {
+    Ok(listing(call, "domains", Vec::new()))
 }
 
 /// GET /v3/domains/{id}
@@ -151,7 +156,7 @@ pub(crate) fn create_user(call: &mut Call<'_>) -> Answer {
     call.state.put(Kind::User, doc.clone());
     Ok(Reply::with(
         201,
-        json!({"user": with_link(call, "users", shown(&doc))}),
+        json!({"user": with_link(call, "users", public_fields(&doc))}),
     ))
 }
 
@@ -349,7 +354,7 @@ fn listing(call: &Call<'_>, many: &'static str, found: Vec<Arc<Doc>>) -> Reply {
                 query::matches(doc.get(*name), &wanted)
             })
         })
-        .map(|doc| Value::Object(with_link(call, many, shown(doc))))
+        .map(|doc| Value::Object(with_link(call, many, public_fields(doc))))
         .collect();
     let mut body = Doc::new();
     body.set(many, docs);
@@ -361,7 +366,7 @@ fn one(call: &Call<'_>, kind: Kind, name: &str) -> Answer {
     let id = call.parameter("id");
     let doc = call.state.get(kind, id).ok_or_else(|| missing(name, id))?;
     Ok(Reply::ok(
-        json!({name: with_link(call, &format!("{name}s"), shown(&doc))}),
+        json!({name: with_link(call, &format!("{name}s"), public_fields(&doc))}),
     ))
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn catalog(call: &mut Call<'_>) -> Answer {
     ))
 }
 
-/// Who the request's token belongs to; none if it is missing, unknown, expired or its owner gone.
+/// The owner of the request's token; `None` if the token is missing, unknown or expired, or its owner is deleted.
 pub(crate) fn authenticate(call: &Call<'_>) -> Option<Who> {
     let token = header(call.headers, "x-auth-token")?;
     let doc = valid(call.state, token)?;
@@ -138,7 +138,7 @@ pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
         .unwrap_or_default()
 }
 
-/// How secrets are kept: hashed, in hexadecimal digits, so that the store holds none.
+/// Secrets are stored as hashes, in hexadecimal digits.
 pub(crate) fn hashed(secret: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(64);

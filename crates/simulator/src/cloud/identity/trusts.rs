@@ -1,4 +1,4 @@
-//! Trusts: a user lets another one act in a project, with some roles, until it is taken back (OS-TRUST).
+//! Trusts: a user delegates roles in a project to another user, until the trust is deleted (OS-TRUST).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tokens::roles_in;
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::{Doc, Fields, shown};
+use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
@@ -127,7 +127,7 @@ fn list(call: &mut Call<'_>) -> Answer {
         .filter(|doc| alive(doc, now))
         .filter(|doc| is(doc, "trustor_user_id", &trustor) && is(doc, "trustee_user_id", &trustee))
         .map(|doc| {
-            // The roles are shown for one trust only.
+            // The roles are returned for a single trust only.
             let mut out = view(call, doc);
             out.remove("roles");
             out.remove("roles_links");
@@ -254,7 +254,7 @@ fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     let own = format!("{}/v3/OS-TRUST/trusts/{}", call.root(), doc.text("id"));
     out.set(
         "roles_links",

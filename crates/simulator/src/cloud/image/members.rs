@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{body, find, find_own};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::zulu;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
@@ -36,7 +36,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// What the project has said to being a member of the image: `pending`, `accepted` or `rejected`.
+/// The project's answer to the image being shared with it: `pending`, `accepted` or `rejected`.
 pub(super) fn status(call: &Call<'_>, image: &str) -> Option<String> {
     let key = key(image, &call.who.project_id);
     let doc = call.state.get(Kind::ImageMember, &key)?;
@@ -134,7 +134,7 @@ fn key(image: &str, member: &str) -> String {
 }
 
 fn view(doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     out.remove("id");
     out.set("schema", "/v2/schemas/member");
     out

@@ -122,7 +122,7 @@ fn one(doc: &mut Doc, operation: &Doc) -> Result<(), Fault> {
     }
 }
 
-/// What the image schema says of types: properties of one's own are text.
+/// The types of the image schema: custom properties are strings.
 fn typed(doc: &mut Doc, name: &str, value: Value) -> Result<(), Fault> {
     let fits = match name {
         "tags" => value

@@ -13,7 +13,7 @@ pub enum LatencyError {
     /// It is no YAML, or has what is not known.
     #[error("the latencies cannot be read")]
     Unreadable(#[source] serde_saphyr::Error),
-    /// A duration for an operation that there is not.
+    /// A duration for an unknown operation.
     #[error(
         "routes[{index}]: there is no operation {method} {route} of the service {service}; \
          GET /_simulator/requests shows how operations are called"
@@ -57,7 +57,7 @@ impl Latency {
     /// Reads latencies from YAML (docs/latencies.yaml is an example).
     ///
     /// # Errors
-    /// If it is malformed, has unknown fields, or names an operation that there is not.
+    /// If it is malformed, has unknown fields, or names an unknown operation.
     pub fn parse(text: &str) -> Result<Self, LatencyError> {
         let options = serde_saphyr::options! { with_snippet: false };
         let file: File =

@@ -62,14 +62,14 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     );
 }
 
-/// Frees the floating IPs on a port that goes away.
+/// Dissociates the floating IPs of a port that is deleted.
 pub(crate) fn release_port(state: &mut State, port: &str) {
     for floating in state.by(Kind::FloatingIp, "port_id", port) {
         release(state, &floating);
     }
 }
 
-/// Frees a floating IP from its port.
+/// Dissociates a floating IP from its port.
 pub(crate) fn release(state: &mut State, floating: &Doc) {
     let mut doc = floating.clone();
     dissociate(&mut doc);
@@ -77,7 +77,7 @@ pub(crate) fn release(state: &mut State, floating: &Doc) {
     state.put(Kind::FloatingIp, doc);
 }
 
-/// Makes a floating IP lead to a port's fixed address.
+/// Associates a floating IP with a port's fixed address.
 pub(crate) fn point(
     call: &mut Call<'_>,
     floating: &Doc,
@@ -156,7 +156,9 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
 
 fn update(call: &mut Call<'_>, _: &Doc, new: &mut Doc, changes: &Doc) -> Result<(), Fault> {
     if changes.given("fixed_ip_address") && !changes.given("port_id") {
-        return Err(bad("fixed_ip_address cannot be specified without a port_id"));
+        return Err(bad(
+            "fixed_ip_address cannot be specified without a port_id",
+        ));
     }
     merge(new, changes);
     // An update without any field dissociates too (neutron/db/l3_db.py, bug 1610045): that is what

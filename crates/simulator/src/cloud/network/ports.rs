@@ -18,13 +18,13 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 use crate::cloud::state::State;
 
-/// The device owner of OVN's metadata port, one for each network; it goes with the network.
+/// The device owner of OVN's metadata port, one for each network; it is deleted with the network.
 pub(crate) const METADATA: &str = "network:distributed";
 /// The device owner of a router's port on a subnet.
 pub(crate) const ROUTER_INTERFACE: &str = "network:router_interface";
 /// The device owner of a router's port on an external network.
 pub(crate) const ROUTER_GATEWAY: &str = "network:router_gateway";
-/// The device owner of the port that holds a floating address.
+/// The device owner of the port that a floating address is allocated to.
 pub(crate) const FLOATING: &str = "network:floatingip";
 
 const VNIC: &[&str] = &[
@@ -140,7 +140,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     Ok(finish(call.state, doc))
 }
 
-/// Adds a port of the cloud's own, without asking for quota or policy. Takes `network_id` and whatever else is known.
+/// Adds a port that belongs to the cloud, without checking quota or policy. Takes `network_id` and further fields.
 pub(crate) fn create_internal(state: &mut State, given: Value) -> Doc {
     let mut doc = to_doc(given);
     let project = doc.text("project_id").to_owned();

@@ -1,4 +1,4 @@
-//! What creation, change and deletion of all Neutron resources have in common.
+//! What creation, update and deletion of all Neutron resources have in common.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Resource {
     pub(crate) create: fn(&mut Call<'_>, Doc) -> Result<Doc, Fault>,
     /// Applies a checked change to the resource.
     pub(crate) update: fn(&mut Call<'_>, &Doc, &mut Doc, &Doc) -> Result<(), Fault>,
-    /// Removes the resource, or says what stands in the way.
+    /// Removes the resource, or returns why that is rejected.
     pub(crate) delete: fn(&mut Call<'_>, &Doc) -> Result<(), Fault>,
 }
 
@@ -133,7 +133,7 @@ impl Resource {
     }
 }
 
-/// Refuses what would break a quota, in Neutron's words.
+/// Rejects what would exceed a quota, with Neutron's message.
 pub(crate) fn within_quota(
     call: &Call<'_>,
     name: &str,
@@ -163,7 +163,7 @@ pub(crate) fn stamp(doc: &mut Doc, id: String, project: &str, state: &State) {
     }
 }
 
-/// Notes a change: time and revision.
+/// Records a change: time and revision.
 pub(crate) fn touch(doc: &mut Doc, state: &State) {
     doc.set("updated_at", zulu(state.now()));
     doc.set("revision_number", doc.number("revision_number") + 1);
@@ -185,7 +185,7 @@ pub(crate) fn merge(doc: &mut Doc, changes: &Doc) {
     }
 }
 
-/// `tenant_id` beside `project_id`, which Neutron shows everywhere.
+/// Adds `tenant_id` beside `project_id`, as Neutron does everywhere.
 pub(crate) fn with_tenant(_: &State, _: &Who, doc: &mut Doc) {
     let project = doc.text("project_id").to_owned();
     doc.set("tenant_id", project);
@@ -196,12 +196,12 @@ pub(crate) fn own(call: &Call<'_>, doc: &Doc) -> bool {
     call.owns(doc)
 }
 
-/// A resource that a body names, or the refusal of the resource's own collection.
+/// A resource that a body names, or the error of that resource's collection.
 pub(crate) fn referenced(call: &Call<'_>, what: &Resource, id: &str) -> Result<Arc<Doc>, Fault> {
     what.collection.find(call, id)
 }
 
-/// The project a new resource belongs to: the caller's, unless an administrator says otherwise.
+/// The project of a new resource: the caller's, unless an administrator names another one.
 fn project(call: &Call<'_>, given: &mut Doc) -> Result<String, Fault> {
     let wanted = [given.remove("project_id"), given.remove("tenant_id")];
     let own = &call.who.project_id;
@@ -224,7 +224,7 @@ pub(crate) fn check_revision(call: &Call<'_>, doc: &Doc) -> Result<(), Fault> {
     else {
         return Ok(());
     };
-    // What is of another form is no condition.
+    // A header of another form is ignored.
     let Some(wanted) = header
         .trim()
         .strip_prefix("revision_number=")

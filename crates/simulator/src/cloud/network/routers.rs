@@ -313,7 +313,7 @@ fn reachable(state: &State, router: &str, routes: &[Value]) -> Result<(), Fault>
     Ok(())
 }
 
-/// Whether a route of the router leads through a subnet.
+/// Whether a route of the router has its next hop in a subnet.
 fn routed(state: &State, router: &Doc, subnet: &str) -> bool {
     let net = state.get(Kind::Subnet, subnet);
     let net = net.and_then(|subnet| subnet.text("cidr").parse::<IpNet>().ok());

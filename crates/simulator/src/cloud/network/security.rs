@@ -9,7 +9,7 @@ use super::resource::{
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
@@ -425,7 +425,7 @@ fn with_rules(state: &State, who: &Who, doc: &mut Doc) {
         .by(Kind::SecurityGroupRule, "security_group_id", doc.text("id"))
         .iter()
         .map(|rule| {
-            let mut rule = shown(rule);
+            let mut rule = public_fields(rule);
             rule_present(state, who, &mut rule);
             // Inside a group they show a little more.
             rule.set("standard_attr_id", 1);

@@ -194,11 +194,6 @@ fn visible(call: &Call<'_>, doc: &Doc) -> bool {
             .state
             .get(Kind::Network, doc.text("network_id"))
             .is_some_and(|network| network.flag("shared"))
-        // Members may see the prefix of an external network, as floating IP pools need it.
-        || call
-            .state
-            .get(Kind::Network, doc.text("network_id"))
-            .is_some_and(|network| network.flag("router:external"))
 }
 
 fn missing(id: &str) -> Fault {

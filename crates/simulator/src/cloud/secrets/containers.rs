@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{created, find, list, reference, remove};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
@@ -80,7 +80,7 @@ fn create(call: &mut Call<'_>) -> Answer {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     out.remove("project_id");
     out.remove("id");
     out.set(

@@ -1,4 +1,4 @@
-//! What a secret holds: text, or bytes.
+//! The payload of a secret: text, or bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

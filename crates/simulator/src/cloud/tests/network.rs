@@ -704,3 +704,21 @@ async fn rules_of_two_groups_in_one_request_are_refused() {
         "SecurityGroupNotSingleGroupRules"
     );
 }
+
+#[tokio::test]
+async fn subnets_of_an_external_network_are_visible_to_administrators_only() {
+    let (cloud, client) = demo().await;
+    let external = "/network/v2.0/networks?router:external=true";
+    let external = client.get(external).await.body["networks"][0]["id"].clone();
+    let list = format!(
+        "/network/v2.0/subnets?network_id={}",
+        external.as_str().unwrap()
+    );
+    assert_eq!(client.get(&list).await.body["subnets"], json!([]));
+    let admin = Client::login(&cloud, "admin").await;
+    let seen = admin.get(&list).await.body["subnets"].clone();
+    assert_eq!(seen.as_array().unwrap().len(), 1);
+    let one = format!("/network/v2.0/subnets/{}", seen[0]["id"].as_str().unwrap());
+    assert_eq!(client.get(&one).await.status, 404);
+    assert_eq!(admin.get(&one).await.status, 200);
+}

@@ -1,5 +1,5 @@
-//! Cinder's own view of attachments (microversion 3.27): those that Nova made, and those that a client makes itself,
-//! which reserves the volume, tells where it is to be attached, and says when that is done.
+//! Cinder's attachments (microversion 3.27): those that Nova created, and those that a client creates, by which it
+//! reserves the volume, sets the connector, and completes the attachment.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn reserve(call: &mut Call<'_>) -> Answer {
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))?;
     let free = volume.text("status") == "available";
     let shared = volume.flag("multiattach") && volume.text("status") == "in-use";
-    // Cinder lets one instance reserve what it has reserved already.
+    // Cinder allows an instance to reserve a volume that it has reserved already.
     let again = of(&volume).any(|one| one.text("instance") == given.text("instance_uuid"));
     if !free && !shared && !again {
         return Err(Fault::bad(format!(
@@ -196,7 +196,7 @@ fn complete(call: &mut Call<'_>) -> Answer {
     })
 }
 
-/// Whether Nova knows of an attachment, which is what Cinder asks it before it lets one go.
+/// Whether Nova knows an attachment: Cinder asks it before it deletes one.
 fn made_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
     let server = call.state.get(Kind::Server, one.text("instance"));
     let holds = |server: &Doc| {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::volumes;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
@@ -298,7 +298,7 @@ fn brief(call: &Call<'_>, doc: &Doc) -> Doc {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     out.set("has_dependent_backups", has_dependents(call.state, doc));
     out.set("links", links(call, doc));
     let project = out.remove("project_id").unwrap_or_default();

@@ -47,7 +47,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The limits of each volume type, which are none.
+/// The limits of each volume type: unlimited.
 fn by_type(call: &Call<'_>, set: &mut Doc, usage: bool) {
     let none = if usage {
         json!({"limit": -1, "in_use": 0, "reserved": 0})

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
@@ -33,9 +33,9 @@ fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
         .ok_or_else(|| Fault::missing(format!("Snapshot {id} could not be found.")))
 }
 
-/// The project is shown under another name, with the progress, and not at creation.
+/// The project has another name here; it is returned with the progress, and not at creation.
 fn view(doc: &Doc, detail: bool) -> Doc {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     out.remove("volume_size");
     let project = out.remove("project_id").unwrap_or_default();
     if detail {

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
@@ -22,7 +22,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             let all: Vec<Value> = call
                 .state
                 .all(Kind::VolumeType)
-                .map(|doc| Value::Object(shown(doc)))
+                .map(|doc| Value::Object(public_fields(doc)))
                 .collect();
             Ok(Reply::ok(json!({"volume_types": all})))
         })
@@ -31,7 +31,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 "default" => DEFAULT,
                 id => id,
             };
-            let mut doc = shown(&*resolve(call, id)?);
+            let mut doc = public_fields(&*resolve(call, id)?);
             if call.parameter("id") == "default" {
                 doc.remove("os-volume-type-access:is_public");
             }
@@ -49,7 +49,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             },
         )
         .get("/v3/{project}/extensions", |_| {
-            Ok(Reply::ok(json!({"extensions": []})))
+            Ok(Reply::ok(json!({"extensions": extensions()})))
         })
         .get("/v3/{project}/os-availability-zone", |call| {
             let all: Vec<Value> = call
@@ -114,7 +114,7 @@ fn create(call: &mut Call<'_>) -> Answer {
         given.get("description").cloned().unwrap_or_default(),
     );
     call.state.put(Kind::VolumeType, doc.clone());
-    Ok(Reply::ok(json!({"volume_type": shown(&doc)})))
+    Ok(Reply::ok(json!({"volume_type": public_fields(&doc)})))
 }
 
 fn volume_type(id: &str, name: &str, specs: Value) -> Doc {
@@ -122,4 +122,15 @@ fn volume_type(id: &str, name: &str, specs: Value) -> Doc {
         json!({"id": id, "name": name, "description": null, "is_public": true,
         "os-volume-type-access:is_public": true, "extra_specs": specs}),
     )
+}
+
+/// Cinder's extensions: alias, name, description and date of each.
+fn extensions() -> Vec<Value> {
+    let all: Vec<[String; 4]> =
+        serde_json::from_str(include_str!("extensions.json")).unwrap_or_default();
+    let extension = |[alias, name, description, updated]: [String; 4]| {
+        json!({"alias": alias, "name": name, "description": description, "links": [],
+            "updated": updated})
+    };
+    all.into_iter().map(extension).collect()
 }

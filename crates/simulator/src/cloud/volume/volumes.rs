@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
-use crate::cloud::document::{Doc, Fields, doc as to_doc, shown};
+use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
@@ -339,7 +339,7 @@ fn brief(call: &Call<'_>, doc: &Doc) -> Value {
 }
 
 fn view(call: &Call<'_>, doc: &Doc) -> Value {
-    let mut out = shown(doc);
+    let mut out = public_fields(doc);
     let project = out.remove("project_id").unwrap_or_default();
     out.set("os-vol-tenant-attr:tenant_id", project);
     let links = links(call, doc);

@@ -1,0 +1,58 @@
+//! The embedded API server as management API: what a kube-apiserver would call webhooks for, conversion and admission
+//! of the suite's kinds, happens in process. Shared by the binary and the test bed, since neither `api` nor `apiserver`
+//! knows the other.
+
+use api::admission::Review;
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition,
+};
+use apiserver::{FieldError, Hooks};
+use serde_json::Value;
+
+/// Conversion, defaults and validation of the suite's kinds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules;
+
+impl Hooks for Rules {
+    fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String> {
+        api::convert::convert(object, to_api_version).map_err(|error| error.to_string())
+    }
+
+    fn default(&self, object: &mut Value, old: Option<&Value>) {
+        api::admission::default_object(object, old);
+    }
+
+    fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<(), Vec<FieldError>> {
+        let review = Review {
+            object,
+            old,
+            dry_run,
+        };
+        let field = |error: api::admission::FieldError| FieldError {
+            path: error.path,
+            message: error.message,
+        };
+        api::admission::validate(review).map_err(|errors| errors.into_iter().map(field).collect())
+    }
+}
+
+/// The definition with [`Rules`] as its conversion, if it has several versions: the strategy is that of webhooks, and no
+/// webhook is named.
+#[must_use]
+pub fn converted(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    if definition.spec.versions.len() > 1 {
+        definition.spec.conversion = Some(CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: None,
+        });
+    }
+    definition
+}
+
+#[cfg(test)]
+mod tests;
