@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
-//!   tidy                     rules that no lint knows
+//!   tidy                     rules that no lint knows, invariants of ARCHITECTURE.md among them
 //!   bench apiserver [--json] the API server beside kube-apiserver with etcd
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench simulator [--json] size and speed of the simulated cloud
@@ -10,6 +10,7 @@
 
 mod bench;
 mod codegen;
+mod invariants;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Check rules that no lint knows: file lengths, module names, words.
+    /// Check rules that no lint knows: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
     /// Measure.
     #[command(subcommand)]

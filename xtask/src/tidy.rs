@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
+use crate::invariants;
+
 /// No Rust file written by hand is longer, in lines.
 const LONGEST: usize = 800;
 /// Names that say nothing of what a module is for.
@@ -24,11 +26,12 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         .current_dir(root)
         .output();
     let listed = listed.context("git ls-files")?.stdout;
-    let files = listed
+    let files: Vec<&str> = listed
         .split(|byte| *byte == 0)
-        .filter_map(|name| std::str::from_utf8(name).ok());
-    let mut problems = Vec::new();
-    for name in files.filter(|name| name.ends_with(".rs")) {
+        .filter_map(|name| std::str::from_utf8(name).ok())
+        .collect();
+    let mut problems = invariants::broken(root, &files)?;
+    for name in files.iter().filter(|name| name.ends_with(".rs")) {
         let Ok(text) = std::fs::read_to_string(root.join(name)) else {
             continue;
         };
@@ -66,6 +69,17 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         if line.trim_start().starts_with("#[ignore") {
             problems.push(format!("{name}:{}: a test that does not run", index + 1));
         }
+        // The harness hides what a passing test prints.
+        let prints = ["print", "\"skipped: "]
+            .iter()
+            .all(|mark| line.contains(mark));
+        if prints
+            && !["crates/skipped/", "xtask/"]
+                .iter()
+                .any(|dir| name.starts_with(dir))
+        {
+            problems.push(format!("{name}:{}: use skipped::because", index + 1));
+        }
     }
     problems
 }
@@ -92,5 +106,7 @@ mod tests {
             problems_of("a/b.rs", "fn f() { todo!() }\n  #[ignore]\n").len(),
             2
         );
+        let skipping = "    eprintln!(\"skipped: no kubectl\");\n";
+        assert_eq!(problems_of("a/b.rs", skipping).len(), 1);
     }
 }

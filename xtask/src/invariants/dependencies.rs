@@ -1,0 +1,226 @@
+//! Which crate may use which.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+/// A crate of the workspace: the crates of the workspace that it may use, those that its tests may use besides, and
+/// crates of others that it must not use.
+struct Rule {
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+/// What opens connections and files.
+const IO: &[&str] = &[
+    "tokio",
+    "tokio-util",
+    "reqwest",
+    "hyper",
+    "hyper-util",
+    "axum",
+    "rusqlite",
+    "rustls",
+    "tower",
+];
+/// What a controller could reach a service with, past `openstack` and `kube::Client`.
+const CLIENTS: &[&str] = &["reqwest", "hyper", "hyper-util", "rusqlite"];
+
+const RULES: &[Rule] = &[
+    Rule {
+        name: "api",
+        uses: &[],
+        tests_use: &["skipped"],
+        never: IO,
+    },
+    Rule {
+        name: "apiserver",
+        uses: &[],
+        tests_use: &["skipped"],
+        never: &["kube"],
+    },
+    Rule {
+        name: "openstack",
+        uses: &[],
+        tests_use: &[],
+        never: &["kube", "kube-*", "k8s-openapi"],
+    },
+    Rule {
+        name: "operator",
+        uses: &["api"],
+        tests_use: &[],
+        never: CLIENTS,
+    },
+    Rule {
+        name: "provider",
+        uses: &["api", "openstack", "operator"],
+        tests_use: &["apiserver", "simulator", "testbed"],
+        never: CLIENTS,
+    },
+    Rule {
+        name: "clusterapi",
+        uses: &["api", "operator"],
+        tests_use: &["apiserver", "testbed"],
+        never: CLIENTS,
+    },
+    Rule {
+        name: "simulator",
+        uses: &["apiserver"],
+        tests_use: &[],
+        never: &[],
+    },
+    Rule {
+        name: "management",
+        uses: &["api", "apiserver"],
+        tests_use: &[],
+        never: &[],
+    },
+    Rule {
+        name: "testbed",
+        uses: &["api", "apiserver", "management"],
+        tests_use: &[],
+        never: &[],
+    },
+    Rule {
+        name: "skipped",
+        uses: &[],
+        tests_use: &[],
+        never: &[],
+    },
+    Rule {
+        name: "ferrostack",
+        uses: &[
+            "api",
+            "apiserver",
+            "clusterapi",
+            "management",
+            "openstack",
+            "operator",
+            "provider",
+            "simulator",
+        ],
+        tests_use: &["skipped"],
+        never: &[],
+    },
+    Rule {
+        name: "xtask",
+        uses: &["api", "apiserver"],
+        tests_use: &[],
+        never: &[],
+    },
+];
+
+/// A package as `cargo metadata` describes it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Dependency {
+    name: String,
+    /// `dev` or `build`; absent for ordinary ones.
+    kind: Option<String>,
+    /// Where it is, if it is one of the workspace.
+    path: Option<String>,
+}
+
+/// The packages of the workspace.
+pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let output = Command::new("cargo")
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root)
+        .output()
+        .context("cargo metadata")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata: {errors}");
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
+    Ok(metadata.packages)
+}
+
+/// Dependencies that no rule allows, packages without a rule, and rules for more than there is.
+pub(super) fn broken(packages: &[Package]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for package in packages {
+        let name = short(&package.name);
+        match RULES.iter().find(|rule| rule.name == name) {
+            Some(rule) => problems.extend(rule.broken_by(package)),
+            None => problems.push(format!(
+                "crate {name}: say in xtask/src/invariants/dependencies.rs what it may use"
+            )),
+        }
+    }
+    problems
+}
+
+/// Crates that the table of ARCHITECTURE.md lacks.
+pub(super) fn undescribed(architecture: &str) -> Vec<String> {
+    let described = |name: &str| architecture.contains(&format!("| `{name}` |"));
+    RULES
+        .iter()
+        .filter(|rule| rule.name != "xtask" && !described(rule.name))
+        .map(|rule| format!("ARCHITECTURE.md: the table of crates lacks `{}`", rule.name))
+        .collect()
+}
+
+impl Rule {
+    fn broken_by(&self, package: &Package) -> Vec<String> {
+        let mut problems = Vec::new();
+        let crate_name = self.name;
+        for dependency in &package.dependencies {
+            let name = short(&dependency.name);
+            let test = dependency.kind.as_deref() == Some("dev");
+            if dependency.path.is_some() {
+                let allowed = self.uses.contains(&name) || test && self.tests_use.contains(&name);
+                if !allowed {
+                    let by = if test { "the tests of " } else { "" };
+                    problems.push(format!(
+                        "{by}crate {crate_name} must not use {name} (ARCHITECTURE.md)"
+                    ));
+                }
+            } else if !test && self.never.iter().any(|never| matches(never, name)) {
+                problems.push(format!(
+                    "crate {crate_name} must not use {name} (ARCHITECTURE.md)"
+                ));
+            }
+        }
+        let used = |name: &&&str| {
+            let mut dependencies = package.dependencies.iter();
+            !dependencies.any(|one| one.path.is_some() && short(&one.name) == **name)
+        };
+        let unused = self.uses.iter().chain(self.tests_use).filter(used);
+        problems.extend(unused.map(|name| {
+            format!("crate {crate_name} may use {name} and does not: take it from the rule")
+        }));
+        problems
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("ferrostack-").unwrap_or(name)
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests;
