@@ -146,11 +146,11 @@ fn refusal(code: u16, body: &[u8]) -> String {
     {
         return message.to_owned();
     }
-    let said = if text.is_empty() { "unknown" } else { text };
+    let message = if text.is_empty() { "unknown" } else { text };
     match code {
         400 => "the server rejected our request for an unknown reason".to_owned(),
         401 => "the server has asked for the client to provide credentials".to_owned(),
-        403 => said.to_owned(),
+        403 => message.to_owned(),
         404 => "the server could not find the requested resource".to_owned(),
         405 => "the server does not allow this method on the requested resource".to_owned(),
         409 => "the server reported a conflict".to_owned(),
@@ -161,7 +161,7 @@ fn refusal(code: u16, body: &[u8]) -> String {
         504 => "the server was unable to return a response in the time allotted, but may still be processing the request".to_owned(),
         code if code >= 500 => format!(
             "an error on the server ({}) has prevented the request from succeeding",
-            go_quote(said)
+            go_quote(message)
         ),
         code => format!(
             "the server responded with the status code {code} but did not return more information"

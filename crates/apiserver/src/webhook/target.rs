@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::service;
 use crate::server::Core;
 
-/// Where a webhook is, and whom its certificate must be from.
+/// The address of a webhook, and the authorities of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     at: At,

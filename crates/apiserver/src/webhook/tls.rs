@@ -1,4 +1,6 @@
-//! Whom a webhook's certificate must be from.
+//! Verification of the certificates of webhooks.
+
+mod bundle;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,38 +28,44 @@ impl Authorities {
         if let Some(known) = self.configs.lock().get(bundle) {
             return Ok(Arc::clone(known));
         }
-        let made = Arc::new(make(bundle)?);
+        let config = Arc::new(configured(bundle)?);
         let mut configs = self.configs.lock();
         if configs.len() >= KEPT {
             configs.clear();
         }
-        configs.insert(bundle.to_vec(), Arc::clone(&made));
-        Ok(made)
+        configs.insert(bundle.to_vec(), Arc::clone(&config));
+        Ok(config)
     }
 }
 
-fn make(bundle: &[u8]) -> Result<ClientConfig, String> {
+fn configured(bundle: &[u8]) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
+    let mut trusted: Vec<CertificateDer<'static>> = Vec::new();
     if bundle.is_empty() {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     } else {
-        let all: Result<Vec<CertificateDer<'_>>, _> =
+        let all: Result<Vec<CertificateDer<'static>>, _> =
             CertificateDer::pem_slice_iter(bundle).collect();
-        let (added, _) = roots.add_parsable_certificates(all.unwrap_or_default());
+        trusted = all.unwrap_or_default();
+        let (added, _) = roots.add_parsable_certificates(trusted.iter().cloned());
         if added == 0 {
             return Err(UNREADABLE.to_owned());
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = bundle::Verifier::new(roots, trusted, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    let mut config = builder
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-/// What kube-apiserver says of a bundle without a certificate.
+/// The message of kube-apiserver about a bundle without a certificate.
 pub(crate) const UNREADABLE: &str =
     "unable to load root certificates: unable to parse bytes as PEM block";
 
@@ -83,14 +91,25 @@ fn worded(error: &std::io::Error, name: &str) -> String {
         None => return "EOF".to_owned(),
     };
     let why = match why {
-        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "certificate signed by unknown authority".to_owned()
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
             "certificate has expired or is not yet valid".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             format!("certificate is not valid for {name}")
         }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "certificate specifies an incompatible key usage".to_owned()
+        }
         other => other.to_string(),
     };
     format!("tls: failed to verify certificate: x509: {why}")
 }
+
+#[cfg(test)]
+mod tests;
