@@ -89,7 +89,7 @@ impl<'a> Admission<'a> {
                     continue;
                 };
                 let asked = self.call(hook, &invocation, current, old).await;
-                let answered = match self.told(hook, asked, warnings)? {
+                let answered = match self.outcome(hook, asked, warnings)? {
                     Some(answered) => answered,
                     None => continue,
                 };
@@ -141,8 +141,8 @@ impl<'a> Admission<'a> {
         let answers = join_all(calls).await;
         let mut first = Ok(());
         for ((hook, _), asked) in concerned.iter().zip(answers) {
-            let told = self.told(hook, asked, warnings).map(drop);
-            first = first.and(told);
+            let outcome = self.outcome(hook, asked, warnings).map(drop);
+            first = first.and(outcome);
         }
         first
     }
@@ -221,7 +221,7 @@ impl<'a> Admission<'a> {
     }
 
     /// What follows from an answer: none when the hook is passed over.
-    fn told(
+    fn outcome(
         &self,
         hook: &Hook,
         asked: Result<Answered, Failure>,
@@ -353,7 +353,7 @@ pub(crate) async fn of_deletion(
     admission.validate(None, Some(old), warnings).await
 }
 
-/// What a request says of how its object is to be written, as `CreateOptions` or `UpdateOptions`.
+/// The write options of a request, as `CreateOptions` or `UpdateOptions`.
 fn options(call: &Call, operation: Operation) -> Value {
     let kind = match operation {
         Operation::Create => "CreateOptions",

@@ -2,6 +2,8 @@
 
 mod bootstrap;
 pub(crate) mod impersonation;
+mod node;
+pub(crate) mod restriction;
 pub(crate) mod rules;
 pub(crate) mod service_account;
 pub(crate) mod tls;
@@ -22,10 +24,10 @@ use crate::user::UserInfo;
 
 use service_account::Signer;
 
-/// What users are recognised by.
+/// The credentials that the server accepts.
 pub(crate) struct Authenticator {
     client_ca: Option<Arc<dyn ClientCertVerifier>>,
-    /// Digests, so that comparing tells nothing about the tokens by its duration.
+    /// Digests, so that the time of a comparison discloses nothing of a token.
     tokens: Vec<([u8; 32], UserInfo)>,
     pub(crate) signer: Signer,
 }
@@ -61,7 +63,7 @@ impl Authenticator {
         })
     }
 
-    /// The user of a client certificate; none when it is signed by nobody we believe.
+    /// The user of a client certificate; none when no trusted authority signed it.
     pub(crate) fn certificate(&self, chain: &[CertificateDer<'_>]) -> Option<UserInfo> {
         let (leaf, intermediates) = chain.split_first()?;
         let verifier = self.client_ca.as_ref()?;
@@ -85,15 +87,51 @@ impl Authenticator {
         )
     }
 
-    /// The user of a bearer token.
-    pub(crate) fn token(&self, core: &Core, token: &str) -> Option<UserInfo> {
-        let wanted = digest(token);
-        if let Some((_, user)) = self.tokens.iter().find(|(known, _)| *known == wanted) {
-            return Some(user.clone());
-        }
-        bootstrap::user(core, token, jiff::Timestamp::now())
-            .or_else(|| self.signer.user(core, token, jiff::Timestamp::now()))
+    /// The audience of the server itself, which tokens have when their request names none.
+    pub(crate) fn audience(&self) -> &str {
+        &self.signer.issuer
     }
+
+    /// The user of a bearer token that is meant for one of `audiences`.
+    ///
+    /// # Errors
+    /// Why a service account token is invalid; tokens of other kinds are known or unknown.
+    pub(crate) fn token(
+        &self,
+        core: &Core,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<Bearer, String> {
+        let now = jiff::Timestamp::now();
+        let wanted = digest(token);
+        let known = self.tokens.iter().find(|(known, _)| *known == wanted);
+        let known = known.map(|(_, user)| user.clone());
+        if let Some(user) = known.or_else(|| bootstrap::user(core, token, now)) {
+            // These name no audience: they are for the server.
+            let audience = self.audience();
+            if !audiences.iter().any(|wanted| wanted == audience) {
+                return Err(UNKNOWN.to_owned());
+            }
+            return Ok(Bearer {
+                user,
+                audiences: vec![audience.to_owned()],
+            });
+        }
+        match self.signer.bearer(core, token, audiences, now) {
+            Ok(Some(bearer)) => Ok(bearer),
+            Ok(None) => Err(UNKNOWN.to_owned()),
+            Err(why) => Err(format!("[{UNKNOWN}, {why}]")),
+        }
+    }
+}
+
+const UNKNOWN: &str = "invalid bearer token";
+
+/// The user of a token, and the requested audiences that it is valid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bearer {
+    pub(crate) user: UserInfo,
+    pub(crate) audiences: Vec<String>,
 }
 
 /// The user of a request over the network: anonymous without credentials, 401 with wrong ones.
@@ -118,10 +156,14 @@ pub(crate) fn authenticate(
         .and_then(|value| value.strip_prefix("Bearer "))
         .map(str::trim);
     let token = token.ok_or_else(ApiError::unauthorized)?;
-    core.authenticator
-        .token(core, token)
-        .map(authenticated)
-        .ok_or_else(ApiError::unauthorized)
+    let audiences = [core.authenticator.audience().to_owned()];
+    match core.authenticator.token(core, token, &audiences) {
+        Ok(bearer) => Ok(authenticated(bearer.user)),
+        Err(why) => {
+            tracing::debug!(why, "a bearer token is refused");
+            Err(ApiError::unauthorized())
+        }
+    }
 }
 
 fn digest(text: &str) -> [u8; 32] {

@@ -21,3 +21,9 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
 pub(crate) fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body {
     StreamBody::new(pieces.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
 }
+
+/// A body with each of its pieces changed.
+pub(crate) fn mapped(body: Body, change: fn(&Bytes) -> Bytes) -> Body {
+    body.map_frame(move |frame| frame.map_data(|bytes| change(&bytes)))
+        .boxed_unsync()
+}

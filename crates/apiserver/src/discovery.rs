@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::body::Body;
+use crate::body::{self, Body};
 use crate::crd;
 use crate::error::ApiError;
 use crate::http::accept;
@@ -81,7 +81,13 @@ pub(crate) fn document(
             Some(list) => list,
             None => return Err(ApiError::unknown_resource()),
         },
-        Route::OpenApiV2 => return Ok(open_api(&registry, OpenApi::V2)),
+        Route::OpenApiV2 => {
+            return Ok(match accept::open_api_v2_in_protobuf(wanted) {
+                Some(false) => open_api(&registry, OpenApi::V2),
+                Some(true) => open_api(&registry, OpenApi::V2Protobuf),
+                None => crate::http::empty(406),
+            });
+        }
         Route::OpenApiV3 => return Ok(open_api(&registry, OpenApi::Index)),
         Route::OpenApiV3Group { group, version } => {
             return Ok(open_api(&registry, OpenApi::V3 { group, version }));
@@ -343,6 +349,7 @@ fn aggregate_version(registry: &Registry, group: &str, version: &str) -> Value {
 
 enum OpenApi<'a> {
     V2,
+    V2Protobuf,
     Index,
     V3 { group: &'a str, version: &'a str },
 }
@@ -377,6 +384,13 @@ fn open_api(registry: &Registry, wanted: OpenApi<'_>) -> Response<Body> {
         .collect();
     json_document(match wanted {
         OpenApi::V2 => openapi::v2(&models),
+        OpenApi::V2Protobuf => {
+            let document = openapi::protobuf::document(&openapi::v2(&models));
+            let mut response = Response::new(body::full(document));
+            let media = HeaderValue::from_static(accept::OPENAPI_V2_PROTOBUF);
+            response.headers_mut().insert(header::CONTENT_TYPE, media);
+            return response;
+        }
         OpenApi::Index => openapi::v3_index(&models),
         OpenApi::V3 { group, version } => openapi::v3(&models, group, version),
     })

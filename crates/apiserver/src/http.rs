@@ -23,8 +23,8 @@ use crate::rest::{self, Call};
 use crate::server::Core;
 use crate::user::UserInfo;
 
-use accept::Form;
-use path::{Path, Route};
+use accept::{Encoding, Form};
+use path::{Path, Route, Target};
 use query::Query;
 
 /// Answers a request of an authenticated user.
@@ -38,8 +38,24 @@ where
     B::Error:
         Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
 {
+    let target = path::target(request.uri().path());
+    handle_target(core, user, target, request).await
+}
+
+/// Answers a request of a user who may send it to that target.
+pub(crate) async fn handle_target<B>(
+    core: Arc<Core>,
+    user: UserInfo,
+    target: Target,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+{
     let (mut parts, body) = request.into_parts();
-    let route = path::route(parts.uri.path());
+    let route = target.route;
     let query = Query::parse(parts.uri.query());
     let begun = Instant::now();
     let counted = Arc::clone(&core);
@@ -61,6 +77,16 @@ where
             objects(core, user, path, query, &parts.method, parts.headers, body).await
         }
         Route::Backup if parts.method == Method::POST => crate::backup::answer(&core).await,
+        Route::Misplaced(path) => Ok(match target.path.as_str() {
+            path if path.starts_with("//") || path.starts_with("/apis//") => not_found(),
+            _ => missing(&path.group),
+        }),
+        Route::Unknown if target.path.starts_with("/openapi/v3/") => Ok(empty(404)),
+        Route::Unknown => Ok(not_found()),
+        // The mux of these looks at paths alone.
+        route @ (Route::Root | Route::Metrics | Route::Health) => {
+            document(&core, &route, &parts.headers)
+        }
         route if parts.method == Method::GET || parts.method == Method::HEAD => {
             document(&core, &route, &parts.headers)
         }
@@ -73,7 +99,12 @@ where
 
 /// The answer to a request that failed.
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
-    let mut response = rest::respond(error.code, error.status().to_string().into(), false);
+    failure_in(error, Encoding::Json)
+}
+
+/// The same in the encoding that a client wants.
+pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body> {
+    let mut response = rest::respond(error.code, error.status().to_string().into(), encoding);
     let retry = error
         .details
         .as_ref()
@@ -146,7 +177,7 @@ where
     let wanted = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok());
-    let Some(mut accept) = accept::negotiate(wanted) else {
+    let Some(mut accept) = accept::negotiate(wanted, !resource.is_custom()) else {
         let streams = *method == Method::GET && path.name.is_none();
         return Err(accept::refused(wanted, !resource.is_custom(), streams));
     };
@@ -180,7 +211,19 @@ fn missing(group: &str) -> Response<Body> {
     if Registry::is_built_in(group) {
         return failure(&ApiError::unknown_resource());
     }
+    not_found()
+}
+
+/// 404 for what is no path of objects.
+fn not_found() -> Response<Body> {
     text(404, "404 page not found\n")
+}
+
+/// A status without a body.
+pub(crate) fn empty(code: u16) -> Response<Body> {
+    let mut response = text(code, "");
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
 }
 
 fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
@@ -189,23 +232,30 @@ fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<
             &core.options.kubernetes_version,
         ))),
         Route::Health => Ok(text(200, "ok")),
-        Route::Metrics => Ok(text(200, &crate::metrics::text(core))),
+        Route::Metrics => {
+            let mut response = text(200, &crate::metrics::text(core));
+            let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+            let media = HeaderValue::from_static(media);
+            response.headers_mut().insert(header::CONTENT_TYPE, media);
+            Ok(response)
+        }
         Route::Root => Ok(json_document(json!({"paths": [
             "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
             "/readyz", "/version",
         ]}))),
         Route::Backup => Err(ApiError::method_not_allowed()),
-        Route::Unknown => Ok(text(404, "404 page not found\n")),
+        Route::Misplaced(_) | Route::Unknown => Ok(not_found()),
         route => discovery::document(core, route, headers),
     }
 }
 
 /// JSON of a document that is no object.
 pub(crate) fn json_document(value: serde_json::Value) -> Response<Body> {
-    rest::respond(200, value.to_string().into(), false)
+    rest::respond(200, value.to_string().into(), Encoding::Json)
 }
 
-fn text(code: u16, text: &str) -> Response<Body> {
+/// Text that is no object.
+pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
     let mut response = Response::new(body::full(text.to_owned()));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -1,12 +1,13 @@
 //! The OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
 //!
-//! They hold the kinds that are served and what those refer to, with descriptions, so that kubectl can explain,
+//! They contain the kinds that are served and the types those refer to, with descriptions, so that kubectl can explain,
 //! validate and merge; of the operations, what clients look for: methods, kinds, query parameters, media types.
 //! Lists have no definitions of their own.
 
 pub(crate) mod builtin;
 mod definitions;
 mod operations;
+pub(crate) mod protobuf;
 
 use std::collections::BTreeSet;
 
@@ -95,7 +96,7 @@ fn path_of(group: &str, version: &str) -> String {
     }
 }
 
-/// Of everything that the document is made from.
+/// A hash of everything that the document is generated from.
 fn hash(models: &[Model<'_>], group: &str, version: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(env!("CARGO_PKG_VERSION"));

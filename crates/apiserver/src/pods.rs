@@ -1,9 +1,9 @@
 //! What kubelets do for pods: logs and forwarded ports. The server knows no kubelets of its own; whoever simulates
-//! nodes says through [`Kubelet`] what theirs would.
+//! nodes implements [`Kubelet`].
 //!
 //! ```text
 //!   pods      which pod, container and node is meant, and whether its kubelet can be reached
-//!   log       what of a container's log is shown
+//!   log       the selected part of a container's log
 //!   forward   connections to ports of a pod, inside of one connection of the client:
 //!     upgrade     HTTP is left behind
 //!     spdy        kubectl, client-go: SPDY/3.1, bare or inside of a WebSocket
@@ -56,7 +56,7 @@ pub trait Kubelet: Send + Sync {
     /// A connection to a port of `pod`, a Pod on `node`.
     ///
     /// # Errors
-    /// Why there is none. The client is told on the stream for errors of that connection.
+    /// Why there is none. It is sent on the error stream of that connection.
     fn connect<'a>(
         &'a self,
         node: &'a Value,
@@ -283,6 +283,6 @@ fn plain(code: StatusCode, body: Body) -> Response<Body> {
 }
 
 /// Text that is no object, and whole.
-fn told(code: StatusCode, text: String) -> Response<Body> {
+fn text_answer(code: StatusCode, text: String) -> Response<Body> {
     plain(code, body::full(text))
 }

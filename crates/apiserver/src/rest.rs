@@ -22,10 +22,11 @@ use serde_json::Value;
 use crate::body::{self, Body};
 use crate::conversion;
 use crate::error::ApiError;
-use crate::http::accept::{Accept, Form};
+use crate::http::accept::{Accept, Encoding, Form, PROTOBUF};
 use crate::http::decode::{self, Decoded};
 use crate::http::go_json;
 use crate::http::query::Query;
+use crate::kinds::shape::protobuf::encode;
 use crate::kinds::{Resource, Version};
 use crate::server::Core;
 use crate::services::Reservations;
@@ -172,18 +173,13 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
     let answer = verb(&call, method, &mut warnings).await;
     let mut response = match answer {
         // What is warned of is warned of in a failure too.
-        Err(error) => crate::http::failure(&error),
-        Ok(Answer::Bytes(code, bytes)) => respond(code, bytes, call.accept.yaml),
+        Err(error) => crate::http::failure_in(&error, call.accept.encoding),
+        Ok(Answer::Bytes(code, bytes)) => respond(code, bytes, call.accept.encoding),
         Ok(Answer::Value(code, value)) => {
             let bytes = serde_json::to_vec(&value).map_err(ApiError::internal)?;
-            respond(code, bytes.into(), call.accept.yaml)
+            respond(code, bytes.into(), call.accept.encoding)
         }
-        Ok(Answer::Stream(stream)) => {
-            let mut response = Response::new(stream);
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            response
-        }
+        Ok(Answer::Stream(stream)) => stream_in(stream, call.accept.encoding),
     };
     for warning in warnings.sent() {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
@@ -210,7 +206,6 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
             _ => Err(ApiError::method_not_allowed()),
         },
         (Some(_), None | Some("status" | "finalize" | "approval")) => match *method {
-            Method::GET if call.query.flag("watch") => watch::watch(call).await,
             Method::GET => conversion::resolve(&call.core, || read::get(call)).await,
             Method::PUT => write::update(call, warnings).await,
             Method::PATCH => patch::patch(call, warnings).await,
@@ -251,16 +246,48 @@ pub(crate) fn made(object: &mut Value, status: &Value) {
     }
 }
 
-/// A whole answer in JSON, or in YAML for those who ask.
-pub(crate) fn respond(code: u16, json: Bytes, yaml: bool) -> Response<Body> {
-    let as_yaml = || {
-        let value: Value = serde_json::from_slice(&json).ok()?;
-        serde_saphyr::to_string(&value).ok()
+/// A watch, of which each piece is one or more lines of JSON.
+fn stream_in(stream: Body, encoding: Encoding) -> Response<Body> {
+    let (stream, media) = match encoding {
+        Encoding::Protobuf => (
+            body::mapped(stream, protobuf_events),
+            "application/vnd.kubernetes.protobuf;stream=watch",
+        ),
+        _ => (stream, "application/json"),
     };
-    let (bytes, media) = match yaml.then(as_yaml).flatten() {
-        Some(text) => (Bytes::from(text), "application/yaml"),
-        None => (json, "application/json"),
+    let mut response = Response::new(stream);
+    let media = HeaderValue::from_static(media);
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    response
+}
+
+/// Events as protobuf. One that has no such form is an error to its client, who lists anew.
+fn protobuf_events(lines: &Bytes) -> Bytes {
+    let failure = || {
+        let status = ApiError::internal("the object has no form in protobuf").status();
+        let event = serde_json::json!({"type": "ERROR", "object": status});
+        encode::event(event.to_string().as_bytes()).unwrap_or_default()
     };
+    let lines = lines.split(|byte| *byte == b'\n');
+    let events = lines
+        .filter(|line| !line.is_empty())
+        .map(|line| encode::event(line).unwrap_or_else(failure));
+    events.collect::<Vec<_>>().concat().into()
+}
+
+/// A whole answer in JSON, or in what else a client asks for where there is such a form.
+pub(crate) fn respond(code: u16, json: Bytes, encoding: Encoding) -> Response<Body> {
+    let value = || serde_json::from_slice::<Value>(&json).ok();
+    let other = match encoding {
+        Encoding::Json => None,
+        Encoding::Yaml => value()
+            .and_then(|value| serde_saphyr::to_string(&value).ok())
+            .map(|text| (Bytes::from(text), "application/yaml")),
+        Encoding::Protobuf => value()
+            .and_then(|value| encode::encode(&value))
+            .map(|bytes| (Bytes::from(bytes), PROTOBUF)),
+    };
+    let (bytes, media) = other.unwrap_or((json, "application/json"));
     let mut response = Response::new(body::full(bytes));
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -15,12 +15,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::impersonation::Refusal;
 use crate::auth::{authenticate, impersonation, rules};
 use crate::body::Body;
-use crate::http::path::route;
+use crate::http::path;
 use crate::http::query::Query;
-use crate::http::{failure, handle};
+use crate::http::{failure, handle_target, text};
 use crate::pods::Tunnels;
+use crate::schema::go_quote;
 use crate::server::Core;
 use crate::user::UserInfo;
 
@@ -119,16 +121,26 @@ async fn answer(
     certificate: Option<&UserInfo>,
     request: Request<Incoming>,
 ) -> http::Response<Body> {
-    let user = authenticate(&core, request.headers(), certificate)
-        .and_then(|user| impersonation::applied(&core, user, request.headers()));
-    let user = match user {
+    let user = match authenticate(&core, request.headers(), certificate) {
         Ok(user) => user,
         Err(error) => return failure(&error),
     };
-    let url = request.uri().path();
+    let user = match impersonation::applied(&core, user, request.headers()) {
+        Ok(user) => user,
+        Err(Refusal::Status(error)) => return failure(&error),
+        Err(Refusal::OfNobody(why)) => {
+            let url = request.uri().path_and_query();
+            let url = url.map_or("/", |url| url.as_str());
+            return text(
+                500,
+                &format!("Internal Server Error: {}: {why}\n", go_quote(url)),
+            );
+        }
+    };
+    let target = path::target(request.uri().path());
     let query = Query::parse(request.uri().query());
-    match rules::authorize(&core, &user, &route(url), request.method(), url, &query) {
-        Ok(()) => handle(core, user, request).await,
+    match rules::authorize(&core, &user, &target, request.method(), &query) {
+        Ok(()) => handle_target(core, user, target, request).await,
         Err(error) => failure(&error),
     }
 }

@@ -1,11 +1,13 @@
 //! What is asked by creating an object that is never stored: reviews, tokens, bindings.
 
-use jiff::{SignedDuration, Timestamp};
+mod review;
+mod token;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::admission::{self, Gvk};
-use crate::auth::rules::{self, Attributes};
-use crate::auth::service_account::Account;
+use crate::admission::{self, Gvk, Operation};
+use crate::auth::restriction;
 use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::kinds::{Origin, shape};
@@ -32,21 +34,21 @@ pub(crate) async fn virtual_create(
     let kind = Gvk::new(call.group(), &call.version, &call.resource.kind);
     admission::of_created(call, kind, &name, &mut object, warnings).await?;
     let object = &object;
-    check_review(call, &object["spec"])?;
+    review::check(call, &object["spec"])?;
     let mut object = object.clone();
     record(call, &mut object, &call.version().api_version, "");
     let spec = &object["spec"];
     let status = match call.resource.kind.as_str() {
         "SelfSubjectReview" => json!({"userInfo": call.user}),
-        "TokenReview" => token_review(call, spec),
-        "SelfSubjectAccessReview" => access_review(call, &call.user, spec),
+        "TokenReview" => review::token(call, spec),
+        "SelfSubjectAccessReview" => review::access(call, &call.user, spec),
         "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             let user = UserInfo {
                 name: spec["user"].as_str().unwrap_or_default().to_owned(),
                 groups: strings(&spec["groups"]),
                 ..UserInfo::default()
             };
-            access_review(call, &user, spec)
+            review::access(call, &user, spec)
         }
         "SelfSubjectRulesReview" => {
             let all = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
@@ -79,132 +81,15 @@ pub(crate) async fn subresource(
         "eviction" => Gvk::new("policy", "v1", "Eviction"),
         _ => Gvk::new("", "v1", "Binding"),
     };
+    restriction::admit(call, Operation::Create, Some(&body), None)?;
     admission::of_created(call, kind, call.name(), &mut body, warnings).await?;
     match subresource {
-        "token" => token_request(call, &body),
+        "token" => token::request(call, &body),
         "eviction" => crate::eviction::evict(call, &body).await,
         "binding" => bind(call, call.name(), &body).await,
         _ => Err(ApiError::unknown_resource()),
     }
 }
-
-/// Reviews that ask for nothing are refused.
-fn check_review(call: &Call, spec: &Value) -> Result<(), ApiError> {
-    let kind = call.resource.kind.as_str();
-    if kind == "TokenReview" && spec["token"].as_str().is_none_or(str::is_empty) {
-        let message = "token is required for TokenReview in authentication";
-        return Err(ApiError::bad_request(message));
-    }
-    let asks = spec["resourceAttributes"].is_object() || spec["nonResourceAttributes"].is_object();
-    if kind.ends_with("AccessReview") && !asks {
-        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        let error =
-            crate::schema::FieldError::invalid("spec.resourceAttributes", &Value::Null, detail);
-        // Internal types have no kind, and so it is not named.
-        return Err(ApiError::invalid("authorization.k8s.io", "", "", &[error]));
-    }
-    Ok(())
-}
-
-fn token_review(call: &Call, spec: &Value) -> Value {
-    let token = spec["token"].as_str().unwrap_or_default();
-    match call.core.authenticator.token(&call.core, token) {
-        Some(mut user) => {
-            user.groups.push("system:authenticated".to_owned());
-            let audiences = match &spec["audiences"] {
-                Value::Array(list) if !list.is_empty() => json!(list),
-                _ => json!([call.core.authenticator.signer.issuer]),
-            };
-            json!({"authenticated": true, "user": user, "audiences": audiences})
-        }
-        None => json!({"user": {}, "error": "invalid bearer token"}),
-    }
-}
-
-fn access_review(call: &Call, user: &UserInfo, spec: &Value) -> Value {
-    let wanted = &spec["resourceAttributes"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let attributes = if wanted.is_object() {
-        Attributes {
-            verb: text(&wanted["verb"]),
-            group: text(&wanted["group"]),
-            resource: text(&wanted["resource"]),
-            subresource: text(&wanted["subresource"]),
-            namespace: text(&wanted["namespace"]),
-            name: text(&wanted["name"]),
-            path: String::new(),
-        }
-    } else {
-        let wanted = &spec["nonResourceAttributes"];
-        Attributes {
-            verb: text(&wanted["verb"]),
-            path: text(&wanted["path"]),
-            ..Attributes::default()
-        }
-    };
-    json!({"allowed": rules::allowed(&call.core, user, &attributes)})
-}
-
-fn token_request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
-    let key = call.resource.key(&call.namespace, call.name());
-    let account = call
-        .core
-        .store
-        .get(&call.resource.collection, &key)
-        .ok_or_else(|| ApiError::not_found(call.group(), &call.resource.plural, call.name()))?;
-    let lifetime = body["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
-    if !(600..=1 << 32).contains(&lifetime) {
-        let detail = "may not specify a duration less than 10 minutes";
-        let error = crate::schema::FieldError::invalid(
-            "spec.expirationSeconds",
-            &Value::from(lifetime),
-            detail,
-        );
-        return Err(ApiError::invalid(
-            "authentication.k8s.io",
-            "TokenRequest",
-            "",
-            &[error],
-        ));
-    }
-    let mut audiences = strings(&body["spec"]["audiences"]);
-    let signer = &call.core.authenticator.signer;
-    if audiences.is_empty() {
-        audiences.push(signer.issuer.clone());
-    }
-    let subject = Account {
-        namespace: call.namespace.clone(),
-        name: call.name().to_owned(),
-        uid: account.facts.uid.to_string(),
-    };
-    let now = Timestamp::now();
-    let mut asked =
-        json!({"kind": "TokenRequest", "apiVersion": TOKEN_GROUP, "spec": body["spec"]});
-    record(call, &mut asked, TOKEN_GROUP, "token");
-    let token = signer
-        .token(&subject, &audiences, lifetime, now)
-        .ok_or_else(|| ApiError::internal("the token could not be signed"))?;
-    let until = now
-        .checked_add(SignedDuration::from_secs(lifetime))
-        .unwrap_or(now);
-    Ok(Answer::Value(
-        201,
-        json!({
-            "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {
-                "name": call.name(), "namespace": call.namespace, "creationTimestamp": seconds(now),
-                "uid": uuid::Uuid::new_v4().to_string(), "managedFields": asked["metadata"]["managedFields"],
-            },
-            "spec": {
-                "audiences": audiences, "expirationSeconds": lifetime,
-                "boundObjectRef": body["spec"]["boundObjectRef"],
-            },
-            "status": {"token": token, "expirationTimestamp": seconds(until)},
-        }),
-    ))
-}
-
-const TOKEN_GROUP: &str = "authentication.k8s.io/v1";
 
 /// Enters who asks in what is asked, as all creates do.
 fn record(call: &Call, object: &mut Value, api_version: &str, subresource: &str) {

@@ -151,6 +151,14 @@ async fn send(side: &Side, step: &Step, variables: &Map<String, Value>) -> Respo
         "nobody" => side.nobody.request(method, url),
         token => side.nobody.request(method, url).bearer_auth(token),
     };
+    for (name, values) in &step.headers {
+        for value in values.all() {
+            let value = filled_text(value, variables);
+            // Any UTF-8, which a text as it stands may not be.
+            let value = header::HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            request = request.header(name, value);
+        }
+    }
     if let Some(accept) = &step.accept {
         request = request.header(header::ACCEPT, accepted(accept));
     }

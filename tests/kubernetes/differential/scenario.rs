@@ -22,6 +22,9 @@ pub(crate) struct Step {
     /// `admin`, `nobody` (no credentials), or a bearer token.
     #[serde(default = "admin", rename = "as")]
     pub(crate) account: String,
+    /// Headers besides those of the other fields: one value, or several.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Values>,
     /// The form of the body: `json`, `yaml`, `merge`, `json-patch`, `strategic`, `apply`, or a media type.
     #[serde(rename = "type")]
     pub(crate) form: Option<String>,
@@ -54,6 +57,23 @@ pub(crate) struct Step {
     /// The file of the scenario in which the step stands, without its ending.
     #[serde(skip)]
     pub(crate) file_stem: String,
+}
+
+/// The values of a header.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Values {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Values {
+    pub(crate) fn all(&self) -> &[String] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+    }
 }
 
 /// What a poll waits for: a status, or a value in the body.

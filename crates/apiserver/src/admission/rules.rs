@@ -67,7 +67,7 @@ pub(crate) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// What the path and the query tell.
+    /// From the path and the query.
     pub(crate) fn of(call: &'a Call, operation: Operation, dry_run: bool) -> Self {
         let resource = &call.resource;
         let subresource = call.subresource.clone().unwrap_or_default();

@@ -1,11 +1,13 @@
 //! Acting as somebody else: `kubectl --as`, by the headers `Impersonate-User`, `-Group`, `-Uid` and `-Extra-*`
 //! (`k8s.io/apiserver/pkg/endpoints/filters/impersonation`). Who asks must be allowed the verb `impersonate` on each of them.
+//! A header that cannot be read is rejected and never ignored: the request would run as another user than it names.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
-use super::rules::{Attributes, allowed, refused};
+use super::rules::{Attributes, decide, refused};
 use crate::error::ApiError;
+use crate::rest::subdomain;
 use crate::server::Core;
 use crate::user::UserInfo;
 
@@ -15,15 +17,30 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
+/// Why an impersonation is rejected.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A header cannot be read, or the user may not act as the other.
+    Status(ApiError),
+    /// The headers name groups, a uid or extra fields of nobody.
+    OfNobody(String),
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Status(error)
+    }
+}
+
 /// The user that a request acts as: the one it comes from, unless it names another.
 ///
 /// # Errors
-/// 403 when the user may not act as the other, 500 (as from kube-apiserver) when the headers name groups of nobody.
+/// When the headers name no user, or the user may not impersonate the one they name.
 pub(crate) fn applied(
     core: &Core,
     requestor: UserInfo,
     headers: &HeaderMap,
-) -> Result<UserInfo, ApiError> {
+) -> Result<UserInfo, Refusal> {
     let Some(wanted) = wanted(headers)? else {
         return Ok(requestor);
     };
@@ -35,13 +52,10 @@ pub(crate) fn applied(
             subresource: subresource.to_owned(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            path: String::new(),
+            ..Attributes::default()
         };
-        if allowed(core, &requestor, &attributes) {
-            Ok(())
-        } else {
-            Err(refused(&requestor, &attributes))
-        }
+        let decision = decide(core, &requestor, &attributes);
+        decision.map_err(|denied| refused(&requestor, &attributes, &denied))
     };
     match service_account(&wanted.name) {
         Some((namespace, name)) => may("", "serviceaccounts", "", namespace, name)?,
@@ -61,23 +75,25 @@ pub(crate) fn applied(
     Ok(completed(wanted))
 }
 
-/// What the headers say; none when they name nobody.
-fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, ApiError> {
-    let text = |name: &str| {
-        let value = headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
+/// The user that the headers name; none when there are no such headers.
+fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Refusal> {
+    let first = |name: &str| -> Result<String, ApiError> {
+        let values = headers.get_all(name).iter();
+        let values: Result<Vec<&str>, ApiError> = values.map(|value| text(name, value)).collect();
+        Ok(values?.first().copied().unwrap_or_default().to_owned())
     };
     let mut user = UserInfo {
-        name: text(USER),
-        uid: text(UID),
+        name: first(USER)?,
+        uid: first(UID)?,
         ..UserInfo::default()
     };
-    let groups = headers.get_all(GROUP).iter();
-    user.groups
-        .extend(groups.filter_map(|group| group.to_str().ok().map(str::to_owned)));
+    for group in headers.get_all(GROUP) {
+        user.groups.push(text(GROUP, group)?.to_owned());
+    }
     for (name, value) in headers {
-        if let (Some(key), Ok(value)) = (name.as_str().strip_prefix(EXTRA), value.to_str()) {
-            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
+        if let Some(key) = name.as_str().strip_prefix(EXTRA) {
+            let key = extra_key(name, key)?;
+            let value = text(name.as_str(), value)?;
             user.extra.entry(key).or_default().push(value.to_owned());
         }
     }
@@ -87,16 +103,70 @@ fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, ApiError> {
     if user == UserInfo::default() {
         return Ok(None);
     }
-    let what = "groups, a uid or extra fields were requested without impersonating a user";
-    Err(ApiError::internal(what))
+    Err(Refusal::OfNobody(format!(
+        "requested [{}] without impersonating a user",
+        listed(&user)
+    )))
 }
 
-/// The namespace and the name in the user name of a service account.
+/// What is asked for besides a user, as Go prints its references.
+fn listed(user: &UserInfo) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(
+        user.groups
+            .iter()
+            .map(|group| format!("{{Group  {group}    }}")),
+    );
+    for (key, values) in &user.extra {
+        let printed =
+            |value: &String| format!("{{UserExtra  {value}  {AUTHENTICATION}/v1  {key}}}");
+        parts.extend(values.iter().map(printed));
+    }
+    if !user.uid.is_empty() {
+        parts.push(format!("{{UID  {}  {AUTHENTICATION}/v1  }}", user.uid));
+    }
+    parts.join(" ")
+}
+
+/// The text of a header, which may be any UTF-8.
+fn text<'a>(name: &str, value: &'a HeaderValue) -> Result<&'a str, ApiError> {
+    std::str::from_utf8(value.as_bytes()).map_err(|_| unreadable(name))
+}
+
+/// The key in the name of a header; what is no escape stays as it is, as in Go.
+fn extra_key(name: &HeaderName, escaped: &str) -> Result<String, ApiError> {
+    let mut rest = escaped.split('%').skip(1);
+    let escapes = rest.all(|part| {
+        let digits = part.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    if !escapes {
+        return Ok(escaped.to_owned());
+    }
+    let key = percent_decode_str(escaped).decode_utf8();
+    Ok(key.map_err(|_| unreadable(name.as_str()))?.into_owned())
+}
+
+fn unreadable(header: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the header {header} cannot be read: it must be UTF-8"
+    ))
+}
+
+/// The namespace and the name in the user name of a service account; none for any other user name.
 fn service_account(user: &str) -> Option<(&str, &str)> {
-    user.strip_prefix("system:serviceaccount:")?.split_once(':')
+    let (namespace, name) = user
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
+    let valid = namespace.len() <= 63
+        && !namespace.contains('.')
+        && [namespace, name]
+            .iter()
+            .all(|part| subdomain(part).is_none());
+    valid.then_some((namespace, name))
 }
 
-/// The user with the groups that everybody of its sort is in.
+/// The user with the groups that all users of its kind are in.
 fn completed(mut user: UserInfo) -> UserInfo {
     if let Some((namespace, _)) = service_account(&user.name)
         && user.groups.is_empty()
@@ -106,12 +176,15 @@ fn completed(mut user: UserInfo) -> UserInfo {
         user.groups.push(own);
     }
     let known = ["system:authenticated", "system:unauthenticated"];
-    let (sort, told) = match user.name.as_str() {
+    let (group, explicit) = match user.name.as_str() {
         "system:anonymous" => (known[1], user.is_in(known[1])),
         _ => (known[0], known.iter().any(|group| user.is_in(group))),
     };
-    if !told {
-        user.groups.push(sort.to_owned());
+    if !explicit {
+        user.groups.push(group.to_owned());
     }
     user
 }
+
+#[cfg(test)]
+mod tests;

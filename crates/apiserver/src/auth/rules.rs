@@ -1,11 +1,13 @@
-//! What a user may do. There is no evaluation of RBAC: administrators may do everything, nodes what
-//! kubelets need, machines that join what kubeadm needs, everybody may look at what is served.
+//! What a user may do. There is no evaluation of RBAC: administrators may do everything, nodes what the node authorizer
+//! allows them, machines that join what kubeadm needs, everybody may look at what is served.
 
 use http::Method;
 
+use super::node;
 use crate::error::{ApiError, qualified};
-use crate::http::path::{Path, Route};
+use crate::http::path::{Path, Route, Target};
 use crate::http::query::Query;
+use crate::selector::FieldSelector;
 use crate::server::Core;
 use crate::user::UserInfo;
 
@@ -18,16 +20,24 @@ pub(crate) struct Attributes {
     pub(crate) subresource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// Of what is listed, watched or deleted together.
+    pub(crate) fields: FieldSelector,
     /// For what is no object: the URL path.
     pub(crate) path: String,
 }
 
-/// What a request for objects is about to do.
+/// Why something is not allowed; empty where no rule is about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Denied {
+    pub(crate) reason: String,
+}
+
+/// What a request for objects is about to do (`RequestInfoFactory`).
 pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attributes {
     let named = path.name.is_some();
     let verb = match *method {
-        Method::GET | Method::HEAD if query.flag("watch") => "watch",
         Method::GET | Method::HEAD if named => "get",
+        Method::GET | Method::HEAD if query.flag("watch") => "watch",
         Method::GET | Method::HEAD => "list",
         Method::POST => "create",
         Method::PUT => "update",
@@ -36,6 +46,21 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
         Method::DELETE => "deletecollection",
         _ => "",
     };
+    let mut fields = FieldSelector::default();
+    if matches!(verb, "list" | "watch" | "deletecollection") {
+        // One that cannot be read is refused when it is used.
+        let text = query.all("fieldSelector").next().unwrap_or_default();
+        fields = FieldSelector::parse(text).unwrap_or_default();
+    }
+    let mut name = path.name.clone().unwrap_or_default();
+    // A list of one object is a request for that object.
+    if matches!(verb, "list" | "watch")
+        && let Some(only) = fields.required("metadata.name")
+        && !matches!(only, "." | "..")
+        && !only.contains(['/', '%'])
+    {
+        name = only.to_owned();
+    }
     Attributes {
         verb: verb.to_owned(),
         group: path.group.clone(),
@@ -49,7 +74,8 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
             }
             None => String::new(),
         },
-        name: path.name.clone().unwrap_or_default(),
+        name,
+        fields,
         path: String::new(),
     }
 }
@@ -59,111 +85,127 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
 pub(crate) fn authorize(
     core: &Core,
     user: &UserInfo,
-    route: &Route,
+    target: &Target,
     method: &Method,
-    url: &str,
     query: &Query,
 ) -> Result<(), ApiError> {
-    let wanted = match route {
-        Route::Object(path) => attributes(path, method, query),
+    let wanted = match &target.route {
+        Route::Object(path) | Route::Misplaced(path) => attributes(path, method, query),
         _ => Attributes {
             verb: method.as_str().to_lowercase(),
-            path: url.to_owned(),
+            path: target.path.clone(),
             ..Attributes::default()
         },
     };
-    if allowed(core, user, &wanted) {
+    decide(core, user, &wanted).map_err(|denied| refused(user, &wanted, &denied))
+}
+
+/// Whether a user may do something, and if not, why.
+///
+/// # Errors
+/// When the user may not.
+pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Result<(), Denied> {
+    if user.is_in("system:masters") || is_open(user, wanted) {
         return Ok(());
     }
-    Err(refused(user, &wanted))
-}
-
-/// Whether a user may do something.
-pub(crate) fn allowed(core: &Core, user: &UserInfo, wanted: &Attributes) -> bool {
-    if user.is_in("system:masters") {
-        return true;
-    }
-    if is_open(wanted) {
-        return true;
-    }
     if user.is_in("system:unauthenticated") {
-        return false;
+        return Err(Denied::default());
     }
-    is_public(wanted)
-        || user.is_in("system:nodes") && node_may(wanted, &user.name)
+    let node = match node::name(user) {
+        Some(node) => node::decide(core, node, wanted),
+        None => Err(Denied::default()),
+    };
+    let Err(denied) = node else {
+        return Ok(());
+    };
+    let allowed = user.is_in("system:authenticated") && is_basic(wanted)
+        || user.is_in("system:nodes")
+            && is_kubeadm_config(wanted, &["kubeadm-config", "kubelet-config"])
         || user.is_in("system:bootstrappers") && joining_may(wanted)
-        || is_cluster_admin(core, user)
+        || is_cluster_admin(core, user);
+    if allowed { Ok(()) } else { Err(denied) }
 }
 
-/// What needs no credentials: kubeadm reads `cluster-info` before it has any.
-fn is_open(wanted: &Attributes) -> bool {
-    let health = ["/healthz", "/livez", "/readyz"];
-    let path = wanted.path.as_str();
-    let looks = wanted.verb == "get" || wanted.verb == "head";
-    looks && (path == "/version" || health.iter().any(|open| path.starts_with(open)))
+/// What everybody may read, with credentials or without (the role `system:public-info-viewer`).
+const PUBLIC: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
+/// What everybody with credentials may read (the role `system:discovery`).
+const DISCOVERY: &[&str] = &[
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/version",
+    "/version/",
+    "/openapi",
+    "/openapi/*",
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+];
+/// What the group `system:monitoring` may read (the role of that name).
+const MONITORING: &[&str] = &[
+    "/metrics",
+    "/metrics/slis",
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/healthz/*",
+    "/livez/*",
+    "/readyz/*",
+];
+
+/// Whether a request reads a document on a list; `*` at the end of an entry stands for any text.
+fn reads(wanted: &Attributes, documents: &[&str]) -> bool {
+    wanted.verb == "get"
+        && documents
+            .iter()
+            .any(|document| match document.strip_suffix('*') {
+                Some(start) => wanted.path.starts_with(start),
+                None => wanted.path == *document,
+            })
+}
+
+/// What is allowed before anything else is looked at: kubeadm reads `cluster-info` before it has credentials.
+fn is_open(user: &UserInfo, wanted: &Attributes) -> bool {
+    let everybody = ["system:authenticated", "system:unauthenticated"];
+    everybody.iter().any(|group| user.is_in(group)) && reads(wanted, PUBLIC)
+        || user.is_in("system:monitoring") && reads(wanted, MONITORING)
         || wanted.verb == "get"
-            && wanted.resource == "configmaps"
+            && (wanted.group.as_str(), wanted.resource.as_str()) == ("", "configmaps")
             && wanted.namespace == "kube-public"
             && wanted.name == "cluster-info"
+            && wanted.subresource.is_empty()
 }
 
-/// What everybody with credentials may do.
-fn is_public(wanted: &Attributes) -> bool {
-    let document = !wanted.path.is_empty() && wanted.path != "/metrics" && wanted.verb == "get";
-    document || wanted.verb == "create" && wanted.resource.starts_with("selfsubject")
+/// What everybody with credentials may do (the roles `system:discovery` and `system:basic-user`).
+fn is_basic(wanted: &Attributes) -> bool {
+    let about_oneself = matches!(
+        (wanted.group.as_str(), wanted.resource.as_str()),
+        (
+            "authorization.k8s.io",
+            "selfsubjectaccessreviews" | "selfsubjectrulesreviews"
+        ) | ("authentication.k8s.io", "selfsubjectreviews")
+    );
+    reads(wanted, DISCOVERY) || wanted.verb == "create" && about_oneself
 }
 
-fn is_read(verb: &str) -> bool {
+pub(super) fn is_read(verb: &str) -> bool {
     matches!(verb, "get" | "list" | "watch")
 }
 
-/// What kubelets need (the `system:node` role).
-fn node_may(wanted: &Attributes, user: &str) -> bool {
-    let read = is_read(&wanted.verb);
-    let own = user.strip_prefix("system:node:") == Some(&wanted.name);
-    match (
-        wanted.group.as_str(),
-        wanted.resource.as_str(),
-        wanted.subresource.as_str(),
-    ) {
-        ("", "nodes", _) => read || wanted.verb == "create" || own,
-        ("", "pods", "status" | "") => true,
-        ("", "pods", "eviction") | ("", "serviceaccounts", "token") => wanted.verb == "create",
-        ("", "events", _) | ("events.k8s.io", "events", _) => true,
-        ("coordination.k8s.io", "leases", _) => true,
-        ("storage.k8s.io", "csinodes", _) => read || own || wanted.verb == "create",
-        ("certificates.k8s.io", "certificatesigningrequests", "") => {
-            read || wanted.verb == "create"
-        }
-        ("authentication.k8s.io", "tokenreviews", _)
-        | ("authorization.k8s.io", "subjectaccessreviews" | "localsubjectaccessreviews", _) => true,
-        (
-            "",
-            "services"
-            | "endpoints"
-            | "configmaps"
-            | "secrets"
-            | "persistentvolumes"
-            | "persistentvolumeclaims"
-            | "serviceaccounts",
-            _,
-        )
-        | ("storage.k8s.io", "csidrivers" | "volumeattachments" | "storageclasses", _)
-        | ("discovery.k8s.io", "endpointslices", _)
-        | ("node.k8s.io", "runtimeclasses", _) => read,
-        _ => false,
-    }
+/// Whether a request reads one of these ConfigMaps of kubeadm, which it makes readable to machines.
+fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
+    wanted.verb == "get"
+        && (wanted.group.as_str(), wanted.resource.as_str()) == ("", "configmaps")
+        && wanted.namespace == "kube-system"
+        && names.contains(&wanted.name.as_str())
 }
 
 /// What kubeadm needs of a machine that joins (the roles that `kubeadm init` binds to bootstrap tokens).
 fn joining_may(wanted: &Attributes) -> bool {
     match (wanted.group.as_str(), wanted.resource.as_str()) {
         ("", "configmaps") => {
-            let known = matches!(
-                wanted.name.as_str(),
-                "kubeadm-config" | "kubelet-config" | "kube-proxy"
-            );
-            wanted.verb == "get" && wanted.namespace == "kube-system" && known
+            is_kubeadm_config(wanted, &["kubeadm-config", "kubelet-config", "kube-proxy"])
         }
         ("", "nodes") => matches!(wanted.verb.as_str(), "get" | "create"),
         ("certificates.k8s.io", "certificatesigningrequests") => {
@@ -200,10 +242,14 @@ fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
 }
 
 /// 403 for what a user may not do.
-pub(super) fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
+pub(super) fn refused(user: &UserInfo, wanted: &Attributes, denied: &Denied) -> ApiError {
+    let reason = match denied.reason.as_str() {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
     if !wanted.path.is_empty() {
         let message = format!(
-            "forbidden: User {:?} cannot {} path {:?}",
+            "forbidden: User {:?} cannot {} path {:?}{reason}",
             user.name, wanted.verb, wanted.path
         );
         let mut error = ApiError::new(403, "Forbidden", message);
@@ -219,11 +265,13 @@ pub(super) fn refused(user: &UserInfo, wanted: &Attributes) -> ApiError {
         namespace => format!("in the namespace {namespace:?}"),
     };
     let why = format!(
-        "User {:?} cannot {} resource {full:?} in API group {:?} {place}",
+        "User {:?} cannot {} resource {full:?} in API group {:?} {place}{reason}",
         user.name, wanted.verb, wanted.group
     );
     let mut error = ApiError::forbidden(&wanted.group, &wanted.resource, &wanted.name, &why);
-    if wanted.name.is_empty() {
+    if wanted.resource.is_empty() {
+        error.message = format!("forbidden: {why}");
+    } else if wanted.name.is_empty() {
         error.message = format!(
             "{} is forbidden: {why}",
             qualified(&wanted.resource, &wanted.group)

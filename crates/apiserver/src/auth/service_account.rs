@@ -1,4 +1,8 @@
 //! Service account tokens: JSON Web Tokens signed with the server's key (TokenRequest).
+//!
+//! Source of the rules and words: `pkg/serviceaccount` of kube-apiserver.
+
+mod bound;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,12 +15,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
+use super::Bearer;
+use crate::schema::go_quote;
 use crate::server::Core;
-use crate::user::UserInfo;
 
-/// Signs tokens, and knows its own again.
+/// Signs tokens and verifies them.
 pub(crate) struct Signer {
-    /// Made at first use when none was given.
+    /// Generated at first use when none was given.
     key: OnceLock<Option<Key>>,
     pub(crate) issuer: String,
 }
@@ -26,13 +31,35 @@ enum Key {
     Ecdsa(Box<EcdsaKeyPair>),
 }
 
-/// The account that a token is for.
-#[derive(Clone, Debug)]
-pub(crate) struct Account {
-    pub(crate) namespace: String,
+/// An object that a token names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
     pub(crate) name: String,
+    /// Empty for a Node that is not there.
     pub(crate) uid: String,
 }
+
+/// What a token is about: an account, and the object that it ends with.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) namespace: String,
+    pub(crate) account: Reference,
+    pub(crate) pod: Option<Reference>,
+    pub(crate) secret: Option<Reference>,
+    /// With a pod: the Node that the pod is on.
+    pub(crate) node: Option<Reference>,
+}
+
+/// How long a token is valid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifetime {
+    pub(crate) seconds: i64,
+    /// After how many seconds its use is one of an old token; none: it is not watched.
+    pub(crate) warn_after: Option<i64>,
+}
+
+/// Clocks differ by as much (`jwt.DefaultLeeway`).
+const LEEWAY: i64 = 60;
 
 impl Signer {
     /// A signer with a key in PEM.
@@ -43,30 +70,46 @@ impl Signer {
         };
         if let Some(pem) = key {
             let key = Key::read(pem.expose_secret())?;
-            // Just made, so nothing is there.
+            // The cell is new and empty.
             let _ = signer.key.set(Some(key));
         }
         Ok(signer)
     }
 
-    /// A token for an account, from `now` for `seconds`. None when no key could be made.
+    /// A token that is valid from `now` on. None when no key could be generated.
     pub(crate) fn token(
         &self,
-        account: &Account,
+        subject: &Subject,
         audiences: &[String],
-        seconds: i64,
+        lifetime: Lifetime,
         now: Timestamp,
     ) -> Option<String> {
         let key = self.key()?;
         let issued = now.as_second();
+        let named = |reference: &Reference| match reference.uid.as_str() {
+            "" => json!({"name": reference.name}),
+            uid => json!({"name": reference.name, "uid": uid}),
+        };
+        let mut about = json!({
+            "namespace": subject.namespace, "serviceaccount": named(&subject.account),
+        });
+        let bound = [
+            ("pod", &subject.pod),
+            ("secret", &subject.secret),
+            ("node", &subject.node),
+        ];
+        for (kind, reference) in bound {
+            if let Some(reference) = reference {
+                about[kind] = named(reference);
+            }
+        }
+        if let Some(seconds) = lifetime.warn_after {
+            about["warnafter"] = Value::from(issued + seconds);
+        }
         let claims = json!({
-            "aud": audiences, "exp": issued + seconds, "iat": issued, "nbf": issued, "iss": self.issuer,
-            "jti": uuid::Uuid::new_v4().to_string(),
-            "kubernetes.io": {
-                "namespace": account.namespace,
-                "serviceaccount": {"name": account.name, "uid": account.uid},
-            },
-            "sub": format!("system:serviceaccount:{}:{}", account.namespace, account.name),
+            "aud": audiences, "exp": issued + lifetime.seconds, "iat": issued, "nbf": issued, "iss": self.issuer,
+            "jti": uuid::Uuid::new_v4().to_string(), "kubernetes.io": about,
+            "sub": format!("system:serviceaccount:{}:{}", subject.namespace, subject.account.name),
         });
         let header = json!({"alg": key.algorithm(), "kid": key.id()});
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -75,43 +118,74 @@ impl Signer {
         Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The user of a token that we signed, for an account that still is the same.
-    pub(crate) fn user(&self, core: &Core, token: &str, now: Timestamp) -> Option<UserInfo> {
+    /// The user of a token that this server signed. None: it did not.
+    ///
+    /// # Errors
+    /// Why it is not valid: its time, its audiences, or a deleted object that it is bound to.
+    pub(crate) fn bearer(
+        &self,
+        core: &Core,
+        token: &str,
+        audiences: &[String],
+        now: Timestamp,
+    ) -> Result<Option<Bearer>, String> {
+        let Some(claims) = self.claims(token) else {
+            return Ok(None);
+        };
+        let named: Vec<String> = match &claims["aud"] {
+            Value::String(one) => vec![one.clone()],
+            many => many
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(owned)
+                .collect(),
+        };
+        let common: Vec<String> = named
+            .iter()
+            .filter(|audience| audiences.contains(audience))
+            .cloned()
+            .collect();
+        if common.is_empty() {
+            return Err(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                quoted(&named),
+                quoted(audiences)
+            ));
+        }
+        let now = now.as_second();
+        if claims["exp"]
+            .as_i64()
+            .is_none_or(|until| now - LEEWAY > until)
+        {
+            return Err("service account token has expired".to_owned());
+        }
+        if claims["nbf"]
+            .as_i64()
+            .is_some_and(|from| now + LEEWAY < from)
+        {
+            return Err("service account token is not valid yet".to_owned());
+        }
+        let user = bound::user(core, &claims, now - LEEWAY)?;
+        Ok(Some(Bearer {
+            user: match claims["jti"].as_str() {
+                Some(id) => user.known_by(format!("JTI={id}")),
+                None => user,
+            },
+            audiences: common,
+        }))
+    }
+
+    /// The claims of a token that this server signed.
+    fn claims(&self, token: &str) -> Option<Value> {
         let (message, signature) = token.rsplit_once('.')?;
         let (_, claims) = message.split_once('.')?;
-        // No key, no tokens of ours.
+        // Without a key no token was signed.
         let key = self.key.get()?.as_ref()?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         key.verify(message.as_bytes(), &signature)?;
         let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-        let timely =
-            claims["exp"].as_i64()? > now.as_second() && claims["iss"] == self.issuer.as_str();
-        if !timely {
-            return None;
-        }
-        let account = &claims["kubernetes.io"];
-        let namespace = account["namespace"].as_str()?;
-        let name = account["serviceaccount"]["name"].as_str()?;
-        let uid = account["serviceaccount"]["uid"].as_str()?;
-        let stored = core
-            .store
-            .get("/serviceaccounts", &format!("{namespace}/{name}"))?;
-        if *stored.facts.uid != *uid {
-            return None;
-        }
-        let user = UserInfo {
-            name: format!("system:serviceaccount:{namespace}:{name}"),
-            uid: uid.to_owned(),
-            groups: vec![
-                "system:serviceaccounts".to_owned(),
-                format!("system:serviceaccounts:{namespace}"),
-            ],
-            ..UserInfo::default()
-        };
-        Some(match claims["jti"].as_str() {
-            Some(id) => user.known_by(format!("JTI={id}")),
-            None => user,
-        })
+        (claims["iss"] == self.issuer.as_str()).then_some(claims)
     }
 
     fn key(&self) -> Option<&Key> {
@@ -200,3 +274,16 @@ impl Key {
             .ok()
     }
 }
+
+fn owned(text: &Value) -> Option<String> {
+    text.as_str().map(str::to_owned)
+}
+
+/// A list of texts as Go prints it.
+fn quoted(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| go_quote(text)).collect();
+    format!("[{}]", texts.join(" "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,11 +16,11 @@ pub enum TlsError {
     Pem {
         /// Which argument.
         what: &'static str,
-        /// What the parser says.
+        /// The error of the parser.
         source: rustls_pki_types::pem::Error,
     },
     /// There is no certificate in the text.
-    #[error("{what} holds no certificate")]
+    #[error("{what} contains no certificate")]
     Empty {
         /// Which argument.
         what: &'static str,

@@ -14,12 +14,24 @@ pub(crate) enum Form {
     Metadata,
 }
 
+/// The encoding of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    #[default]
+    Json,
+    Yaml,
+    /// Kubernetes' protobuf, of kinds whose Go types are known.
+    Protobuf,
+}
+
 /// The form and the encoding of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) form: Form,
-    pub(crate) yaml: bool,
+    pub(crate) encoding: Encoding,
 }
+
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The media types that kube-apiserver names in a 406 and in a 415.
 pub(crate) const ACCEPTED: &str =
@@ -47,20 +59,29 @@ pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> Ap
     ApiError::no_representation(&format!("{ACCEPTED}{more}"))
 }
 
-/// The first form that we have, in the client's order of preference. None: nothing fits.
-pub(crate) fn negotiate(header: Option<&str>) -> Option<Accept> {
+/// The first form that we have, in the client's order of preference. None: nothing fits. `built_in`: whether the kind is,
+/// so that it has a form in protobuf; of others only the metadata have.
+pub(crate) fn negotiate(header: Option<&str>, built_in: bool) -> Option<Accept> {
     let Some(header) = header.filter(|text| !text.trim().is_empty()) else {
         return Some(Accept::default());
     };
     // Clients list what they prefer first; weights are not used by any Kubernetes client.
-    header.split(',').find_map(clause)
+    header
+        .split(',')
+        .filter_map(clause)
+        .find(|accept| match (accept.encoding, accept.form) {
+            (Encoding::Protobuf, Form::Whole) => built_in,
+            (Encoding::Protobuf, Form::Table) => false,
+            _ => true,
+        })
 }
 
 fn clause(text: &str) -> Option<Accept> {
     let mut parts = text.split(';').map(str::trim);
-    let yaml = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => false,
-        "application/yaml" => true,
+    let encoding = match parts.next()? {
+        "application/json" | "*/*" | "application/*" => Encoding::Json,
+        "application/yaml" => Encoding::Yaml,
+        PROTOBUF => Encoding::Protobuf,
         _ => return None,
     };
     let mut form = Form::Whole;
@@ -73,12 +94,34 @@ fn clause(text: &str) -> Option<Accept> {
             }
             Some(("as", _)) => known = false,
             Some(("v", version)) => known &= matches!(version, "v1" | "v1beta1"),
+            Some(("q", "0")) if encoding == Encoding::Protobuf => return None,
             Some(("g", group)) => known &= group == "meta.k8s.io",
             _ => {}
         }
     }
-    (known || form == Form::Whole && !text.contains("as=")).then_some(Accept { form, yaml })
+    (known || form == Form::Whole && !text.contains("as=")).then_some(Accept { form, encoding })
 }
+
+/// Whether a client prefers the OpenAPI document of version 2 in protobuf. None: it takes neither that nor JSON.
+pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
+    let clauses = header
+        .filter(|text| !text.trim().is_empty())
+        .unwrap_or("*/*");
+    clauses.split(',').find_map(|clause| {
+        let media = clause.split(';').next().unwrap_or_default().trim();
+        match media {
+            "*/*" | "application/*" | "application/json" => Some(false),
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" | OPENAPI_V2_PROTOBUF => {
+                Some(true)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// As it is answered, whichever of its two names was asked for.
+pub(crate) const OPENAPI_V2_PROTOBUF: &str =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Whether a client asks for aggregated discovery, in the version that we have.
 pub(crate) fn aggregated_discovery(header: Option<&str>) -> bool {

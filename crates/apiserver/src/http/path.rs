@@ -1,6 +1,15 @@
-//! What a URL path asks for.
+//! What a URL path asks for. A path is decoded once, and the same text is routed and authorized: what reads as another
+//! path to the one than to the other would pass the wrong guard.
 
 use percent_encoding::percent_decode_str;
+
+/// A decoded URL path and what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The decoded path, as rules for documents compare it.
+    pub(crate) path: String,
+    pub(crate) route: Route,
+}
 
 /// What a URL path asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +41,8 @@ pub(crate) enum Route {
         version: String,
     },
     Object(Path),
+    /// A path of objects that no route has, as `//api/v1/pods`: authorized as a request for those objects, then 404.
+    Misplaced(Path),
     Unknown,
 }
 
@@ -47,31 +58,50 @@ pub(crate) struct Path {
     pub(crate) subresource: Option<String>,
 }
 
-/// Reads a path.
-pub(crate) fn route(path: &str) -> Route {
-    let parts: Vec<String> = path
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned())
-        .collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    match *parts.as_slice() {
-        [] => Route::Root,
-        ["version"] => Route::Version,
-        ["healthz" | "livez" | "readyz", ..] => Route::Health,
-        ["metrics"] => Route::Metrics,
-        ["_ferrostack", "backup"] => Route::Backup,
-        ["api"] => Route::Api,
-        ["apis"] => Route::Apis,
-        ["apis", group] => Route::Group(group.to_owned()),
-        ["api", version] => resources("", version),
-        ["apis", group, version] => resources(group, version),
-        ["openapi", "v2"] => Route::OpenApiV2,
-        ["openapi", "v3"] => Route::OpenApiV3,
-        ["openapi", "v3", "api", version] => open_api("", version),
-        ["openapi", "v3", "apis", group, version] => open_api(group, version),
-        ["api", version, ref rest @ ..] => object("", version, rest),
-        ["apis", group, version, ref rest @ ..] => object(group, version, rest),
+/// Reads the path of a URL.
+pub(crate) fn target(raw: &str) -> Target {
+    match percent_decode_str(raw).decode_utf8() {
+        Ok(path) => Target {
+            route: route(&path),
+            path: path.into_owned(),
+        },
+        Err(_) => Target {
+            path: raw.to_owned(),
+            route: Route::Unknown,
+        },
+    }
+}
+
+/// Documents have exactly one path each; only what kube-apiserver serves through its router may end in a slash.
+fn route(path: &str) -> Route {
+    match path {
+        "/" | "" => return Route::Root,
+        "/version" | "/version/" => return Route::Version,
+        "/healthz" | "/livez" | "/readyz" => return Route::Health,
+        "/metrics" => return Route::Metrics,
+        "/_ferrostack/backup" => return Route::Backup,
+        "/openapi/v2" => return Route::OpenApiV2,
+        "/openapi/v3" => return Route::OpenApiV3,
+        _ => {}
+    }
+    let trimmed = path.trim_matches('/');
+    let segments: Vec<&str> = trimmed.split('/').collect();
+    let regular = path
+        .strip_prefix('/')
+        .is_some_and(|rest| rest.trim_end_matches('/') == trimmed && !segments.contains(&""));
+    match *segments.as_slice() {
+        ["healthz" | "livez" | "readyz", _] if regular && !path.ends_with('/') => Route::Health,
+        ["openapi", "v3", "api", version] if regular => open_api("", version),
+        ["openapi", "v3", "apis", group, version] if regular => open_api(group, version),
+        ["api"] if regular => Route::Api,
+        ["apis"] if regular => Route::Apis,
+        ["apis", group] if regular => Route::Group(group.to_owned()),
+        ["api", version] if regular => resources("", version),
+        ["apis", group, version] if regular => resources(group, version),
+        ["api", version, ref rest @ ..] if !rest.is_empty() => object("", version, rest, regular),
+        ["apis", group, version, ref rest @ ..] if !rest.is_empty() => {
+            object(group, version, rest, regular)
+        }
         _ => Route::Unknown,
     }
 }
@@ -90,7 +120,8 @@ fn open_api(group: &str, version: &str) -> Route {
     }
 }
 
-fn object(group: &str, version: &str, rest: &[&str]) -> Route {
+/// The parts of a path as kube-apiserver authorizes them (`RequestInfoFactory`).
+fn object(group: &str, version: &str, rest: &[&str], regular: bool) -> Route {
     let mut path = Path {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -98,25 +129,23 @@ fn object(group: &str, version: &str, rest: &[&str]) -> Route {
     };
     let rest = match rest {
         // A namespace itself and its subresources, not something inside it.
-        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => rest,
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize", ..] => rest,
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => {
             path.namespace = Some((*namespace).to_owned());
             rest
         }
         rest => rest,
     };
-    match *rest {
-        [plural] => path.plural = plural.to_owned(),
-        [plural, name] => {
-            path.plural = plural.to_owned();
-            path.name = Some(name.to_owned());
-        }
-        [plural, name, subresource] => {
-            path.plural = plural.to_owned();
-            path.name = Some(name.to_owned());
-            path.subresource = Some(subresource.to_owned());
-        }
-        _ => return Route::Unknown,
+    let part = |index: usize| rest.get(index).map(|part| (*part).to_owned());
+    path.plural = part(0).unwrap_or_default();
+    path.name = part(1).filter(|name| !name.is_empty());
+    path.subresource = part(2);
+    if regular && rest.len() <= 3 {
+        Route::Object(path)
+    } else {
+        Route::Misplaced(path)
     }
-    Route::Object(path)
 }
+
+#[cfg(test)]
+mod tests;

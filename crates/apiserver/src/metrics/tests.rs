@@ -3,7 +3,7 @@ use std::time::Duration;
 use http::Method;
 
 use super::{Durations, Labels};
-use crate::http::path::route;
+use crate::http::path::target;
 use crate::http::query::Query;
 use crate::options::Options;
 use crate::server::ApiServer;
@@ -22,7 +22,7 @@ async fn labels_name_only_what_is_served() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let label = |method: Method, path: &str, query: Option<&str>| {
-        let labels = Labels::of(core, &route(path), &method, &Query::parse(query));
+        let labels = Labels::of(core, &target(path).route, &method, &Query::parse(query));
         (labels.verb, labels.resource, labels.scope)
     };
     let pods = "/api/v1/namespaces/a/pods";
@@ -61,7 +61,7 @@ async fn requests_are_counted_under_the_names_of_kube_apiserver() {
     let core = server.core();
     let labels = Labels::of(
         core,
-        &route("/api/v1/nodes"),
+        &target("/api/v1/nodes").route,
         &Method::GET,
         &Query::default(),
     );

@@ -1,4 +1,4 @@
-//! Descriptions of the built-in kinds: `builtin.json`, one definition per line, made from the Go types
+//! Descriptions of the built-in kinds: `builtin.json`, one definition per line, generated from the Go types
 //! of k8s.io/api 0.34.2 by kube-openapi's own generator (see `generate/`).
 //!
 //! Two forms: the text itself, parsed when a document is asked for and dropped again, and a compact one
@@ -32,7 +32,7 @@ pub(crate) struct List {
     pub(crate) kind: ListKind,
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
     Atomic,
@@ -54,7 +54,7 @@ pub(crate) struct Object {
 pub(crate) struct Field {
     pub(crate) shape: Shape,
     pub(crate) default: Option<Value>,
-    /// `x-kubernetes-patch-strategy` holds `merge`.
+    /// `x-kubernetes-patch-strategy` contains `merge`.
     pub(crate) merge: bool,
     /// `x-kubernetes-patch-merge-key`.
     pub(crate) merge_key: Option<Box<str>>,
@@ -71,7 +71,7 @@ static SHAPES: LazyLock<BTreeMap<Box<str>, Shape>> = LazyLock::new(|| {
 
 /// All definitions as JSON, references in the form of OpenAPI v2.
 pub(super) fn definitions() -> Map<String, Value> {
-    // The text is part of the program; a test holds that it parses.
+    // The text is part of the program; a test parses it.
     serde_json::from_str(TEXT).unwrap_or_default()
 }
 

@@ -19,7 +19,7 @@ const API_VERSION: &str = "APIVersion defines the versioned schema of this repre
 const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this \
      from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-/// What the two fields of an embedded object say.
+/// The descriptions of the two fields of an embedded object.
 const EMBEDDED_API_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
 const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: \
@@ -280,7 +280,7 @@ fn simplify(schema: &Value) -> Value {
             },
             "items" | "additionalProperties" => simplify(value),
             "required" => {
-                // What may be null may be absent, for clients that cannot say null.
+                // What may be null may be absent, for clients that cannot send null.
                 let may_be_null = |name: &Value| {
                     let property = fields.get("properties").zip(name.as_str());
                     let property = property.and_then(|(all, name)| all.get(name));

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::io::ReaderStream;
 
-use super::{Kubelet, Request, text, told, upgrade};
+use super::{Kubelet, Request, text, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
 use crate::http::query::Query;
@@ -83,12 +83,12 @@ fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     let headers = request.headers;
     if !upgrade::is_to(headers, SPDY) {
         let why = "unable to upgrade: missing upgrade headers in request\n";
-        return told(StatusCode::BAD_REQUEST, why.to_owned());
+        return text_answer(StatusCode::BAD_REQUEST, why.to_owned());
     }
     let protocols = upgrade::items(headers, &STREAM_PROTOCOL);
     if protocols.is_empty() {
         let why = "unable to upgrade: X-Stream-Protocol-Version is required\n";
-        return told(StatusCode::BAD_REQUEST, why.to_owned());
+        return text_answer(StatusCode::BAD_REQUEST, why.to_owned());
     }
     if !protocols.iter().any(|protocol| protocol == PROTOCOL) {
         return not_negotiated(&protocols);
@@ -155,10 +155,10 @@ fn by_channels(
 ) -> Response<Body> {
     if ports.is_empty() {
         let why = "query parameter \"port\" is required";
-        return told(StatusCode::BAD_REQUEST, why.to_owned());
+        return text_answer(StatusCode::BAD_REQUEST, why.to_owned());
     }
     if ports.contains(&0) {
-        return told(StatusCode::BAD_REQUEST, "port \"0\" must be > 0".to_owned());
+        return text_answer(StatusCode::BAD_REQUEST, "port \"0\" must be > 0".to_owned());
     }
     let known = |protocol: &str| channels::Codec::of(protocol);
     let agreed = match protocols {
@@ -172,7 +172,7 @@ fn by_channels(
         let supported = channels::PROTOCOLS.join(" ");
         let why =
             format!("requested protocol(s) are not supported: [{wanted}]; supports [{supported}]");
-        return told(StatusCode::FORBIDDEN, why);
+        return text_answer(StatusCode::FORBIDDEN, why);
     };
     let Some(answer) = websocket_answer(request.headers, agreed) else {
         return no_websocket();
@@ -206,7 +206,7 @@ fn websocket_answer(
 
 fn no_websocket() -> Response<Body> {
     let why = "unable to upgrade: Sec-WebSocket-Key is required\n";
-    told(StatusCode::BAD_REQUEST, why.to_owned())
+    text_answer(StatusCode::BAD_REQUEST, why.to_owned())
 }
 
 fn not_negotiated(protocols: &[String]) -> Response<Body> {
@@ -214,7 +214,7 @@ fn not_negotiated(protocols: &[String]) -> Response<Body> {
     let why = format!(
         "unable to upgrade: unable to negotiate protocol: client supports [{wanted}], server accepts [{PROTOCOL}]\n"
     );
-    told(StatusCode::FORBIDDEN, why)
+    text_answer(StatusCode::FORBIDDEN, why)
 }
 
 /// The ports of the query: one parameter or several, with commas or without.

@@ -1,4 +1,4 @@
-//! `pods/NAME/log`: what of a container's log is shown, as kube-apiserver checks the options and a kubelet applies them.
+//! `pods/NAME/log`: the selected part of a container's log, with the options checked as by kube-apiserver and applied as by a kubelet.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
     let pod = request.pod()?;
     let container = request.container(&pod, request.query.get("container"))?;
     if text(&pod["spec"]["nodeName"]).is_empty() {
-        // Nothing has been written yet, and nobody can say more.
+        // Nothing has been written yet.
         let mut response = Response::new(body::full(""));
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
@@ -222,20 +222,20 @@ fn show(log: Log, options: &Options, now: Timestamp) -> Body {
         .tail_lines
         .and_then(|tail| usize::try_from(tail).ok())
         .unwrap_or(lines);
-    let mut shown = Vec::new();
+    let mut printed = Vec::new();
     for line in log.lines.iter().skip(lines.saturating_sub(tail)) {
-        printer.print(line, &mut shown);
+        printer.print(line, &mut printed);
     }
     let Some(more) = log.more.filter(|_| options.follow) else {
-        return body::full(shown);
+        return body::full(printed);
     };
-    let first = stream::iter((!shown.is_empty()).then(|| Bytes::from(shown)));
+    let first = stream::iter((!printed.is_empty()).then(|| Bytes::from(printed)));
     let more = stream::unfold((more, printer), |(mut more, mut printer)| async move {
         while !printer.is_full() {
-            let mut shown = Vec::new();
-            printer.print(&more.next().await?, &mut shown);
-            if !shown.is_empty() {
-                return Some((Bytes::from(shown), (more, printer)));
+            let mut printed = Vec::new();
+            printer.print(&more.next().await?, &mut printed);
+            if !printed.is_empty() {
+                return Some((Bytes::from(printed), (more, printer)));
             }
         }
         None
@@ -268,7 +268,7 @@ impl Printer {
         self.left == 0
     }
 
-    fn print(&mut self, line: &Line, shown: &mut Vec<u8>) {
+    fn print(&mut self, line: &Line, printed: &mut Vec<u8>) {
         if line.at < self.since || self.is_full() {
             return;
         }
@@ -282,7 +282,7 @@ impl Printer {
         let mut bytes = text.into_bytes();
         bytes.truncate(self.left);
         self.left -= bytes.len();
-        shown.append(&mut bytes);
+        printed.append(&mut bytes);
     }
 }
 

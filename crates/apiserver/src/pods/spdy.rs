@@ -11,7 +11,7 @@ use headers::{Deflater, Inflater};
 
 pub(super) use headers::Headers;
 
-/// A control frame that says it is longer is not waited for. Those of clients are less than 200 bytes long.
+/// A control frame that announces a greater length is not waited for. Those of clients are less than 200 bytes long.
 const LONGEST_CONTROL: usize = 64 << 10;
 /// The payload of a data frame comes in pieces of this length, however long the frame is.
 const PIECE: usize = 32 << 10;
@@ -27,7 +27,7 @@ const HEADERS: u16 = 8;
 const WINDOW_UPDATE: u16 = 9;
 const FIN: u8 = 1;
 
-/// What a peer says.
+/// A frame of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// A stream begins. `fin`: the peer sends nothing in it.

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::told;
+use super::text_answer;
 use crate::body::{self, Body};
 
 /// What has become of the requests of one connection that left HTTP behind. They end with the connection.
@@ -66,7 +66,7 @@ pub(super) fn websocket_proof(headers: &HeaderMap) -> Option<(HeaderName, Header
     Some((SEC_WEBSOCKET_ACCEPT, proof))
 }
 
-/// Goes on as `protocol`, with what `run` does. `headers`: what the answer says besides.
+/// Goes on as `protocol`, with what `run` does. `headers`: further headers of the answer.
 pub(super) fn to<F>(
     protocol: &'static str,
     headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
@@ -83,7 +83,7 @@ where
     let (Some(upgrade), Some(tunnels)) = (upgrade, tunnels) else {
         // A client inside the process has no connection.
         let why = "unable to upgrade: unable to hijack response\n";
-        return told(StatusCode::INTERNAL_SERVER_ERROR, why.to_owned());
+        return text_answer(StatusCode::INTERNAL_SERVER_ERROR, why.to_owned());
     };
     let end = tunnels.end.clone();
     tunnels

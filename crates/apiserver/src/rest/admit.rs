@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::view::Kind;
 use super::{Call, Warnings, hooked, meta, scale, strategy};
 use crate::admission::{self, Admission, Attributes, Operation};
+use crate::auth::restriction;
 use crate::conversion;
 use crate::crd::seconds;
 use crate::error::ApiError;
@@ -125,6 +126,7 @@ pub(crate) async fn admit(
     } else {
         Operation::Create
     };
+    restriction::admit(call, operation, Some(&new), live)?;
     let mut attributes = Attributes::of(call, operation, incoming.dry_run);
     if live.is_none() {
         attributes = attributes.named(as_sent["metadata"]["name"].as_str().unwrap_or_default());

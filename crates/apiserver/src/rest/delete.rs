@@ -9,7 +9,8 @@ use super::read::{Selection, shown};
 use super::view::Kind;
 use super::write::{commit, is_finished, unstored};
 use super::{Answer, Call, Warnings, meta};
-use crate::admission;
+use crate::admission::{self, Operation};
+use crate::auth::restriction;
 use crate::conversion;
 use crate::crd::{self, seconds};
 use crate::error::ApiError;
@@ -276,6 +277,7 @@ async fn delete_asked(
             let kind = Kind { core, resource };
             let api_version = &call.version().api_version;
             let shown = kind.converted(current.value(), api_version).await?;
+            restriction::admit(call, Operation::Delete, None, Some(&shown))?;
             let (given, dry_run) = (&options.given, options.dry_run);
             admission::of_deletion(call, given, dry_run, &shown, warnings).await?;
         }

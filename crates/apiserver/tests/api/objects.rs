@@ -1,6 +1,7 @@
 //! create, get, list, update, patch and delete of built-in kinds.
 
 use http::Method;
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -268,16 +269,75 @@ async fn bad_bodies_are_refused_and_never_panic() {
         assert!((400..500).contains(&code), "{code} {status}");
         assert_eq!(status["kind"], "Status", "{body:.20}");
     }
-    let only = [("accept", "application/vnd.kubernetes.protobuf")];
-    assert_eq!(
-        send(&server, Method::GET, MAPS, &only, "").await.status(),
-        406
-    );
     let large = vec![b' '; 4 << 20];
     assert_eq!(
         send(&server, Method::POST, MAPS, &[], large).await.status(),
         413
     );
+}
+
+#[tokio::test]
+async fn built_in_kinds_are_answered_in_protobuf() {
+    let server = server().await;
+    post(
+        &server,
+        MAPS,
+        &json!({"metadata": {"name": "a"}, "data": {"k": "v"}}),
+    )
+    .await;
+    let only = [("accept", "application/vnd.kubernetes.protobuf")];
+    let one = format!("{MAPS}/a");
+    let absent = format!("{MAPS}/absent");
+    let watch = format!("{MAPS}?watch=1&timeoutSeconds=1");
+    for (path, code, media, begin) in [
+        (one.as_str(), 200, "", &b"k8s\0"[..]),
+        (MAPS, 200, "", b"k8s\0"),
+        (&absent, 404, "", b"k8s\0"),
+        // The length of an event, and its type.
+        (&watch, 200, ";stream=watch", b"\0\0\0"),
+    ] {
+        let response = send(&server, Method::GET, path, &only, "").await;
+        assert_eq!(response.status(), code, "{path}");
+        let expected = format!("application/vnd.kubernetes.protobuf{media}");
+        assert_eq!(
+            response.headers()["content-type"],
+            expected.as_str(),
+            "{path}"
+        );
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(bytes.starts_with(begin), "{path}: {bytes:?}");
+    }
+    let table = [(
+        "accept",
+        "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
+    )];
+    let response = send(&server, Method::GET, MAPS, &table, "").await;
+    assert_eq!(response.status(), 406);
+    let refused = [(
+        "accept",
+        "application/vnd.kubernetes.protobuf;q=0,application/json",
+    )];
+    let response = send(&server, Method::GET, MAPS, &refused, "").await;
+    assert_eq!(response.headers()["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn the_open_api_document_is_answered_in_protobuf() {
+    let server = server().await;
+    for wanted in ["v2@v1.0", "v2.v1.0"] {
+        let wanted = format!("application/com.github.proto-openapi.spec.{wanted}+protobuf");
+        let headers = [("accept", wanted.as_str())];
+        let response = send(&server, Method::GET, "/openapi/v2", &headers, "").await;
+        assert_eq!(
+            response.headers()["content-type"],
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        );
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", &bytes[..20]);
+    }
+    let text = [("accept", "text/html")];
+    let response = send(&server, Method::GET, "/openapi/v2", &text, "").await;
+    assert_eq!(response.status(), 406);
 }
 
 #[tokio::test]

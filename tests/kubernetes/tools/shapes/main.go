@@ -6,6 +6,9 @@
 // With -protobuf it prints the numbers of the fields instead, for crates/apiserver/src/kinds/protobuf.json; a name that
 // begins with "@" is that of a type whose fields stand in the one that holds it.
 //
+// With -wire it prints the fields of what else travels as protobuf, definitions, lists and failures, for
+// crates/apiserver/src/kinds/wire.json.
+//
 // A field is written even when it is empty where its type begins with "!"; "*" is a pointer, "[]" a list, "{}" a map.
 package main
 
@@ -18,9 +21,10 @@ import (
 	"sort"
 	"strings"
 
-	"k8s.io/client-go/kubernetes/scheme"
-
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 var groups = map[string]string{"core": "", "apps": "apps", "batch": "batch", "policy": "policy", "autoscaling": "autoscaling", "rbac": "rbac.authorization.k8s.io"}
@@ -29,12 +33,25 @@ var groups = map[string]string{"core": "", "apps": "apps", "batch": "batch", "po
 var own = map[string]string{
 	"resource.Quantity": "quantity", "v1.Time": "time", "v1.MicroTime": "time", "v1.Duration": "string",
 	"intstr.IntOrString": "intorstring", "v1.FieldsV1": "any", "runtime.RawExtension": "any",
+	"v1.JSON": "any", "v1.JSONSchemaPropsOrBool": "schema-or-bool", "v1.JSONSchemaPropsOrArray": "schema-or-list",
+	"v1.JSONSchemaPropsOrStringArray": "schema-or-strings",
+}
+
+// What else travels as protobuf.
+var others = map[string]any{
+	"apiextensions.k8s.io/v1, Kind=CustomResourceDefinition": apiextensions.CustomResourceDefinition{},
+	"/v1, Kind=Status":                                        meta.Status{},
+	"meta.k8s.io/v1, Kind=PartialObjectMetadata":              meta.PartialObjectMetadata{},
+	"meta.k8s.io/v1, Kind=List":                               meta.ListMeta{},
 }
 
 var found = map[string]string{}
 
-// Whether numbers are printed.
-var numbers = len(os.Args) > 1 && os.Args[1] == "-protobuf"
+// Whether numbers are printed, or what else travels as protobuf.
+var (
+	numbers = len(os.Args) > 1 && os.Args[1] == "-protobuf"
+	wire    = len(os.Args) > 1 && os.Args[1] == "-wire"
+)
 
 func main() {
 	lines := bufio.NewScanner(os.Stdin)
@@ -59,8 +76,25 @@ func main() {
 			found[schema.GroupVersionKind{Group: group, Version: version, Kind: kind}.String()] = fmt.Sprintf("%q", name(t))
 		}
 	}
+	known := map[string]bool{}
+	for name := range found {
+		known[name] = wire
+	}
+	for kind, object := range others {
+		if !numbers && !wire {
+			break
+		}
+		t := reflect.TypeOf(object)
+		describe(t)
+		if wire {
+			found[kind] = fmt.Sprintf("%q", name(t))
+		}
+	}
 	var names []string
 	for name := range found {
+		if known[name] {
+			continue
+		}
 		names = append(names, name)
 	}
 	sort.Strings(names)
@@ -79,6 +113,7 @@ func main() {
 func name(t reflect.Type) string {
 	path := strings.TrimPrefix(t.PkgPath(), "k8s.io/api/")
 	path = strings.TrimPrefix(path, "k8s.io/apimachinery/pkg/apis/")
+	path = strings.TrimPrefix(path, "k8s.io/apiextensions-apiserver/pkg/apis/")
 	return strings.ReplaceAll(path, "/", ".") + "." + t.Name()
 }
 

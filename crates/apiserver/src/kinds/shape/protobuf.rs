@@ -1,9 +1,11 @@
 //! Objects of built-in kinds as client-go's typed clients send them: Kubernetes' protobuf.
 //!
 //! An object stands in an envelope (`runtime.Unknown`) behind the four bytes `k8s\0`. The numbers of fields are printed
-//! from the Go types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`), what they hold is told by their shapes.
+//! from the Go types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`); what a field contains follows from its
+//! shape, which for definitions, lists and failures is in `wire.json`.
 
-mod wire;
+pub(crate) mod encode;
+pub(crate) mod wire;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::time::MICROSECONDS;
-use super::{Field, KINDS, STRUCTS, Shape, Struct};
+use super::{Entries, Entry, Field, KINDS, STRUCTS, Shape, Struct, field};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";
@@ -26,6 +28,50 @@ static NUMBERS: LazyLock<HashMap<&'static str, Numbers>> = LazyLock::new(|| {
     // Part of the program; a test holds that it parses.
     serde_json::from_str(include_str!("../protobuf.json")).unwrap_or_default()
 });
+
+/// The structs of `wire.json`, and its kinds.
+type Others = (
+    HashMap<&'static str, Struct>,
+    HashMap<&'static str, &'static str>,
+);
+
+static OTHERS: LazyLock<Others> = LazyLock::new(|| {
+    // Part of the program; a test holds that it parses.
+    let entries: Entries = serde_json::from_str(include_str!("../wire.json")).unwrap_or_default();
+    let (mut structs, mut kinds) = (HashMap::new(), HashMap::new());
+    for (name, entry) in entries {
+        match entry {
+            Entry::Kind(of) => {
+                kinds.insert(name, of);
+            }
+            Entry::Struct(fields) => {
+                let fields = fields.into_iter().map(|(name, text)| (name, field(text)));
+                let of = Struct {
+                    name: name.rsplit('.').next().unwrap_or(name),
+                    fields: fields.collect(),
+                    defaults: Map::new(),
+                };
+                structs.insert(name, of);
+            }
+        }
+    }
+    (structs, kinds)
+});
+
+/// The schemas of definitions, which unions of theirs contain.
+const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
+
+fn structure_of(name: &str) -> Option<&'static Struct> {
+    STRUCTS.get(name).or_else(|| OTHERS.0.get(name))
+}
+
+/// The name of a kind's struct.
+fn kind_of(api_version: &str, kind: &str) -> Option<&'static str> {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    let key = format!("{slash}{api_version}, Kind={kind}");
+    let found = KINDS.get(key.as_str());
+    found.or_else(|| OTHERS.1.get(key.as_str())).copied()
+}
 
 /// Decodes an object; none when its kind is none that we know the fields of.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
@@ -56,9 +102,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
     let name = if kind == "DeleteOptions" {
         Some("meta.v1.DeleteOptions")
     } else {
-        let slash = if api_version.contains('/') { "" } else { "/" };
-        let key = format!("{slash}{api_version}, Kind={kind}");
-        KINDS.get(key.as_str()).copied()
+        kind_of(&api_version, &kind)
     };
     let Some(name) = name else {
         return Ok(None);
@@ -74,7 +118,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
 
 fn structure(name: &str, bytes: &[u8], depth: usize) -> Result<Value, String> {
     let mut object = Map::new();
-    if let (Some(shape), Some(numbers)) = (STRUCTS.get(name), NUMBERS.get(name)) {
+    if let (Some(shape), Some(numbers)) = (structure_of(name), NUMBERS.get(name)) {
         fields(shape, numbers, bytes, &mut object, depth)?;
     }
     Ok(Value::Object(object))
@@ -191,7 +235,7 @@ fn value(name: &str, shape: &Shape, wire: Wire<'_>, depth: usize) -> Result<Valu
         (Shape::Text, Wire::Bytes(bytes)) => Value::from(text(bytes)?),
         (Shape::Bool, Wire::Number(number)) => Value::from(number != 0),
         (Shape::Integer(_), Wire::Number(number)) => Value::from(number.cast_signed()),
-        (Shape::Float, Wire::Fixed(bits)) => Value::from(f64::from_bits(bits)),
+        (Shape::Float, Wire::Fixed(bits)) => float(f64::from_bits(bits)),
         (Shape::Bytes, Wire::Bytes(bytes)) => Value::from(STANDARD.encode(bytes)),
         (Shape::Quantity, Wire::Bytes(bytes)) => Value::from(text(part(bytes, 1)?)?),
         (Shape::Time, Wire::Bytes(bytes)) => time(bytes, MICROSECONDS.contains(&name))?,
@@ -204,8 +248,48 @@ fn value(name: &str, shape: &Shape, wire: Wire<'_>, depth: usize) -> Result<Valu
                 serde_json::from_slice(raw).map_err(|error| error.to_string())?
             }
         }
+        (
+            Shape::Struct(union @ ("schema-or-bool" | "schema-or-list" | "schema-or-strings")),
+            Wire::Bytes(bytes),
+        ) => schema_or(union, bytes, depth)?,
         (Shape::Struct(of), Wire::Bytes(bytes)) => structure(of, bytes, depth)?,
         _ => return Err(WRONG.to_owned()),
+    })
+}
+
+/// A number as Go's JSON has it: whole ones without a fraction.
+fn float(number: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        // In range, and whole.
+        #[expect(clippy::cast_possible_truncation)]
+        return Value::from(number as i64);
+    }
+    Value::from(number)
+}
+
+/// A schema, or what else may stand in its place.
+fn schema_or(union: &str, bytes: &[u8], depth: usize) -> Result<Value, String> {
+    let deeper = depth.checked_sub(1).ok_or("nested too deep")?;
+    let (mut flag, mut schema, mut list) = (false, None, Vec::new());
+    let mut reader = Reader::new(bytes);
+    while let Some((number, wire)) = reader.next()? {
+        match (union, number, wire) {
+            ("schema-or-bool", 1, Wire::Number(number)) => flag = number != 0,
+            ("schema-or-bool", 2, Wire::Bytes(bytes)) | (_, 1, Wire::Bytes(bytes)) => {
+                schema = Some(structure(SCHEMA, bytes, deeper)?);
+            }
+            ("schema-or-strings", 2, Wire::Bytes(bytes)) => list.push(Value::from(text(bytes)?)),
+            ("schema-or-list", 2, Wire::Bytes(bytes)) => {
+                list.push(structure(SCHEMA, bytes, deeper)?);
+            }
+            _ => {}
+        }
+    }
+    Ok(match (union, schema) {
+        (_, Some(schema)) => schema,
+        ("schema-or-bool", None) => Value::from(flag),
+        _ => Value::Array(list),
     })
 }
 

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{NUMBERS, STRUCTS, decode};
+use super::{
+    KINDS, MICROSECONDS, NUMBERS, OTHERS, SCHEMA, STRUCTS, Shape, decode, encode, structure_of,
+};
 
 fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
     let length = u8::try_from(content.len()).unwrap();
@@ -100,4 +102,119 @@ proptest! {
         let _ = decode(&content);
         let _ = decode(&envelope("v1", &kind, &content));
     }
+}
+
+/// A value of a shape in which each field has something.
+fn sample(name: &str, shape: &Shape, depth: usize) -> Value {
+    match shape {
+        Shape::Text => json!("text"),
+        Shape::Bool => json!(true),
+        Shape::Integer(_) => json!(-7),
+        Shape::Float => json!(2.5),
+        Shape::Bytes => json!("aGk="),
+        Shape::Quantity => json!("10Gi"),
+        Shape::Time if MICROSECONDS.contains(&name) => json!("2026-01-02T03:04:05.000006Z"),
+        Shape::Time => json!("2026-01-02T03:04:05Z"),
+        Shape::IntOrString => json!("50%"),
+        Shape::Any => json!({"a": [1, null, "b"]}),
+        Shape::Pointer(to) => sample(name, to, depth),
+        Shape::List(item) => json!([sample(name, item, depth), sample(name, item, depth)]),
+        Shape::Map(of) => json!({"key": sample(name, of, depth), "other": sample(name, of, depth)}),
+        Shape::Struct("schema-or-bool") => json!(true),
+        Shape::Struct("schema-or-list") if depth == 0 => json!({}),
+        Shape::Struct("schema-or-list") => json!([filled(SCHEMA, depth - 1)]),
+        Shape::Struct("schema-or-strings") => json!(["a", "b"]),
+        Shape::Struct(_) if depth == 0 => json!({}),
+        Shape::Struct(of) => filled(of, depth - 1),
+    }
+}
+
+fn filled(name: &str, depth: usize) -> Value {
+    let shape = structure_of(name).unwrap_or_else(|| panic!("{name}"));
+    shape
+        .fields
+        .iter()
+        .filter(|(field, _)| has_number(name, field))
+        .map(|(name, field)| ((*name).to_owned(), sample(name, &field.shape, depth)))
+        .collect()
+}
+
+/// Whether a field is one of the message: the version and the kind of objects stand in the envelope.
+fn has_number(name: &str, field: &str) -> bool {
+    NUMBERS[name].values().any(|found| {
+        *found == field
+            || found
+                .strip_prefix('@')
+                .is_some_and(|embedded| has_number(embedded, field))
+    })
+}
+
+#[test]
+fn every_kind_is_written_as_it_is_read() {
+    let kinds = KINDS.iter().chain(&OTHERS.1);
+    let mut tried = 0;
+    for (key, name) in kinds.filter(|(key, _)| !key.ends_with("Kind=List")) {
+        let (version, kind) = key.split_once(", Kind=").unwrap();
+        for depth in 1..6 {
+            let mut object = filled(name, depth);
+            object["apiVersion"] = json!(version.trim_start_matches('/'));
+            object["kind"] = json!(kind);
+            let bytes = encode::encode(&object).unwrap_or_else(|| panic!("{key}"));
+            assert_eq!(decode(&bytes), Ok(Some(object)), "{key}");
+        }
+        tried += 1;
+    }
+    assert!(tried > 40, "{tried}");
+}
+
+#[test]
+fn schemas_may_be_flags_lists_and_schemas() {
+    let schema = |schema: Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "spec": {
+                "group": "a", "names": {"plural": "b", "kind": "B"}, "scope": "Namespaced",
+                "versions": [{"name": "v1", "served": true, "storage": false, "schema": {"openAPIV3Schema": schema}}],
+            },
+        })
+    };
+    for sent in [
+        json!({"additionalProperties": false, "minimum": 0, "default": {"a": null}, "enum": [1, "a", null]}),
+        json!({"additionalProperties": {"type": "string"}, "items": {"type": "string"}}),
+        json!({"x-kubernetes-int-or-string": true, "nullable": true, "maximum": 1.5}),
+    ] {
+        let bytes = encode::encode(&schema(sent.clone())).unwrap();
+        let read = decode(&bytes).unwrap().unwrap();
+        assert_eq!(
+            read["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
+            sent
+        );
+    }
+}
+
+#[test]
+fn a_list_and_an_event_are_written_as_go_reads_them() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let list = json!({
+        "apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "7"}, "items": [map],
+    });
+    // The metadata of the list, then an item: a message with metadata, in which the name comes first.
+    let content = [
+        bytes(1, &bytes(2, b"7")),
+        bytes(2, &bytes(1, &bytes(1, b"a"))),
+    ]
+    .concat();
+    let expected = envelope("v1", "ConfigMapList", &content);
+    assert_eq!(encode::encode(&list), Some(expected));
+
+    let line = json!({"type": "ADDED", "object": map}).to_string();
+    let event = encode::event(line.as_bytes()).unwrap();
+    let object = bytes(1, &encode::encode(&map).unwrap());
+    let message = [bytes(1, b"ADDED"), bytes(2, &object)].concat();
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    assert_eq!(event, [&length[..], &message].concat());
+    assert_eq!(
+        encode::event(b"{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"a/v1\",\"kind\":\"B\"}}"),
+        None
+    );
 }

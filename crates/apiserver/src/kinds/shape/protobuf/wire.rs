@@ -1,5 +1,46 @@
 //! The wire format of protobuf: numbered fields, one after the other.
 
+/// Writes the fields of a message.
+#[derive(Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn number(&mut self, field: u64, number: u64) {
+        self.varint(field << 3);
+        self.varint(number);
+    }
+
+    /// Eight bytes.
+    pub(crate) fn fixed(&mut self, field: u64, bits: u64) {
+        self.varint(field << 3 | 1);
+        self.bytes.extend_from_slice(&bits.to_le_bytes());
+    }
+
+    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Seven bits in each byte, the lowest first.
+    fn varint(&mut self, mut number: u64) {
+        loop {
+            let byte = (number & 0x7f) as u8;
+            number >>= 7;
+            if number == 0 {
+                return self.bytes.push(byte);
+            }
+            self.bytes.push(byte | 0x80);
+        }
+    }
+}
+
 /// What a field holds on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
