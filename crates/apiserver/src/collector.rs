@@ -1,11 +1,21 @@
 //! What happens to objects because others go: garbage collection by owner reference, the contents of
-//! deleted namespaces and definitions, old Events.
+//! deleted namespaces and definitions, old Events; and what every namespace has, which comes back.
+//!
+//! ```text
+//!   owners       objects whose owners are gone, or wait for them
+//!   namespaces   what is in a namespace that ends, and what every other one has
+//!   conditions   what such a namespace reports of that
+//!   definitions  the names of definitions
+//!   protection   finalizers and taints that admission has put on nodes, volumes and claims
+//! ```
 //!
 //! One task per server, woken by the store's events. It holds the server weakly, so a server that is
 //! dropped takes its task with it.
 
 mod conditions;
 pub(crate) mod definitions;
+mod namespaces;
+mod owners;
 mod protection;
 
 use std::collections::BTreeSet;
@@ -127,6 +137,7 @@ impl Collector<'_> {
         if &*place.collection == "/pods" {
             self.unused(event.change, object).await;
         }
+        self.restore(event.change, place, object).await;
         // An owner may have waited for this object, or for it to have other owners.
         for owner in before {
             if event.change == Change::Deleted || !object.facts.owners.contains(owner) {
@@ -142,65 +153,6 @@ impl Collector<'_> {
     async fn object(&self, place: &Place) {
         self.dependent(place).await;
         self.deleting(place).await;
-    }
-
-    /// Deletes an object all of whose owners are gone; takes owners that are gone from one that has others.
-    async fn dependent(&self, place: &Place) {
-        let Some(resource) = self.resource(place) else {
-            return;
-        };
-        let Some(object) = self.core.store.get(&place.collection, &place.key) else {
-            return;
-        };
-        let value = object.value();
-        let owners = value["metadata"]["ownerReferences"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        if owners.is_empty() {
-            return;
-        }
-        let mut gone = Vec::new();
-        let mut waiting = Vec::new();
-        for owner in &owners {
-            let uid = owner["uid"].as_str().unwrap_or_default();
-            match self.owner(uid, &object) {
-                None => gone.push(uid.to_owned()),
-                Some(owner) if is_waiting(&owner) => waiting.push(uid.to_owned()),
-                Some(_) => {}
-            }
-        }
-        if gone.is_empty() && waiting.is_empty() {
-            return;
-        }
-        if gone.len() + waiting.len() < owners.len() {
-            gone.append(&mut waiting);
-            self.disown(&resource, &place.key, &gone).await;
-            return;
-        }
-        if object.facts.deleting {
-            return;
-        }
-        let has = |name: &str| object.facts.has_finalizer(name);
-        let has_dependents = !self.dependents(&object.facts.uid).is_empty();
-        let propagation = if !waiting.is_empty() && has_dependents || has(FOREGROUND) {
-            Propagation::Foreground
-        } else if has(ORPHAN) {
-            Propagation::Orphan
-        } else {
-            Propagation::Background
-        };
-        self.delete(&resource, &place.key, Some(propagation), &object.facts.uid)
-            .await;
-    }
-
-    /// The owner of a uid as its dependent sees it: one in another namespace does not count.
-    fn owner(&self, uid: &str, dependent: &Object) -> Option<Arc<Object>> {
-        let state = self.core.store.read();
-        let place = state.by_uid(uid)?;
-        let owner = state.get(&place.collection, &place.key)?;
-        let reachable = owner.namespace().is_empty() || owner.namespace() == dependent.namespace();
-        reachable.then(|| Arc::clone(owner))
     }
 
     /// Goes on with the deletion of an object.
@@ -237,30 +189,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes the dependents of an object; once none of them blocks it, lets it go.
-    async fn foreground(&self, resource: &Resource, owner: &Object) {
-        let mut blocked = false;
-        for dependent in self.dependents(&owner.facts.uid) {
-            self.dependent(&dependent).await;
-            let still = self.core.store.get(&dependent.collection, &dependent.key);
-            blocked |= still.is_some_and(|object| blocks(&object.value(), &owner.facts.uid));
-        }
-        if !blocked {
-            self.finished(resource, &owner.key, FOREGROUND).await;
-        }
-    }
-
-    /// Makes the dependents of an object forget it, then lets it go.
-    async fn orphan(&self, resource: &Resource, owner: &Object) {
-        for dependent in self.dependents(&owner.facts.uid) {
-            if let Some(resource) = self.resource(&dependent) {
-                self.disown(&resource, &dependent.key, &[owner.facts.uid.to_string()])
-                    .await;
-            }
-        }
-        self.finished(resource, &owner.key, ORPHAN).await;
-    }
-
     /// Deletes the objects of a definition, then lets it go.
     async fn definition(&self, resource: &Resource, object: &Object, crd: &Value) {
         let group = crd["spec"]["group"].as_str().unwrap_or_default();
@@ -269,72 +197,6 @@ impl Collector<'_> {
         if self.purge(&collection, "").await {
             self.finished(resource, &object.key, crd::FINALIZER).await;
         }
-    }
-
-    /// Deletes everything in a namespace, then lets it go.
-    async fn namespace(&self, resource: &Resource, object: &Object) {
-        let prefix = format!("{}/", object.key);
-        let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
-        let mut empty = true;
-        for collection in collections {
-            let place = Place {
-                collection: Arc::clone(&collection),
-                key: Arc::clone(&object.key),
-            };
-            if self
-                .resource(&place)
-                .is_some_and(|resource| resource.namespaced)
-            {
-                empty &= self.purge(&collection, &prefix).await;
-            }
-        }
-        if !empty {
-            self.tell_left(resource, object).await;
-            return;
-        }
-        let done = edit(self.core, resource, &object.key, |namespace| {
-            let finalizers = namespace.get_mut("spec").and_then(Value::as_object_mut);
-            finalizers.is_some_and(|spec| spec.remove("finalizers").is_some())
-        });
-        report(done.await.map(drop));
-    }
-
-    /// Writes what is left in a namespace into its conditions.
-    async fn tell_left(&self, resource: &Resource, namespace: &Object) {
-        let mut left = conditions::Left::default();
-        let prefix = format!("{}/", namespace.key);
-        let collections: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
-        for collection in collections {
-            let (group, plural) = collection.split_once('/').unwrap_or(("", &collection));
-            let state = self.core.store.read();
-            for object in state.range(&collection, &prefix, None) {
-                left.count(plural, group, &object.facts.finalizers);
-            }
-        }
-        let now = Timestamp::now();
-        let time = crd::seconds(now);
-        let done = edit(self.core, resource, &namespace.key, |namespace| {
-            let before = namespace.clone();
-            let conditions = left.conditions(&namespace["status"]["conditions"], &time);
-            if namespace["status"]["conditions"] == conditions {
-                return false;
-            }
-            namespace["status"]["conditions"] = conditions;
-            let writer = Writer {
-                manager: "kube-controller-manager",
-                subresource: "status",
-                api_version: "v1",
-                time: &time,
-            };
-            let kind = Kind {
-                core: self.core,
-                resource,
-            };
-            // A record that cannot be kept never fails a write.
-            let _ = managed::update(Some(&before), namespace, writer, &kind);
-            true
-        });
-        report(done.await.map(drop));
     }
 
     /// Deletes what is under a prefix. True when nothing is left.
@@ -409,10 +271,6 @@ impl Collector<'_> {
         self.core.store.registry().find(group, plural)
     }
 
-    fn dependents(&self, uid: &str) -> Vec<Place> {
-        self.core.store.read().dependents(uid).cloned().collect()
-    }
-
     async fn delete(
         &self,
         resource: &Resource,
@@ -431,13 +289,6 @@ impl Collector<'_> {
             }
             _ => {}
         }
-    }
-
-    async fn disown(&self, resource: &Resource, key: &Arc<str>, uids: &[String]) {
-        self.take_out(resource, key, "ownerReferences", |owner| {
-            uids.iter().any(|uid| owner["uid"] == uid.as_str())
-        })
-        .await;
     }
 
     async fn finished(&self, resource: &Resource, key: &Arc<str>, finalizer: &str) {
@@ -508,21 +359,6 @@ fn room_made(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
                 key: key.into(),
             })
         })
-}
-
-/// Whether an object is being deleted and waits for its dependents.
-fn is_waiting(owner: &Object) -> bool {
-    owner.facts.deleting && owner.facts.has_finalizer(FOREGROUND)
-}
-
-fn blocks(dependent: &Value, uid: &str) -> bool {
-    let owners = dependent["metadata"]["ownerReferences"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    owners
-        .into_iter()
-        .any(|owner| owner["uid"] == uid && owner["blockOwnerDeletion"] == true)
 }
 
 fn report(result: Result<(), WriteError>) {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::conversion;
-use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns};
+use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns, shape};
 use crate::schema::{FieldError, Schema};
 
 /// The finalizer that holds a definition until its objects are gone.
@@ -101,6 +101,19 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     };
     status["storedVersions"] = json!(stored);
     crd["status"] = status;
+}
+
+/// Decodes a status as its Go type does, and writes what that writes though it is empty.
+///
+/// # Errors
+/// What does not fit, in Go's words.
+pub(crate) fn read_status(status: &mut Value) -> Result<(), String> {
+    let Some(shape) = shape::definition_status() else {
+        return Ok(());
+    };
+    shape.read_field("CustomResourceDefinition", "status", status)?;
+    shape.write(status);
+    Ok(())
 }
 
 /// Marks a definition as being deleted.

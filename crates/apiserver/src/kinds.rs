@@ -3,6 +3,7 @@
 
 mod built_in;
 pub(crate) mod columns;
+pub(crate) mod selectable;
 pub(crate) mod shape;
 
 use std::collections::{BTreeMap, HashMap};

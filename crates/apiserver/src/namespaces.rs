@@ -12,6 +12,8 @@ use crate::store::{Write, WriteError};
 
 /// The ConfigMap with the authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";
+const DESCRIPTION: &str = "kubernetes.io/description";
+const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Makes the namespaces that every cluster has, and what is in all of them, where they are missing.
@@ -52,16 +54,40 @@ pub(crate) async fn furnish(core: &Core, namespace: &str) -> Result<(), String> 
     };
     let key = format!("{namespace}/{ROOT_CA}");
     let map = || {
-        let mut map = object(
-            "ConfigMap",
-            namespace,
-            ROOT_CA,
-            json!({"data": {"ca.crt": ca}}),
-        );
-        map["metadata"]["annotations"] = json!({"kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."});
+        let data = json!({"data": {"ca.crt": ca}});
+        let mut map = object("ConfigMap", namespace, ROOT_CA, data);
+        map["metadata"]["annotations"] = json!({DESCRIPTION: DESCRIBED});
         map
     };
     make(core, "/configmaps", &key, map).await
+}
+
+/// Whether an object is one of those that every namespace has.
+pub(crate) fn is_in_every_namespace(collection: &str, name: &str) -> bool {
+    matches!(
+        (collection, name),
+        ("/serviceaccounts", "default") | ("/configmaps", ROOT_CA)
+    )
+}
+
+/// Restores the authority in its ConfigMap. Whether that changed anything.
+pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
+    let Some(ca) = core
+        .options
+        .root_ca
+        .as_ref()
+        .filter(|_| map["kind"] == "ConfigMap")
+    else {
+        return false;
+    };
+    let data = json!({"ca.crt": ca});
+    let description = map["metadata"]["annotations"][DESCRIPTION].as_str();
+    if map["data"] == data && description.is_some_and(|text| !text.is_empty()) {
+        return false;
+    }
+    map["data"] = data;
+    map["metadata"]["annotations"][DESCRIPTION] = Value::from(DESCRIBED);
+    true
 }
 
 async fn make(

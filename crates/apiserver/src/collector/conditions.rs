@@ -1,4 +1,4 @@
-//! What a namespace that ends says of itself: the conditions that the namespace controller keeps
+//! What a namespace that ends reports: the conditions that the namespace controller keeps
 //! (`pkg/controller/namespace/deletion/status_condition_utils.go` of Kubernetes).
 
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ impl Left {
 
     /// The conditions of a namespace; those that are as they were keep their time.
     pub(super) fn conditions(&self, before: &Value, now: &str) -> Value {
-        let remaining = told(&self.resources, |name, count| {
+        let remaining = joined(&self.resources, |name, count| {
             format!("{name} has {count} resource instances")
         });
-        let finalizers = told(&self.finalizers, |name, count| {
+        let finalizers = joined(&self.finalizers, |name, count| {
             format!("{name} in {count} resource instances")
         });
         let rows = [
@@ -105,7 +105,7 @@ fn increment(counts: &mut BTreeMap<String, usize>, name: &str) {
     }
 }
 
-fn told(counts: &BTreeMap<String, usize>, one: impl Fn(&str, usize) -> String) -> Option<String> {
+fn joined(counts: &BTreeMap<String, usize>, one: impl Fn(&str, usize) -> String) -> Option<String> {
     let mut all: Vec<String> = counts.iter().map(|(name, n)| one(name, *n)).collect();
     all.sort();
     (!all.is_empty()).then(|| all.join(", "))

@@ -26,6 +26,19 @@ pub(crate) fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
+/// What is wrong with a definition whose specification stays as it is: a status that a client writes has names that can
+/// be, and every other write needs the versions in which objects are stored.
+pub(crate) fn check_status(crd: &Value, live: &Value) -> Vec<FieldError> {
+    const PATH: &str = "status.acceptedNames";
+    let mut errors = Vec::new();
+    if crd["status"] == live["status"] {
+        stored_versions(crd, &mut errors);
+    } else {
+        valid_names(&crd["status"]["acceptedNames"], PATH, &mut errors);
+    }
+    errors
+}
+
 fn name(crd: &Value, errors: &mut Vec<FieldError>) {
     let spec = &crd["spec"];
     let plural = text(&spec["names"], "plural").unwrap_or_default();
@@ -215,6 +228,11 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::required(format!("spec.names.{field}"), ""));
         }
     }
+    valid_names(names, "spec.names", errors);
+}
+
+/// What is wrong with the names that there are.
+fn valid_names(names: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for field in ["plural", "singular", "kind", "listKind"] {
         let Some(given) = text(names, field).filter(|given| !given.is_empty()) else {
             continue;
@@ -225,12 +243,12 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
                 .map(|why| format!("may have mixed case, but should otherwise match: {why}")),
             false => label_1035(given),
         };
-        let path = format!("spec.names.{field}");
+        let path = format!("{at}.{field}");
         errors.extend(problem.map(|why| FieldError::invalid(path, &names[field], why)));
     }
     let labels = |field: &str, errors: &mut Vec<FieldError>| {
         for (index, given) in strings(&names[field]).iter().enumerate() {
-            let path = format!("spec.names.{field}[{index}]");
+            let path = format!("{at}.{field}[{index}]");
             let problem = label_1035(given);
             errors.extend(problem.map(|why| FieldError::invalid(path, &json!(given), why)));
         }
@@ -239,7 +257,7 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
     if text(names, "kind").is_some_and(|kind| !kind.is_empty() && names["listKind"] == kind) {
         let detail = "kind and listKind may not be the same";
         errors.push(FieldError::invalid(
-            "spec.names.listKind",
+            format!("{at}.listKind"),
             &names["listKind"],
             detail,
         ));

@@ -484,58 +484,11 @@ fn resource(row: &Row) -> Resource {
             columns: super::columns::of(row.group, row.version, row.kind),
             schema: None,
             open_api: None,
-            selectable: selectable(row.kind),
+            selectable: owned(super::selectable::labels(row.group, row.kind)),
             warning: (row.kind == "Endpoints").then(|| {
                 "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
                     .to_owned()
             }),
         }],
     }
-}
-
-/// The field selectors that kube-apiserver supports beyond `metadata.name` and `metadata.namespace`.
-fn selectable(kind: &str) -> Vec<String> {
-    let fields: &[&str] = match kind {
-        "Pod" => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
-        ],
-        "Event" => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-            "regarding.kind",
-            "regarding.namespace",
-            "regarding.name",
-            "regarding.uid",
-            "regarding.apiVersion",
-            "regarding.resourceVersion",
-            "regarding.fieldPath",
-            "reportingController",
-        ],
-        "Node" => &["spec.unschedulable"],
-        "Namespace" => &["status.phase"],
-        "Secret" => &["type"],
-        "ReplicaSet" | "ReplicationController" => &["status.replicas"],
-        "Job" => &["status.successful"],
-        "Service" => &["spec.clusterIP", "spec.type"],
-        "CertificateSigningRequest" => &["spec.signerName"],
-        _ => &[],
-    };
-    fields.iter().map(|&field| field.to_owned()).collect()
 }

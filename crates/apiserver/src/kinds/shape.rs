@@ -1,10 +1,12 @@
 //! The Go types of the built-in kinds: what their decoder refuses, what they leave out, what they write though it is
-//! empty, and the defaults that do not depend on anything else.
+//! empty, and their defaults.
 //!
-//! `shapes.json` is printed from the types themselves (`tests/kubernetes/tools/shapes`); `defaults.json` follows
-//! `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
+//! `shapes.json` is printed from the types themselves (`tests/kubernetes/tools/shapes`); `defaults.json` (what is always
+//! the same) and [`computed`] (what depends on other fields) follow `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
 
+mod computed;
 pub(crate) mod protobuf;
+mod quantity;
 pub(crate) mod time;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +26,8 @@ pub(crate) struct Struct {
     name: &'static str,
     fields: BTreeMap<&'static str, Field>,
     defaults: Map<String, Value>,
+    /// The defaults that depend on other fields.
+    computed: Option<fn(&mut Map<String, Value>)>,
 }
 
 #[derive(Debug)]
@@ -88,6 +92,7 @@ static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
                     name: short,
                     fields: fields.collect(),
                     defaults: defaults.remove(name).unwrap_or_default(),
+                    computed: computed::of(name),
                 };
                 Some((name, made))
             }
@@ -144,6 +149,11 @@ pub(crate) fn metadata() -> Option<&'static Struct> {
     STRUCTS.get("meta.v1.ObjectMeta")
 }
 
+/// The type of the status of CustomResourceDefinitions.
+pub(crate) fn definition_status() -> Option<&'static Struct> {
+    STRUCTS.get("apiextensions.v1.CustomResourceDefinitionStatus")
+}
+
 impl Struct {
     /// Decodes: refuses, in Go's words, what does not fit, and drops fields that there are not; returns their paths.
     pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
@@ -152,25 +162,62 @@ impl Struct {
         Ok(unknown)
     }
 
-    /// Fills in the defaults that depend on nothing else.
+    /// Decodes the value of a field of another struct.
+    pub(crate) fn read_field(
+        &self,
+        owner: &'static str,
+        field: &str,
+        value: &mut Value,
+    ) -> Result<Vec<String>, String> {
+        let mut unknown = Vec::new();
+        read_struct(
+            self,
+            value,
+            Path::default().field(owner, field),
+            &mut unknown,
+        )?;
+        Ok(unknown)
+    }
+
+    /// Fills in the defaults, as decoding does it: those of a struct first, then those of the structs in it.
     pub(crate) fn default(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
+        if let Some(compute) = self.computed {
+            compute(fields);
+        }
         for (name, default) in &self.defaults {
             let found = fields.entry(name.as_str()).or_insert(Value::Null);
-            let unset = match found {
-                Value::Null => true,
-                Value::String(text) => text.is_empty(),
-                Value::Number(_) => !self.is_pointer(name) && *found == 0,
-                _ => false,
-            };
-            if unset {
+            if self.is_unset(name, found) {
                 *found = default.clone();
             }
         }
-        for (name, value) in fields {
-            if let Some(field) = self.fields.get(name.as_str()) {
-                each_struct(&field.shape, value, &mut |of, value| of.default(value));
+        for (name, field) in &self.fields {
+            match (&field.shape, fields.get_mut(*name)) {
+                (shape, Some(value)) if !value.is_null() => default_value(shape, value),
+                // A struct that is no pointer is always there.
+                (Shape::Struct(of), _) => {
+                    let mut value = json!({});
+                    if let Some(of) = STRUCTS.get(of) {
+                        of.default(&mut value);
+                    }
+                    if value != json!({}) {
+                        fields.insert((*name).to_owned(), value);
+                    }
+                }
+                _ => {}
             }
+        }
+    }
+
+    /// Whether a field has the zero value of its type.
+    fn is_unset(&self, field: &str, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            _ if self.is_pointer(field) => false,
+            Value::String(text) => text.is_empty(),
+            Value::Number(_) => *value == 0,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
         }
     }
 
@@ -191,6 +238,21 @@ impl Struct {
         }
     }
 
+    /// What comes back from the storage of kube-apiserver: a list that is empty and written nevertheless is null.
+    pub(crate) fn store(&self, value: &mut Value) {
+        let Value::Object(fields) = value else { return };
+        for (name, field) in &self.fields {
+            let Some(value) = fields.get_mut(*name) else {
+                continue;
+            };
+            if value.as_array().is_some_and(Vec::is_empty) {
+                *value = Value::Null;
+            } else {
+                each_struct(&field.shape, value, &mut |of, value| of.store(value));
+            }
+        }
+    }
+
     /// The empty object.
     pub(crate) fn zero(&self) -> Value {
         let mut value = json!({});
@@ -202,6 +264,19 @@ impl Struct {
         self.fields
             .get(field)
             .is_some_and(|field| matches!(field.shape, Shape::Pointer(_)))
+    }
+}
+
+fn default_value(shape: &Shape, value: &mut Value) {
+    match (shape, value) {
+        (Shape::Map(item), Value::Object(amounts)) if matches!(**item, Shape::Quantity) => {
+            for amount in amounts.values_mut() {
+                if let Some(rounded) = amount.as_str().and_then(quantity::rounded) {
+                    *amount = Value::from(rounded);
+                }
+            }
+        }
+        (shape, value) => each_struct(shape, value, &mut |of, value| of.default(value)),
     }
 }
 
@@ -443,11 +518,12 @@ fn read_value(
         (Shape::IntOrString, Value::String(_)) => Ok(()),
         (Shape::IntOrString, Value::Number(number)) if number.is_i64() => Ok(()),
         (Shape::Bytes, Value::String(text)) => base64(text),
-        (Shape::Quantity, Value::String(text)) => quantity(text),
+        (Shape::Quantity, Value::String(text)) => {
+            *text = quantity::canonical(text)?;
+            Ok(())
+        }
         (Shape::Quantity, Value::Number(number)) => {
-            let text = number.to_string();
-            quantity(&text)?;
-            *value = Value::from(text);
+            *value = Value::from(quantity::canonical(&number.to_string())?);
             Ok(())
         }
         (Shape::Text, _) if path.is_uid() => Err(path.refuse(value, "types.UID")),
@@ -467,26 +543,6 @@ fn base64(text: &str) -> Result<(), String> {
             plain.len() / 4 * 4
         )),
     }
-}
-
-fn quantity(text: &str) -> Result<(), String> {
-    let digits = text.trim_start_matches(['+', '-']);
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(digits.len());
-    let (number, suffix) = digits.split_at(end);
-    let exponent = suffix
-        .strip_prefix(['e', 'E'])
-        .is_some_and(|exponent| exponent.parse::<i32>().is_ok());
-    let known = [
-        "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
-    ];
-    let fits = number.contains(|c: char| c.is_ascii_digit())
-        && number.matches('.').count() <= 1
-        && (exponent || known.contains(&suffix));
-    fits.then_some(()).ok_or_else(|| {
-        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
-    })
 }
 
 fn go_type(shape: &Shape) -> String {

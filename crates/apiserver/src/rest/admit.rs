@@ -291,6 +291,9 @@ pub(crate) async fn admit(
         };
         hooked::validate(call, admission, subresource, &shown, live, warnings).await?;
     }
+    if let Some(shape) = resource.shape(&resource.stored_version().name) {
+        shape.store(&mut ready);
+    }
     Ok(ready)
 }
 

@@ -12,7 +12,7 @@ use super::{Answer, Call};
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::go_json;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, selectable};
 use crate::schema::FieldError;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::store::Object;
@@ -83,6 +83,7 @@ pub(crate) struct Selection {
     /// Whether fields beyond the metadata are asked for, so that objects must be parsed.
     deep: bool,
     name: Option<String>,
+    resource: Arc<Resource>,
 }
 
 impl Selection {
@@ -91,16 +92,11 @@ impl Selection {
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let fields = FieldSelector::parse(call.query.get("fieldSelector").unwrap_or_default())
             .map_err(|error| ApiError::bad_request(error.message))?;
-        let mut deep = false;
-        for field in fields.fields() {
-            match field {
-                "metadata.name" | "metadata.namespace" => {}
-                field if call.version().selectable.iter().any(|known| known == field) => {
-                    deep = true
-                }
-                field => return Err(unsupported_field(&call.resource, field)),
-            }
+        for label in fields.fields() {
+            selectable::check(&call.resource, call.version(), label)
+                .map_err(ApiError::bad_request)?;
         }
+        let deep = fields.fields().any(selectable::is_beyond_metadata);
         let prefix = if call.namespace.is_empty() {
             String::new()
         } else {
@@ -112,6 +108,7 @@ impl Selection {
             fields,
             deep,
             name: call.name.clone(),
+            resource: Arc::clone(&call.resource),
         })
     }
 
@@ -142,46 +139,8 @@ impl Selection {
         self.fields.matches(|field| match field {
             "metadata.name" => Some(object.name().to_owned()),
             "metadata.namespace" => Some(object.namespace().to_owned()),
-            field => field_text(&value, field),
+            field => selectable::text(&self.resource, &value, field),
         })
-    }
-}
-
-fn unsupported_field(resource: &Resource, field: &str) -> ApiError {
-    if resource.is_custom() || !matches!(resource.kind.as_str(), "Pod" | "Node" | "Event") {
-        return ApiError::bad_request(format!("field label not supported: {field}"));
-    }
-    let problem = format!("field label not supported: {field}");
-    let version = resource
-        .versions
-        .first()
-        .map_or("", |version| version.api_version.as_str());
-    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-    ApiError::bad_request(format!(
-        "Unable to find {:?} that match label selector \"\", field selector \"{field}\": {problem}",
-        format!("{group}/{version}, Resource={}", resource.plural)
-    ))
-}
-
-/// The text of a field as selectors compare it. Both forms of Event are selected by the names of either.
-fn field_text(value: &Value, path: &str) -> Option<String> {
-    let alias = match path.split_once('.') {
-        Some(("regarding", rest)) => Some(format!("involvedObject.{rest}")),
-        _ => None,
-    };
-    let path = match alias.as_deref().unwrap_or(path) {
-        "reportingController" => "reportingComponent",
-        "source" => "source.component",
-        path => path,
-    };
-    let mut found = value;
-    for part in path.split('.') {
-        found = found.get(part)?;
-    }
-    match found {
-        Value::String(text) => Some(text.clone()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-        other => Some(other.to_string()),
     }
 }
 

@@ -1,9 +1,8 @@
-//! What built-in kinds need before they are stored: the defaults and rules that clients rely on.
-//!
-//! Not the whole of Kubernetes' defaulting: what kubectl, the Cluster API controllers and simulated
-//! nodes read back.
+//! What built-in kinds need before they are stored, beyond the defaults of their types (`kinds/shape`): what the
+//! strategies and the admission plugins of kube-apiserver set and keep, and the rules that clients rely on.
 
 mod pods;
+mod rollout;
 mod volumes;
 mod workloads;
 
@@ -20,7 +19,7 @@ use crate::schema::FieldError;
 
 pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 
-use workloads::{job, pod, pod_rules, pod_spec, workload, workload_rules};
+use workloads::{job, pod, pod_rules, workload, workload_rules};
 
 /// Fills in defaults, and keeps what clients may not change.
 pub(crate) fn prepare(
@@ -36,6 +35,7 @@ pub(crate) fn prepare(
     drop_nulls(new);
     if let Some(shape) = shape {
         shape.default(new);
+        shape.write(new);
     }
     if live.is_none() && resource.stored_version().status && !resource.is_crd() {
         reset_status(&resource.kind, new);
@@ -52,24 +52,23 @@ pub(crate) fn prepare(
         ("", "Service") => service(call, new, live)?,
         ("", "Node") if live.is_none() => volumes::taint(new),
         ("", "PersistentVolume") => volumes::volume(new, live, now),
-        ("", "PersistentVolumeClaim") if live.is_none() => volumes::protect(new, CLAIM_PROTECTION),
-        ("", "Event") | ("events.k8s.io", "Event") => {}
-        ("", "LimitRange") => limits(new),
-        ("", "ReplicationController") => replication(new),
-        ("apps", kind) => workload(kind, new, live),
-        ("batch", "Job") => job(new, live.is_none()),
-        ("batch", "CronJob") => {
-            if let Some(spec) = new.pointer_mut("/spec/jobTemplate/spec/template/spec") {
-                pod_spec(spec);
+        ("", "PersistentVolumeClaim") => {
+            volumes::same_source(new);
+            if live.is_none() {
+                volumes::protect(new, CLAIM_PROTECTION);
             }
         }
-        ("networking.k8s.io", "NetworkPolicy") => network_policy(new),
-        ("rbac.authorization.k8s.io", _) => subjects(new),
+        ("apps", kind) => workload(kind, new, live),
+        ("batch", "Job") => job(new, live.is_none()),
         ("certificates.k8s.io", _) if live.is_none() => csr(call, new),
-        ("apiextensions.k8s.io", _) => definition(new, live, subresource),
+        ("apiextensions.k8s.io", _) => definition(call, new, live, subresource)?,
         _ => {}
     }
     drop_nulls(new);
+    // Reading from the storage of kube-apiserver fills in the defaults again.
+    if let Some(shape) = shape {
+        shape.default(new);
+    }
     if resource.is_crd() && live.is_none() {
         new["status"]["conditions"] = Value::Null;
     }
@@ -99,7 +98,10 @@ pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
             if let Some(given) = sent["metadata"].get("finalizers") {
                 meta::of(new).insert("finalizers".to_owned(), given.clone());
             }
-            return;
+            if resource.kind == "PersistentVolume" {
+                return;
+            }
+            &["dataSource", "dataSourceRef"]
         }
         ("", "Pod") => {
             pods::unmount(new);
@@ -142,10 +144,14 @@ pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
         }
         _ => return,
     };
+    // Either name of a service account gives the other.
+    let account = ["serviceAccount", "serviceAccountName"];
+    let given = |name: &str| match account.contains(&name) {
+        true => account.iter().any(|name| !sent["spec"][*name].is_null()),
+        false => !sent["spec"][name].is_null(),
+    };
     if let Some(spec) = new["spec"].as_object_mut() {
-        spec.retain(|name, _| {
-            !fields.contains(&name.as_str()) || !sent["spec"][name.as_str()].is_null()
-        });
+        spec.retain(|name, _| !fields.contains(&name.as_str()) || given(name));
     }
 }
 
@@ -165,9 +171,10 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             }
         }
         "Service" => service_rules(new, &mut errors),
-        "CustomResourceDefinition" if live.is_none_or(|live| live["spec"] != new["spec"]) => {
-            errors.extend(crd::rules::check(new, live));
-        }
+        "CustomResourceDefinition" => errors.extend(match live {
+            Some(live) if live["spec"] == new["spec"] => crd::rules::check_status(new, live),
+            live => crd::rules::check(new, live),
+        }),
         "Lease" => {
             if let Some(duration) = new["spec"]["leaseDurationSeconds"].as_i64()
                 && duration <= 0
@@ -238,7 +245,6 @@ fn namespace(new: &mut Value, live: Option<&Value>, subresource: &str) {
 }
 
 fn secret(call: &Call, new: &mut Value) -> Result<(), ApiError> {
-    top(new, "type", json!("Opaque"));
     let Some(fields) = new.as_object_mut() else {
         return Ok(());
     };
@@ -350,65 +356,6 @@ fn data_keys(data: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What may be used up to what is set as the most of it.
-fn limits(new: &mut Value) {
-    for item in new["spec"]["limits"].as_array_mut().into_iter().flatten() {
-        if item["type"] != "Container" {
-            continue;
-        }
-        for (from, to) in [
-            ("max", "default"),
-            ("default", "defaultRequest"),
-            ("min", "defaultRequest"),
-        ] {
-            let Some(from) = item[from].as_object().cloned() else {
-                continue;
-            };
-            if !item[to].is_object() {
-                item[to] = json!({});
-            }
-            for (resource, quantity) in from {
-                if item[to].get(&resource).is_none() {
-                    item[to][resource] = quantity;
-                }
-            }
-        }
-    }
-}
-
-fn replication(new: &mut Value) {
-    let labels = new["spec"]["template"]["metadata"]["labels"].clone();
-    default(new, "spec", "selector", labels.clone());
-    if new["metadata"]["labels"].is_null() && !labels.is_null() {
-        meta::of(new).insert("labels".to_owned(), labels);
-    }
-    if let Some(spec) = new.pointer_mut("/spec/template/spec") {
-        pod_spec(spec);
-    }
-}
-
-fn network_policy(new: &mut Value) {
-    let egress = new["spec"]["egress"]
-        .as_array()
-        .is_some_and(|rules| !rules.is_empty());
-    let kinds = if egress {
-        json!(["Ingress", "Egress"])
-    } else {
-        json!(["Ingress"])
-    };
-    default(new, "spec", "policyTypes", kinds);
-}
-
-fn subjects(new: &mut Value) {
-    for subject in new["subjects"].as_array_mut().into_iter().flatten() {
-        if matches!(subject["kind"].as_str(), Some("User" | "Group"))
-            && subject["apiGroup"].is_null()
-        {
-            subject["apiGroup"] = json!("rbac.authorization.k8s.io");
-        }
-    }
-}
-
 fn service_rules(service: &Value, errors: &mut Vec<FieldError>) {
     let spec = &service["spec"];
     let external = spec["type"] == "ExternalName";
@@ -433,8 +380,6 @@ fn service_rules(service: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
-    default(new, "spec", "type", json!("ClusterIP"));
-    default(new, "spec", "sessionAffinity", json!("None"));
     let external = new["spec"]["type"] == "ExternalName";
     if !external {
         if let Some(address) = live
@@ -463,32 +408,7 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
         default(new, "spec", "clusterIPs", json!([address]));
         default(new, "spec", "ipFamilies", families);
         default(new, "spec", "ipFamilyPolicy", json!(policy));
-        default(new, "spec", "internalTrafficPolicy", json!("Cluster"));
         crate::services::node_ports(call, new, live)?;
-        let ingress = new
-            .pointer_mut("/status/loadBalancer/ingress")
-            .and_then(Value::as_array_mut);
-        for address in ingress
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object_mut)
-        {
-            if address.contains_key("ip") {
-                address.entry("ipMode").or_insert(json!("VIP"));
-            }
-        }
-    }
-    for port in new["spec"]
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(port) = port.as_object_mut()
-            && let Some(number) = port.get("port").cloned()
-        {
-            port.entry("targetPort").or_insert(number);
-        }
     }
     Ok(())
 }
@@ -504,13 +424,26 @@ fn csr(call: &Call, new: &mut Value) {
     }
 }
 
-fn definition(new: &mut Value, live: Option<&Value>, subresource: &str) {
-    let stored = new["status"]["storedVersions"].take();
-    crd::prepare(new, live);
-    // Clients drop versions here once no object is stored in them any more.
-    if subresource == "status" && stored.as_array().is_some_and(|list| !list.is_empty()) {
-        new["status"]["storedVersions"] = stored;
+/// A write to a definition keeps its status, and a write to its status is what the status is from then on.
+fn definition(
+    call: &Call,
+    new: &mut Value,
+    live: Option<&Value>,
+    subresource: &str,
+) -> Result<(), ApiError> {
+    if subresource != "status" {
+        crd::prepare(new, live);
+        return Ok(());
     }
+    let mut status = new.get("status").cloned().unwrap_or_else(|| json!({}));
+    crd::read_status(&mut status).map_err(|why| {
+        let patch = call
+            .content_type()
+            .is_some_and(|form| form.contains("patch"));
+        super::admit::undecodable(call, new, &why, patch)
+    })?;
+    top_set(new, "status", status);
+    Ok(())
 }
 
 /// An Event of one of its two groups as one of the other.
@@ -552,15 +485,6 @@ fn default(object: &mut Value, part: &str, field: &str, value: Value) {
         && !value.is_null()
     {
         part.insert(field.to_owned(), value);
-    }
-}
-
-fn top(object: &mut Value, field: &str, value: Value) {
-    if let Some(fields) = object.as_object_mut() {
-        let found = fields.entry(field).or_insert(Value::Null);
-        if found.is_null() || *found == "" {
-            *found = value;
-        }
     }
 }
 

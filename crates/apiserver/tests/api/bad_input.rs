@@ -21,7 +21,7 @@ async fn selectors_that_do_not_parse_are_refused_and_so_are_unknown_fields() {
         ("fieldSelector=metadata.name", "invalid selector"),
         (
             "fieldSelector=spec.color%3Dred",
-            "field label not supported: spec.color",
+            "\"spec.color\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
         ),
     ] {
         for path in [MAPS, "/api/v1/pods"] {

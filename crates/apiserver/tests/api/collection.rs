@@ -1,6 +1,6 @@
 //! Garbage collection and namespaces: what goes because something else goes.
 
-use apiserver::ApiServer;
+use apiserver::{ApiServer, Options};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -78,6 +78,46 @@ async fn a_foreground_deletion_waits_for_dependents_that_block() {
     until(&server, &format!("{MAPS}/a"), 404).await;
 }
 
+/// Makes one of these maps the owner of the other, which blocks it.
+async fn own(server: &ApiServer, owner: &Value, name: &str) {
+    let reference = json!({"metadata": {"ownerReferences": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true,
+    }]}});
+    patch(server, &format!("{MAPS}/{name}"), MERGE, &reference).await;
+}
+
+#[tokio::test]
+async fn a_cycle_of_owners_is_deleted_in_the_foreground() {
+    let server = server().await;
+    for names in [&["a", "b"][..], &["c", "d", "e"]] {
+        let mut last = post(&server, MAPS, &config_map(names[0], "1")).await.1;
+        for name in &names[1..] {
+            last = owned(&server, name, &last, true).await;
+        }
+        own(&server, &last, names[0]).await;
+        remove(&server, names[0], "Foreground").await;
+        for name in names {
+            until(&server, &format!("{MAPS}/{name}"), 404).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cycle_whose_objects_are_deleted_one_by_one_goes_too() {
+    let server = server().await;
+    let (_, a) = post(&server, MAPS, &config_map("a", "1")).await;
+    let b = owned(&server, "b", &a, true).await;
+    own(&server, &b, "a").await;
+    let (a, b) = tokio::join!(
+        remove(&server, "a", "Foreground"),
+        remove(&server, "b", "Foreground")
+    );
+    assert!(a.0 == 200 && matches!(b.0, 200 | 404));
+    until(&server, &format!("{MAPS}/a"), 404).await;
+    until(&server, &format!("{MAPS}/b"), 404).await;
+}
+
 #[tokio::test]
 async fn orphans_stay_and_forget_their_owner() {
     let server = server().await;
@@ -132,6 +172,70 @@ async fn a_deleted_namespace_takes_everything_in_it() {
     )
     .await;
     until(&server, "/api/v1/namespaces/n", 404).await;
+}
+
+#[tokio::test]
+async fn a_namespace_is_emptied_of_its_pods_first() {
+    let server = server().await;
+    let namespace = json!({"metadata": {"name": "n"}});
+    post(&server, "/api/v1/namespaces", &namespace).await;
+    let (maps, pods) = (
+        "/api/v1/namespaces/n/configmaps",
+        "/api/v1/namespaces/n/pods",
+    );
+    let pod = json!({
+        "metadata": {"name": "p", "finalizers": ["example.org/hold"]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    assert_eq!(post(&server, pods, &pod).await.0, 201);
+    post(&server, maps, &config_map("m", "1")).await;
+    delete(&server, "/api/v1/namespaces/n").await;
+    for _ in 0..5000 {
+        let (_, namespace) = get(&server, "/api/v1/namespaces/n").await;
+        if namespace["status"]["conditions"].is_array() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    let (_, pod) = get(&server, &format!("{pods}/p")).await;
+    assert!(pod["metadata"]["deletionTimestamp"].is_string(), "{pod}");
+    let (code, map) = get(&server, &format!("{maps}/m")).await;
+    assert_eq!(
+        (code, map["metadata"].get("deletionTimestamp")),
+        (200, None)
+    );
+    let free = json!({"metadata": {"finalizers": null}});
+    patch(&server, &format!("{pods}/p"), MERGE, &free).await;
+    until(&server, "/api/v1/namespaces/n", 404).await;
+    assert_eq!(get(&server, &format!("{maps}/m")).await.0, 404);
+}
+
+#[tokio::test]
+async fn what_every_namespace_has_comes_back() {
+    let options = Options {
+        root_ca: Some("authority".to_owned()),
+        ..Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    let map = &format!("{MAPS}/kube-root-ca.crt");
+    for path in [account, map] {
+        let (_, before) = get(&server, path).await;
+        assert_eq!(delete(&server, path).await.0, 200);
+        until(&server, path, 200).await;
+        let (_, after) = get(&server, path).await;
+        assert_ne!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    }
+    let other = json!({"data": {"ca.crt": "other", "more": "x"}});
+    patch(&server, map, MERGE, &other).await;
+    let authority = json!({"ca.crt": "authority"});
+    for _ in 0..5000 {
+        if get(&server, map).await.1["data"] == authority {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    panic!("{:?}", get(&server, map).await);
 }
 
 #[tokio::test]

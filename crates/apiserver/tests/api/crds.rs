@@ -2,7 +2,7 @@
 
 use apiserver::ApiServer;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -248,7 +248,7 @@ async fn a_definition_changes_while_objects_exist() {
 }
 
 /// Changes the properties of the specification in the stored version.
-async fn change_schema(server: &ApiServer, operations: &serde_json::Value) {
+async fn change_schema(server: &ApiServer, operations: &Value) {
     let mut operations = operations.clone();
     for operation in operations.as_array_mut().unwrap() {
         let name = operation["path"].as_str().unwrap();
@@ -421,7 +421,7 @@ async fn unknown_fields_are_dropped_with_a_warning_or_refused() {
 }
 
 /// Waits for the object of a path to be as it shall be.
-async fn until(server: &ApiServer, path: &str, how: impl Fn(&serde_json::Value) -> bool) {
+async fn until(server: &ApiServer, path: &str, how: impl Fn(&Value) -> bool) {
     for _ in 0..5000 {
         if how(&get(server, path).await.1) {
             return;
@@ -457,4 +457,43 @@ async fn a_definition_that_claims_the_names_of_another_is_served_when_that_is_go
     })
     .await;
     assert_eq!(get(&server, &others).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_status_of_a_definition_is_what_a_client_writes() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let path = &format!("{CRDS}/widgets.example.org");
+    let status = &format!("{path}/status");
+    let condition = json!({
+        "type": "Migrated", "status": "True", "reason": "Done", "message": "m",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let (_, mut crd) = get(&server, path).await;
+    let conditions = crd["status"]["conditions"].as_array_mut().unwrap();
+    conditions.push(condition.clone());
+    let before = crd["spec"].clone();
+    crd["spec"]["names"]["categories"] = json!(["never"]);
+    let (code, written) = call(&server, Method::PUT, status, &crd).await;
+    assert_eq!(code, 200, "{written}");
+    assert_eq!(written["spec"], before);
+    let has = |crd: &Value| {
+        let all = crd["status"]["conditions"].as_array().cloned();
+        all.is_some_and(|all| all.contains(&condition))
+    };
+    assert!(has(&written), "{written}");
+    assert!(has(&get(&server, path).await.1));
+    // A write to the definition keeps it.
+    let label = json!({"metadata": {"labels": {"a": "b"}}, "status": {"conditions": []}});
+    assert!(has(&patch(&server, path, MERGE, &label).await.1));
+    let wrong = json!({"status": {"conditions": "x"}});
+    let (code, refused) = patch(&server, status, MERGE, &wrong).await;
+    assert_eq!(code, 422, "{refused}");
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("CustomResourceDefinitionStatus.status.conditions"),
+        "{message}"
+    );
+    let wrong = json!({"status": {"acceptedNames": {"plural": "A B"}}});
+    assert_eq!(patch(&server, status, MERGE, &wrong).await.0, 422);
 }

@@ -40,9 +40,9 @@ var own = map[string]string{
 // What else travels as protobuf.
 var others = map[string]any{
 	"apiextensions.k8s.io/v1, Kind=CustomResourceDefinition": apiextensions.CustomResourceDefinition{},
-	"/v1, Kind=Status":                                        meta.Status{},
-	"meta.k8s.io/v1, Kind=PartialObjectMetadata":              meta.PartialObjectMetadata{},
-	"meta.k8s.io/v1, Kind=List":                               meta.ListMeta{},
+	"/v1, Kind=Status":                           meta.Status{},
+	"meta.k8s.io/v1, Kind=PartialObjectMetadata": meta.PartialObjectMetadata{},
+	"meta.k8s.io/v1, Kind=List":                  meta.ListMeta{},
 }
 
 var found = map[string]string{}
@@ -76,6 +76,8 @@ func main() {
 			found[schema.GroupVersionKind{Group: group, Version: version, Kind: kind}.String()] = fmt.Sprintf("%q", name(t))
 		}
 	}
+	// Of definitions the status alone: their schemas write themselves.
+	describe(reflect.TypeOf(apiextensions.CustomResourceDefinitionStatus{}))
 	known := map[string]bool{}
 	for name := range found {
 		known[name] = wire

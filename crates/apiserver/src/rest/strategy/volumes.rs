@@ -45,6 +45,31 @@ pub(super) fn volume(new: &mut Value, live: Option<&Value>, now: Timestamp) {
     }
 }
 
+/// `dataSource` and `dataSourceRef` name the same where only one is set and it names no namespace.
+pub(super) fn same_source(claim: &mut Value) {
+    let Some(spec) = claim.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (from, to) in [
+        ("dataSource", "dataSourceRef"),
+        ("dataSourceRef", "dataSource"),
+    ] {
+        let Some(source) = spec.get(from).filter(|source| source.is_object()) else {
+            continue;
+        };
+        let elsewhere = source["namespace"]
+            .as_str()
+            .is_some_and(|namespace| !namespace.is_empty());
+        if !elsewhere && spec.get(to).is_none_or(Value::is_null) {
+            let mut source = source.clone();
+            if let Some(fields) = source.as_object_mut() {
+                fields.remove("namespace");
+            }
+            spec.insert(to.to_owned(), source);
+        }
+    }
+}
+
 pub(super) fn protect(object: &mut Value, finalizer: &str) {
     let metadata = meta::of(object);
     let all = metadata.entry("finalizers").or_insert_with(|| json!([]));

@@ -1,36 +1,17 @@
 //! Pods and what makes them: the defaults and rules of workloads.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::default;
+use super::{default, rollout};
 use crate::kinds::Resource;
 use crate::rest::meta;
 use crate::schema::FieldError;
 
 pub(super) fn workload(kind: &str, new: &mut Value, live: Option<&Value>) {
     match kind {
-        "Deployment" => {
-            let rolling = json!({
-                "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
-            });
-            default(new, "spec", "strategy", rolling);
-        }
-        "StatefulSet" => {
-            let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
-            default(new, "spec", "updateStrategy", rolling);
-            claim_templates(new);
-        }
-        "DaemonSet" => {
-            template_generation(new, live);
-            let rolling = json!({
-                "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0},
-            });
-            default(new, "spec", "updateStrategy", rolling);
-        }
+        "StatefulSet" => claim_templates(new),
+        "DaemonSet" => template_generation(new, live),
         _ => {}
-    }
-    if let Some(spec) = new.pointer_mut("/spec/template/spec") {
-        pod_spec(spec);
     }
 }
 
@@ -73,6 +54,7 @@ pub(super) fn workload_rules(
             "must be greater than or equal to 0",
         ));
     }
+    rollout::rules(&resource.kind, &new["spec"], errors);
     if let Some(live) = live
         && live["spec"]["selector"] != *selector
         && resource.kind != "StatefulSet"
@@ -88,11 +70,9 @@ pub(super) fn pod(new: &mut Value, created: bool) {
         let class = quality_class(&new["spec"]);
         default(new, "status", "qosClass", json!(class));
     }
-    pod_spec(&mut new["spec"]);
     default(new, "spec", "serviceAccountName", json!("default"));
     let account = new["spec"]["serviceAccountName"].clone();
     default(new, "spec", "serviceAccount", account);
-    default(new, "spec", "enableServiceLinks", json!(true));
     default(new, "spec", "priority", json!(0));
     default(
         new,
@@ -124,56 +104,15 @@ pub(super) fn pod_rules(path: &str, spec: &Value, errors: &mut Vec<FieldError>) 
     }
 }
 
-pub(super) fn pod_spec(spec: &mut Value) {
-    let Some(spec) = spec.as_object_mut() else {
-        return;
-    };
-    for list in ["initContainers", "containers"] {
-        for container in spec
-            .get_mut(list)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            container_defaults(container);
-        }
-    }
-}
-
-fn container_defaults(container: &mut Value) {
-    let Some(fields) = container.as_object_mut() else {
-        return;
-    };
-    let image = fields
-        .get("image")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let tag = image.rsplit('/').next().unwrap_or_default();
-    let latest = !tag.contains('@') && (tag.ends_with(":latest") || !tag.contains(':'));
-    let pull = if latest { "Always" } else { "IfNotPresent" };
-    fields.entry("imagePullPolicy").or_insert(json!(pull));
-}
-
 pub(super) fn job(new: &mut Value, created: bool) {
-    let spec = &new["spec"];
-    if spec["completions"].is_null() && spec["parallelism"].is_null() {
-        default(new, "spec", "completions", json!(1));
-    }
-    for (field, value) in [
-        ("parallelism", json!(1)),
-        ("backoffLimit", json!(6)),
-        ("completionMode", json!("NonIndexed")),
-        ("suspend", json!(false)),
-        ("manualSelector", json!(false)),
-        ("podReplacementPolicy", json!("TerminatingOrFailed")),
-    ] {
-        default(new, "spec", field, value);
-    }
-    if let Some(spec) = new.pointer_mut("/spec/template/spec") {
-        pod_spec(spec);
-    }
     if created && new["spec"]["manualSelector"] != true {
         select_own_pods(new);
+    }
+    // A job without labels of its own takes those of its pods.
+    let labels = new["spec"]["template"]["metadata"]["labels"].clone();
+    let unlabelled = |labels: &Value| labels.as_object().is_none_or(Map::is_empty);
+    if unlabelled(&new["metadata"]["labels"]) && !unlabelled(&labels) {
+        meta::of(new).insert("labels".to_owned(), labels);
     }
 }
 
@@ -196,9 +135,6 @@ fn select_own_pods(job: &mut Value) {
             labels.insert(format!("batch.kubernetes.io/{label}"), value.clone());
         }
     }
-    // A job without labels of its own takes those of its pods.
-    let labels = labels.clone();
-    meta::of(job).entry("labels").or_insert(labels);
 }
 
 /// The claims of a StatefulSet are objects of their own.
@@ -215,10 +151,6 @@ fn claim_templates(set: &mut Value) {
         claim
             .entry("kind")
             .or_insert(json!("PersistentVolumeClaim"));
-        let status = claim.entry("status").or_insert_with(|| json!({}));
-        if let Some(status) = status.as_object_mut() {
-            status.entry("phase").or_insert(json!("Pending"));
-        }
     }
 }
 

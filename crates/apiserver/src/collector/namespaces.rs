@@ -1,0 +1,129 @@
+//! The ends of namespaces (`pkg/controller/namespace/deletion` of Kubernetes), and what each open one has
+//! (`pkg/controller/serviceaccount`, `pkg/controller/certificates/rootcacertpublisher`).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::conditions::Left;
+use super::{Collector, report};
+use crate::crd;
+use crate::kinds::Resource;
+use crate::namespaces::{self, is_in_every_namespace};
+use crate::patch::managed::{self, Writer};
+use crate::rest::edit;
+use crate::rest::view::Kind;
+use crate::store::{Change, Object, Place};
+
+const PODS: &str = "/pods";
+
+impl Collector<'_> {
+    /// Deletes everything in a namespace, its pods first, then lets it go.
+    pub(super) async fn namespace(&self, resource: &Resource, object: &Object) {
+        let prefix = format!("{}/", object.key);
+        if !self.purge(&PODS.into(), &prefix).await {
+            // As long as there are pods, the namespace controller of Kubernetes counts nothing.
+            self.set_conditions(resource, object, Left::default()).await;
+            return;
+        }
+        let mut empty = true;
+        for collection in self.namespaced() {
+            empty &= self.purge(&collection, &prefix).await;
+        }
+        if !empty {
+            self.set_conditions(resource, object, self.left(&prefix))
+                .await;
+            return;
+        }
+        let done = edit(self.core, resource, &object.key, |namespace| {
+            let finalizers = namespace.get_mut("spec").and_then(Value::as_object_mut);
+            finalizers.is_some_and(|spec| spec.remove("finalizers").is_some())
+        });
+        report(done.await.map(drop));
+    }
+
+    /// The collections whose objects are in namespaces.
+    fn namespaced(&self) -> Vec<Arc<str>> {
+        let populated: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
+        let registry = self.core.store.registry();
+        let is_namespaced = |collection: &Arc<str>| {
+            let (group, plural) = collection.split_once('/')?;
+            Some(registry.find(group, plural)?.namespaced)
+        };
+        let namespaced = populated.into_iter();
+        namespaced
+            .filter(|collection| is_namespaced(collection).unwrap_or(false))
+            .collect()
+    }
+
+    fn left(&self, prefix: &str) -> Left {
+        let mut left = Left::default();
+        for collection in self.namespaced() {
+            let (group, plural) = collection.split_once('/').unwrap_or(("", &collection));
+            let state = self.core.store.read();
+            for object in state.range(&collection, prefix, None) {
+                left.count(plural, group, &object.facts.finalizers);
+            }
+        }
+        left
+    }
+
+    /// Writes what is left in a namespace into its conditions.
+    async fn set_conditions(&self, resource: &Resource, namespace: &Object, left: Left) {
+        let now = Timestamp::now();
+        let time = crd::seconds(now);
+        let done = edit(self.core, resource, &namespace.key, |namespace| {
+            let before = namespace.clone();
+            let conditions = left.conditions(&namespace["status"]["conditions"], &time);
+            if namespace["status"]["conditions"] == conditions {
+                return false;
+            }
+            namespace["status"]["conditions"] = conditions;
+            let writer = Writer {
+                manager: "kube-controller-manager",
+                subresource: "status",
+                api_version: "v1",
+                time: &time,
+            };
+            let kind = Kind {
+                core: self.core,
+                resource,
+            };
+            // A record that cannot be kept never fails a write.
+            let _ = managed::update(Some(&before), namespace, writer, &kind);
+            true
+        });
+        report(done.await.map(drop));
+    }
+
+    /// Restores what every open namespace has when it is deleted or changed.
+    pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
+        if !is_in_every_namespace(&place.collection, object.name()) {
+            return;
+        }
+        let namespace = self.core.store.get("/namespaces", object.namespace());
+        if namespace.is_none_or(|namespace| namespace.facts.deleting) {
+            return;
+        }
+        if change == Change::Deleted {
+            if let Err(problem) = namespaces::furnish(self.core, object.namespace()).await {
+                tracing::warn!(
+                    problem,
+                    namespace = object.namespace(),
+                    "what every namespace has could not be restored"
+                );
+            }
+        } else if let Some(resource) = self.resource(place) {
+            let done = edit(self.core, &resource, &place.key, |map| {
+                let live = map.clone();
+                let changed = namespaces::correct(self.core, map);
+                if changed {
+                    self.record(&resource, &live, map);
+                }
+                changed
+            });
+            report(done.await.map(drop));
+        }
+    }
+}
