@@ -9,7 +9,7 @@
 //!   protection   finalizers and taints that admission has put on nodes, volumes and claims
 //! ```
 //!
-//! One task per server, woken by the store's events. It holds the server weakly, so a server that is
+//! One task per server, woken by the store's events. It has a weak reference to the server, so that a server that is
 //! dropped takes its task with it.
 
 mod conditions;
@@ -97,7 +97,7 @@ impl Collector<'_> {
         for notice in notices {
             self.notice(notice).await;
             if notice.event.change == Change::Deleted {
-                waiting.extend(room_made(&notice.place, &notice.event.object));
+                waiting.extend(waiting_for(&notice.place, &notice.event.object));
             }
         }
         for place in &waiting {
@@ -118,7 +118,7 @@ impl Collector<'_> {
                 self.dependent(&dependent).await;
             }
             if *place.collection == *CRD_COLLECTION {
-                self.names_made(&object.value()).await;
+                self.names_released(&object.value()).await;
             }
         } else {
             if object.facts.owners != before {
@@ -296,7 +296,7 @@ impl Collector<'_> {
             .await;
     }
 
-    /// Takes items out of a list of the metadata, and out of what managers own.
+    /// Removes items from a list of the metadata, and from the fields of its managers.
     async fn take_out(
         &self,
         resource: &Resource,
@@ -344,7 +344,7 @@ impl Collector<'_> {
 }
 
 /// An object is gone: its namespace or its definition may have waited for that.
-fn room_made(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
+fn waiting_for(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
     let definition = place
         .collection
         .split_once('/')

@@ -202,7 +202,7 @@ pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What clients of a deprecated version are told: which newer one there is, if there is any.
+/// The warning for clients of a deprecated version, with the newer one where there is one.
 fn deprecation(group: &str, spec: &Value, name: &str) -> String {
     let kind = text(&spec["names"], "kind").unwrap_or_default();
     let newer = items(&spec["versions"])
@@ -287,7 +287,7 @@ fn printer_columns(given: &Value) -> Vec<Column> {
     all.extend(given.iter().map(|column| {
         let field = |name: &str| text(column, name).unwrap_or_default().to_owned();
         Column {
-            told: None,
+            declared_kind: None,
             name: field("name"),
             kind: field("type"),
             format: field("format"),

@@ -80,7 +80,7 @@ pub(crate) struct Version {
     pub(crate) warning: Option<String>,
 }
 
-/// Where a kind keeps what its scale subresource shows. Paths as `.spec.replicas`.
+/// Where the fields of the scale subresource of a kind are. Paths as `.spec.replicas`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub(crate) spec: String,
@@ -92,10 +92,10 @@ pub(crate) struct Scale {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// `string`, `integer`, `number`, `boolean`, `date`: how a cell is made of the value.
+    /// `string`, `integer`, `number`, `boolean`, `date`: how a cell is computed from the value.
     pub(crate) kind: String,
-    /// The same as table definitions tell it, where that differs from how cells are made.
-    pub(crate) told: Option<String>,
+    /// The same in the definitions of a table, where that differs.
+    pub(crate) declared_kind: Option<String>,
     pub(crate) format: String,
     pub(crate) description: String,
     pub(crate) priority: i64,
@@ -108,7 +108,7 @@ pub(crate) enum Cell {
     /// A JSONPath as a CustomResourceDefinition gives it: `.status.phase`.
     Path(String),
     /// A function of a built-in kind.
-    Made(fn(&Value) -> Value),
+    Computed(fn(&Value) -> Value),
 }
 
 impl Resource {

@@ -61,14 +61,14 @@ fn forget_generation(value: &Value, row: &mut Value) {
 
 fn definition(column: &Column) -> Value {
     json!({
-        "name": column.name, "type": column.told.as_ref().unwrap_or(&column.kind), "format": column.format,
+        "name": column.name, "type": column.declared_kind.as_ref().unwrap_or(&column.kind), "format": column.format,
         "description": column.description, "priority": column.priority,
     })
 }
 
 fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
     let path = match &column.cell {
-        Cell::Made(make) => return make(value),
+        Cell::Computed(compute) => return compute(value),
         Cell::Path(path) => path,
     };
     let found = crate::table_path::find(value, path);

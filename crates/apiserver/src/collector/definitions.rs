@@ -16,7 +16,7 @@ use crate::store::Place;
 /// Two definitions may claim a name at once: one is decided on after the other.
 static DECIDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Decides on the names of a definition that was just made.
+/// Decides on the names of a definition that was just created.
 pub(crate) async fn accept(core: &Core, name: &str) {
     let collection = CRD_COLLECTION.into();
     let key = Arc::from(name);
@@ -28,12 +28,12 @@ impl Collector<'_> {
     /// Decides on the names of a definition, and on those of others in its group when that changed its own.
     pub(super) async fn accept(&self, place: &Place) {
         if let Some(definition) = self.decide(place).await {
-            self.names_made(&definition).await;
+            self.names_released(&definition).await;
         }
     }
 
     /// Names of this definition may have been waited for.
-    pub(super) async fn names_made(&self, definition: &Value) {
+    pub(super) async fn names_released(&self, definition: &Value) {
         for other in definitions_beside(self.core, definition) {
             if names::is_open(&other) {
                 self.decide(&place(&other)).await;

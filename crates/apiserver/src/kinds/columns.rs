@@ -10,29 +10,29 @@ use serde_json::Value;
 
 use super::{Cell, Column};
 
-/// A column as `columns.json` tells it, which kube-apiserver 1.34 printed: name, type, format, description (none for
+/// A column of `columns.json`, as kube-apiserver 1.34 declares it: name, type, format, description (none for
 /// the name and the age), priority.
-type Told = (String, String, String, String, i64);
+type Declared = (String, String, String, String, i64);
 
-static TOLD: LazyLock<HashMap<String, Vec<Told>>> = LazyLock::new(|| {
-    // Part of the program; a test holds that it parses.
+static DECLARED: LazyLock<HashMap<String, Vec<Declared>>> = LazyLock::new(|| {
+    // Part of the program; a test checks that it parses.
     serde_json::from_str(include_str!("columns.json")).unwrap_or_default()
 });
 
 /// The columns of a built-in kind, in the order and the words of kube-apiserver.
 pub(super) fn of(group: &str, version: &str, kind: &str) -> Vec<Column> {
-    let mut made = cells_of(group, kind);
-    let Some(told) = TOLD.get(&format!("{group}/{version}, Kind={kind}")) else {
-        return made;
+    let mut found = cells_of(group, kind);
+    let Some(declared) = DECLARED.get(&format!("{group}/{version}, Kind={kind}")) else {
+        return found;
     };
-    let mut all = Vec::with_capacity(told.len());
-    for (name, kind, format, description, priority) in told {
-        let at = made.iter().position(|column| column.name == *name);
+    let mut all = Vec::with_capacity(declared.len());
+    for (name, kind, format, description, priority) in declared {
+        let at = found.iter().position(|column| column.name == *name);
         let mut column = match at {
-            Some(at) => made.remove(at),
-            None => self::made(name, cells::nothing),
+            Some(at) => found.remove(at),
+            None => computed(name, cells::nothing),
         };
-        column.told = Some(kind.clone());
+        column.declared_kind = Some(kind.clone());
         column.format.clone_from(format);
         if !description.is_empty() {
             column.description.clone_from(description);
@@ -43,133 +43,133 @@ pub(super) fn of(group: &str, version: &str, kind: &str) -> Vec<Column> {
     all
 }
 
-/// What the cells of each column are made of.
+/// How the cells of each column are computed.
 fn cells_of(group: &str, kind: &str) -> Vec<Column> {
     let mut all = vec![name()];
     match (group, kind) {
         ("", "Node") => {
             all.extend([
-                made("Status", cells::node_status),
-                made("Roles", cells::node_roles),
+                computed("Status", cells::node_status),
+                computed("Roles", cells::node_roles),
                 age(),
             ]);
             all.push(path("Version", ".status.nodeInfo.kubeletVersion"));
             all.extend([
-                wide(made("Internal-IP", cells::node_internal_ip)),
-                wide(made("External-IP", cells::node_external_ip)),
-                wide(made("OS-Image", cells::node_os)),
-                wide(made("Kernel-Version", cells::node_kernel)),
-                wide(made("Container-Runtime", cells::node_runtime)),
+                wide(computed("Internal-IP", cells::node_internal_ip)),
+                wide(computed("External-IP", cells::node_external_ip)),
+                wide(computed("OS-Image", cells::node_os)),
+                wide(computed("Kernel-Version", cells::node_kernel)),
+                wide(computed("Container-Runtime", cells::node_runtime)),
             ]);
         }
         ("", "Pod") => {
             all.extend([
-                made("Ready", cells::pod_ready),
-                made("Status", cells::pod_status),
-                made("Restarts", cells::pod_restarts),
+                computed("Ready", cells::pod_ready),
+                computed("Status", cells::pod_status),
+                computed("Restarts", cells::pod_restarts),
                 age(),
-                wide(made("IP", cells::pod_ip)),
-                wide(made("Node", cells::pod_node)),
-                wide(made("Nominated Node", cells::nominated_node)),
-                wide(made("Readiness Gates", cells::readiness_gates)),
+                wide(computed("IP", cells::pod_ip)),
+                wide(computed("Node", cells::pod_node)),
+                wide(computed("Nominated Node", cells::nominated_node)),
+                wide(computed("Readiness Gates", cells::readiness_gates)),
             ]);
         }
         ("", "Namespace") => all.extend([path("Status", ".status.phase"), age()]),
-        ("", "ConfigMap") => all.extend([number(made("Data", cells::data_count)), age()]),
+        ("", "ConfigMap") => all.extend([number(computed("Data", cells::data_count)), age()]),
         ("", "Secret") => {
             all.extend([
                 path("Type", ".type"),
-                number(made("Data", cells::data_count)),
+                number(computed("Data", cells::data_count)),
                 age(),
             ]);
         }
         ("", "ServiceAccount") => {
-            all.extend([number(made("Secrets", cells::secrets_count)), age()])
+            all.extend([number(computed("Secrets", cells::secrets_count)), age()])
         }
         ("", "Service") => {
             all.extend([
                 path("Type", ".spec.type"),
-                made("Cluster-IP", cells::cluster_ip),
-                made("External-IP", cells::external_ip),
-                made("Port(s)", cells::ports),
+                computed("Cluster-IP", cells::cluster_ip),
+                computed("External-IP", cells::external_ip),
+                computed("Port(s)", cells::ports),
                 age(),
-                wide(made("Selector", cells::selector)),
+                wide(computed("Selector", cells::selector)),
             ]);
         }
-        ("", "Endpoints") => all.extend([made("Endpoints", cells::endpoints), age()]),
+        ("", "Endpoints") => all.extend([computed("Endpoints", cells::endpoints), age()]),
         ("", "Event") | ("events.k8s.io", "Event") => return events(),
         ("", "PersistentVolumeClaim") => all.extend([
             path("Status", ".status.phase"),
-            made("Volume", more::bound_volume),
-            made("Capacity", more::bound_capacity),
-            made("Access Modes", more::bound_modes),
+            computed("Volume", more::bound_volume),
+            computed("Capacity", more::bound_capacity),
+            computed("Access Modes", more::bound_modes),
             path("StorageClass", ".spec.storageClassName"),
-            made("VolumeAttributesClass", more::attributes_class),
-            made("VolumeMode", more::volume_mode),
+            computed("VolumeAttributesClass", more::attributes_class),
+            computed("VolumeMode", more::volume_mode),
             age(),
         ]),
         ("", "PersistentVolume") => all.extend([
             path("Capacity", ".spec.capacity.storage"),
-            made("Access Modes", cells::access_modes),
+            computed("Access Modes", cells::access_modes),
             path("Reclaim Policy", ".spec.persistentVolumeReclaimPolicy"),
             path("Status", ".status.phase"),
-            made("Claim", cells::claim),
+            computed("Claim", cells::claim),
             path("StorageClass", ".spec.storageClassName"),
-            made("Reason", more::volume_reason),
-            made("VolumeAttributesClass", more::attributes_class),
-            made("VolumeMode", more::volume_mode),
+            computed("Reason", more::volume_reason),
+            computed("VolumeAttributesClass", more::attributes_class),
+            computed("VolumeMode", more::volume_mode),
             age(),
         ]),
         ("", "ReplicationController") => {
             workloads("ReplicaSet", &mut all);
         }
         ("", "ResourceQuota") => all.extend([
-            made("Request", more::empty),
-            made("Limit", more::empty),
+            computed("Request", more::empty),
+            computed("Limit", more::empty),
             age(),
         ]),
         ("", "LimitRange") => all.push(path("Created At", ".metadata.creationTimestamp")),
         ("apps", "ControllerRevision") => all.extend([
-            made("Controller", more::revision_controller),
+            computed("Controller", more::revision_controller),
             integer("Revision", ".revision"),
             age(),
         ]),
         ("apps", kind) => workloads(kind, &mut all),
         ("batch", "CronJob") => all.extend([
             path("Schedule", ".spec.schedule"),
-            made("Timezone", more::cron_zone),
-            made("Suspend", more::cron_suspend),
-            number(made("Active", more::cron_active)),
-            made("Last Schedule", more::cron_last),
+            computed("Timezone", more::cron_zone),
+            computed("Suspend", more::cron_suspend),
+            number(computed("Active", more::cron_active)),
+            computed("Last Schedule", more::cron_last),
             age(),
-            made("Containers", more::cron_containers),
-            made("Images", more::cron_images),
-            made("Selector", more::cron_selector),
+            computed("Containers", more::cron_containers),
+            computed("Images", more::cron_images),
+            computed("Selector", more::cron_selector),
         ]),
         ("discovery.k8s.io", _) => all.extend([
             path("AddressType", ".addressType"),
-            made("Ports", more::slice_ports),
-            made("Endpoints", more::slice_endpoints),
+            computed("Ports", more::slice_ports),
+            computed("Endpoints", more::slice_endpoints),
             age(),
         ]),
         ("networking.k8s.io", "Ingress") => all.extend([
-            made("Class", more::ingress_class),
-            made("Hosts", more::ingress_hosts),
-            made("Address", more::ingress_address),
-            made("Ports", more::ingress_ports),
+            computed("Class", more::ingress_class),
+            computed("Hosts", more::ingress_hosts),
+            computed("Address", more::ingress_address),
+            computed("Ports", more::ingress_ports),
             age(),
         ]),
         ("networking.k8s.io", "IngressClass") => all.extend([
             path("Controller", ".spec.controller"),
-            made("Parameters", more::class_parameters),
+            computed("Parameters", more::class_parameters),
             age(),
         ]),
         ("networking.k8s.io", "NetworkPolicy") => {
-            all.extend([made("Pod-Selector", more::policy_selector), age()]);
+            all.extend([computed("Pod-Selector", more::policy_selector), age()]);
         }
         ("scheduling.k8s.io", _) => all.extend([
             integer("Value", ".value"),
-            made("Global-Default", more::is_global_default),
+            computed("Global-Default", more::is_global_default),
             age(),
             path("PreemptionPolicy", ".preemptionPolicy"),
         ]),
@@ -177,37 +177,37 @@ fn cells_of(group: &str, kind: &str) -> Vec<Column> {
             boolean("AttachRequired", ".spec.attachRequired"),
             boolean("PodInfoOnMount", ".spec.podInfoOnMount"),
             boolean("StorageCapacity", ".spec.storageCapacity"),
-            made("TokenRequests", more::token_requests),
+            computed("TokenRequests", more::token_requests),
             boolean("RequiresRepublish", ".spec.requiresRepublish"),
-            made("Modes", more::life_cycles),
+            computed("Modes", more::life_cycles),
             age(),
         ]),
         ("storage.k8s.io", "CSIStorageCapacity") => {
             all.push(path("Created At", ".metadata.creationTimestamp"));
         }
         ("batch", "Job") => all.extend([
-            made("Status", cells::job_status),
-            made("Completions", cells::completions),
-            made("Duration", more::job_duration),
+            computed("Status", cells::job_status),
+            computed("Completions", cells::completions),
+            computed("Duration", more::job_duration),
             age(),
-            made("Containers", cells::containers),
-            made("Images", cells::images),
-            made("Selector", cells::selector),
+            computed("Containers", cells::containers),
+            computed("Images", cells::images),
+            computed("Selector", cells::selector),
         ]),
         ("coordination.k8s.io", _) => all.extend([path("Holder", ".spec.holderIdentity"), age()]),
         ("policy", _) => all.extend([
-            made("Min Available", cells::min_available),
-            made("Max Unavailable", cells::max_unavailable),
+            computed("Min Available", cells::min_available),
+            computed("Max Unavailable", cells::max_unavailable),
             integer("Allowed Disruptions", ".status.disruptionsAllowed"),
             age(),
         ]),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
             all.extend([
-                made("Role", cells::role_ref),
+                computed("Role", cells::role_ref),
                 age(),
-                made("Users", more::users),
-                made("Groups", more::groups),
-                made("ServiceAccounts", more::accounts),
+                computed("Users", more::users),
+                computed("Groups", more::groups),
+                computed("ServiceAccounts", more::accounts),
             ]);
         }
         ("rbac.authorization.k8s.io", _) | ("apiextensions.k8s.io", _) => {
@@ -217,11 +217,11 @@ fn cells_of(group: &str, kind: &str) -> Vec<Column> {
             path("Provisioner", ".provisioner"),
             path("ReclaimPolicy", ".reclaimPolicy"),
             path("VolumeBindingMode", ".volumeBindingMode"),
-            made("AllowVolumeExpansion", cells::expansion),
+            computed("AllowVolumeExpansion", cells::expansion),
             age(),
         ]),
         ("storage.k8s.io", "CSINode") => {
-            all.extend([number(made("Drivers", cells::drivers)), age()])
+            all.extend([number(computed("Drivers", cells::drivers)), age()])
         }
         ("storage.k8s.io", "VolumeAttachment") => all.extend([
             path("Attacher", ".spec.attacher"),
@@ -234,11 +234,11 @@ fn cells_of(group: &str, kind: &str) -> Vec<Column> {
             age(),
             path("SignerName", ".spec.signerName"),
             path("Requestor", ".spec.username"),
-            made("RequestedDuration", cells::no_duration),
-            made("Condition", cells::csr_condition),
+            computed("RequestedDuration", cells::no_duration),
+            computed("Condition", cells::csr_condition),
         ]),
         ("admissionregistration.k8s.io", _) => {
-            all.extend([number(made("Webhooks", cells::webhooks)), age()]);
+            all.extend([number(computed("Webhooks", cells::webhooks)), age()]);
         }
         _ => all.push(age()),
     }
@@ -248,25 +248,25 @@ fn cells_of(group: &str, kind: &str) -> Vec<Column> {
 fn workloads(kind: &str, all: &mut Vec<Column>) {
     match kind {
         "Deployment" => all.extend([
-            made("Ready", cells::replicas_ready),
-            number(made("Up-to-date", cells::updated)),
-            number(made("Available", cells::available)),
+            computed("Ready", cells::replicas_ready),
+            number(computed("Up-to-date", cells::updated)),
+            number(computed("Available", cells::available)),
             age(),
         ]),
-        "StatefulSet" => all.extend([made("Ready", cells::replicas_ready), age()]),
+        "StatefulSet" => all.extend([computed("Ready", cells::replicas_ready), age()]),
         "ReplicaSet" => all.extend([
-            number(made("Desired", more::replicas_wanted)),
-            number(made("Current", cells::current)),
-            number(made("Ready", cells::ready)),
+            number(computed("Desired", more::replicas_wanted)),
+            number(computed("Current", cells::current)),
+            number(computed("Ready", cells::ready)),
             age(),
         ]),
         "DaemonSet" => all.extend([
-            number(made("Desired", cells::scheduled_desired)),
-            number(made("Current", cells::scheduled)),
-            number(made("Ready", cells::scheduled_ready)),
-            number(made("Up-to-date", cells::scheduled_updated)),
-            number(made("Available", cells::scheduled_available)),
-            made("Node Selector", cells::node_selector),
+            number(computed("Desired", cells::scheduled_desired)),
+            number(computed("Current", cells::scheduled)),
+            number(computed("Ready", cells::scheduled_ready)),
+            number(computed("Up-to-date", cells::scheduled_updated)),
+            number(computed("Available", cells::scheduled_available)),
+            computed("Node Selector", cells::node_selector),
             age(),
         ]),
         _ => {
@@ -275,25 +275,25 @@ fn workloads(kind: &str, all: &mut Vec<Column>) {
         }
     }
     all.extend([
-        wide(made("Containers", cells::containers)),
-        wide(made("Images", cells::images)),
-        wide(made("Selector", cells::selector)),
+        wide(computed("Containers", cells::containers)),
+        wide(computed("Images", cells::images)),
+        wide(computed("Selector", cells::selector)),
     ]);
 }
 
 fn events() -> Vec<Column> {
-    let mut seen = made("Last Seen", cells::last_seen);
+    let mut seen = computed("Last Seen", cells::last_seen);
     "string".clone_into(&mut seen.kind);
     vec![
         seen,
         path("Type", ".type"),
         path("Reason", ".reason"),
-        made("Object", cells::event_object),
-        made("Subobject", more::event_subobject),
-        made("Source", more::event_source),
-        made("First Seen", more::event_first_seen),
-        made("Count", more::event_count),
-        made("Message", cells::event_message),
+        computed("Object", cells::event_object),
+        computed("Subobject", more::event_subobject),
+        computed("Source", more::event_source),
+        computed("First Seen", more::event_first_seen),
+        computed("Count", more::event_count),
+        computed("Message", cells::event_message),
         wide(name()),
     ]
 }
@@ -320,7 +320,7 @@ fn path(name: &str, path: &str) -> Column {
     Column {
         name: name.to_owned(),
         kind: "string".to_owned(),
-        told: None,
+        declared_kind: None,
         format: String::new(),
         description: String::new(),
         priority: 0,
@@ -338,9 +338,9 @@ fn boolean(name: &str, at: &str) -> Column {
     column
 }
 
-fn made(name: &str, make: fn(&Value) -> Value) -> Column {
+fn computed(name: &str, compute: fn(&Value) -> Value) -> Column {
     Column {
-        cell: Cell::Made(make),
+        cell: Cell::Computed(compute),
         ..path(name, "")
     }
 }

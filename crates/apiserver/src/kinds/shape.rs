@@ -78,7 +78,7 @@ static KINDS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
 
 static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
     let text = include_str!("defaults.json");
-    // Part of the program; a test holds that it parses.
+    // Part of the program; a test checks that it parses.
     let mut defaults: HashMap<String, Map<String, Value>> =
         serde_json::from_str(text).unwrap_or_default();
     let structs = entries()
@@ -88,20 +88,20 @@ static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
             Entry::Struct(fields) => {
                 let short = name.rsplit('.').next().unwrap_or(name);
                 let fields = fields.into_iter().map(|(name, text)| (name, field(text)));
-                let made = Struct {
+                let described = Struct {
                     name: short,
                     fields: fields.collect(),
                     defaults: defaults.remove(name).unwrap_or_default(),
                     computed: computed::of(name),
                 };
-                Some((name, made))
+                Some((name, described))
             }
         });
     structs.collect()
 });
 
 fn entries() -> Entries {
-    // Part of the program; a test holds that it parses.
+    // Part of the program; a test checks that it parses.
     serde_json::from_str(include_str!("shapes.json")).unwrap_or_default()
 }
 

@@ -78,8 +78,8 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-/// Takes out of a new object what neither its sender nor a default of its type gave it, but admission or storage: the
-/// sender does not own that.
+/// Removes from a new object what admission or storage has set, and neither its sender nor a default of its type: the
+/// sender is not the manager of these fields.
 pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
     let fields: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Namespace") => {
@@ -474,7 +474,7 @@ pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
     event
 }
 
-/// Sets a field of a part (`spec`) that is there or made, unless it is set.
+/// Sets a field of a part (`spec`), which is created where it is missing, unless the field is set.
 fn default(object: &mut Value, part: &str, field: &str, value: Value) {
     let Some(fields) = object.as_object_mut() else {
         return;

@@ -68,7 +68,9 @@ fn is_reused(text: &str) -> bool {
     if format == Format::Binary {
         let times = BINARY.iter().position(|known| *known == suffix);
         let short = times.is_some_and(|times| digits.len() + 3 * times < 15);
-        return short && fraction.is_empty() && digits.parse().is_ok_and(|n: u64| n % 8 != 0);
+        return short
+            && fraction.is_empty()
+            && digits.parse().is_ok_and(|n: u64| !n.is_multiple_of(8));
     }
     let scale = power.saturating_sub(length(fraction));
     let plain = !digits.ends_with("000") && digits.starts_with(|first| first != '0');

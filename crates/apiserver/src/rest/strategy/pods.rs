@@ -106,7 +106,7 @@ pub(super) fn unchangeable(new: &Value, live: &Value) -> Option<FieldError> {
             json!(grace(old)),
         );
     }
-    // A pod that waits at a gate may still be told where it shall not go.
+    // The placement of a pod that waits at a gate may still be narrowed.
     if old
         .get("schedulingGates")
         .is_some_and(|gates| *gates != json!([]))

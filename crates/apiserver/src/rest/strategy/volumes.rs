@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::crd::seconds;
 use crate::rest::meta;
 
-/// Holds a claim until no pod uses it (`StorageObjectInUseProtection`).
+/// Keeps a claim until no pod uses it (`StorageObjectInUseProtection`).
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
-/// Holds a volume until it is bound to no claim.
+/// Keeps a volume until it is bound to no claim.
 pub(crate) const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// The taint of nodes that have not been ready yet (`TaintNodesByCondition`).
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -30,7 +30,7 @@ pub(super) fn taint(node: &mut Value) {
     }
 }
 
-/// Volumes are protected, and tell since when they are in their phase.
+/// Volumes are protected, and their status has the time of the last change of their phase.
 pub(super) fn volume(new: &mut Value, live: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
     let Some(live) = live else {

@@ -137,7 +137,7 @@ fn select_own_pods(job: &mut Value) {
     }
 }
 
-/// The claims of a StatefulSet are objects of their own.
+/// The claims of a StatefulSet have the types of whole objects.
 fn claim_templates(set: &mut Value) {
     let templates = set["spec"]
         .get_mut("volumeClaimTemplates")
