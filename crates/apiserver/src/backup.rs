@@ -1,13 +1,13 @@
-//! Backups: one file with the objects and what else their server needs, made while it runs or not.
+//! Backups: one file with the objects and what else their server needs, created while it runs or not.
 //!
 //! A restored database continues at a revision that no client of the old one has seen, with its history compacted: a
 //! client that lives on gets 410 Gone for what it remembers, and lists anew. Otherwise revisions would be given out
 //! twice, and such a client would miss changes ([why so far above](../../../docs/adr/0015-revisions-after-a-restore.md)).
 //!
-//! A backup is a database of the same format, compact, with one more table for the files. It holds
-//! Secrets and keys, so it is made with mode 0600.
+//! A backup is a database of the same format, compact, with one more table for the files. It contains
+//! Secrets and keys, so it is created with mode 0600.
 //!
-//! A running server gives the database out at `POST /_ferrostack/backup`, to administrators alone.
+//! A running server returns its database at `POST /_ferrostack/backup`, to administrators only.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ use crate::server::{Core, OpenError};
 use crate::store::State;
 use crate::store::sqlite::{self, format};
 
-/// Where a running server gives its database out.
+/// The path at which a running server returns its database.
 pub const PATH: &str = "/_ferrostack/backup";
 /// Files beside the objects, by their name.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -35,7 +35,7 @@ const BUMP: u64 = 1_000_000_000;
 /// Bytes of a database that are sent at a time.
 const PIECE: usize = 64 << 10;
 
-/// Why a backup could not be made or used.
+/// Why a backup could not be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The database or the backup cannot be used.
@@ -53,7 +53,7 @@ pub enum BackupError {
     },
 }
 
-/// What a backup holds.
+/// What a backup contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// Objects.
@@ -78,7 +78,7 @@ pub fn copy(database: &Path, backup: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Puts files into a backup that has none, checks all of it, and returns once the disk has it.
+/// Adds files to a backup that has none, checks all of it, and returns once the disk has it.
 ///
 /// # Errors
 /// When the backup is damaged or cannot be written.
@@ -105,7 +105,7 @@ pub fn complete(backup: &Path, files: &Files) -> Result<Contents, BackupError> {
     Ok(contents)
 }
 
-/// Makes the database of a backup at `database`, where there must be none, and returns once the disk has it.
+/// Creates the database of a backup at `database`, where there must be none, and returns once the disk has it.
 ///
 /// # Errors
 /// When the backup is damaged, of a newer format or no backup, or when the database cannot be written.
@@ -118,7 +118,7 @@ pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> 
         .map_err(failed("write", database))?;
     io::copy(&mut from, &mut to).map_err(failed("write", database))?;
     drop(to);
-    // Whatever is wrong is wrong with the backup: its copy is nothing that anybody knows.
+    // An error is reported for the backup: the user does not know its copy.
     let refused = |source| format::refused(backup, source);
     let mut connection = Connection::open(database).map_err(refused)?;
     let contents = check(&mut connection, backup)?;
@@ -215,7 +215,7 @@ pub(crate) async fn answer(core: &Core) -> Result<Response<Body>, ApiError> {
             match file.read_buf(&mut piece).await {
                 Ok(1..) => yield Bytes::from(piece),
                 Ok(0) => return,
-                // What is missing of the announced length tells the client.
+                // The client notices by the announced length.
                 Err(error) => {
                     tracing::error!(%error, "a backup could not be read");
                     return;

@@ -111,8 +111,8 @@ pub(crate) struct Shared {
 pub(crate) struct Store {
     shared: Arc<Shared>,
     writer: Option<sqlite::Writer>,
-    /// Held while objects are shown as a changed schema has them.
-    showing: tokio::sync::Mutex<()>,
+    /// Locked while objects are converted to a changed schema.
+    applying_schema: tokio::sync::Mutex<()>,
 }
 
 impl Store {
@@ -125,7 +125,7 @@ impl Store {
                 Ok(Self {
                     shared: Arc::new(Shared { state, registry }),
                     writer: None,
-                    showing: tokio::sync::Mutex::default(),
+                    applying_schema: tokio::sync::Mutex::default(),
                 })
             }
             options::Store::Sqlite { path, synchronous } => {
@@ -133,9 +133,9 @@ impl Store {
                 let store = Self {
                     shared,
                     writer: Some(writer),
-                    showing: tokio::sync::Mutex::default(),
+                    applying_schema: tokio::sync::Mutex::default(),
                 };
-                store.show_all().await;
+                store.apply_schemas().await;
                 Ok(store)
             }
         }
@@ -206,7 +206,7 @@ impl Store {
         state.publish(&write.place.collection, Arc::clone(&object), write.delete);
         let touched = state.take_touched();
         drop(state);
-        touched.tell();
+        touched.notify();
         Ok(object)
     }
 }

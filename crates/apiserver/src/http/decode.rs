@@ -67,14 +67,14 @@ fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
             duplicates: Vec::new(),
         }),
         Err(why) => Err(ApiError::bad_request(why)),
-        // Clients that hear this send JSON.
+        // Clients that get this answer send JSON.
         Ok(None) => Err(ApiError::unsupported_media_type(
             "application/json, application/yaml",
         )),
     }
 }
 
-/// Decodes JSON. What is no JSON is refused in the words of Go. As in Go, bytes of a text that are no UTF-8 become
+/// Decodes JSON. What is not JSON is rejected with the messages of Go. As in Go, bytes of a text that are no UTF-8 become
 /// U+FFFD, each of them.
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let mut repaired = String::new();
@@ -108,7 +108,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
 
 /// Decodes YAML of one document, of which JSON is a part.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
-    // Most "YAML" that clients send is JSON, for which the parser beneath is faster and says more.
+    // Most "YAML" that clients send is JSON, for which the JSON parser is faster and reports more.
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
         && let Ok(decoded) = json(bytes)
     {

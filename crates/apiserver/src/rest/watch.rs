@@ -1,8 +1,8 @@
-//! watch: what happens to a collection, from a revision on, without gap or repeat.
+//! watch: the changes of a collection from a revision on, without gap or repeat.
 //!
 //! A watch remembers the last revision that it has seen and asks the store for what came after; the
-//! store's notification says only that there is something. So nothing is buffered for a slow client,
-//! and one that falls behind the history is told 410 Gone, as by etcd.
+//! store's notification carries no event. So nothing is buffered for a slow client,
+//! and one that falls behind the history gets 410 Gone, as from etcd.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -159,7 +159,7 @@ async fn next_change(changes: &mut Option<tokio::sync::watch::Receiver<u64>>) {
     let Some(changes) = changes else {
         return std::future::pending().await;
     };
-    // The sender lives as long as the server, which the watcher holds; so this does not fail.
+    // The sender lives as long as the server, to which the watcher has a reference; so this does not fail.
     let _ = changes.changed().await;
 }
 
@@ -179,8 +179,8 @@ impl Drop for Counted {
     }
 }
 
-/// A line of a watch, or the failure to make it; none when there is nothing to say.
-fn told(line: Result<Bytes, ApiError>) -> Option<Bytes> {
+/// A line of a watch, or the error of its conversion; none when there is nothing to send.
+fn line_of(line: Result<Bytes, ApiError>) -> Option<Bytes> {
     let line = line.unwrap_or_else(|error| frame("ERROR", error.status().to_string().as_bytes()));
     (!line.is_empty()).then_some(line)
 }
@@ -216,7 +216,7 @@ impl Watcher {
                 let line = conversion::resolve(&core, || {
                     Ok(self.object_line(Change::Added, object))
                 });
-                if let Some(line) = told(line.await) {
+                if let Some(line) = line_of(line.await) {
                     yield line;
                 }
             }
@@ -225,7 +225,7 @@ impl Watcher {
                 yield self.bookmark(seen, true);
             }
             let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
-            // Made once: thousands of watches come by here for each event.
+            // Created once: thousands of watches pass here for each event.
             let alarm = tokio::time::sleep_until(next_bookmark.min(deadline));
             let stopped = core.shutdown.cancelled();
             tokio::pin!(alarm, stopped);
@@ -250,7 +250,7 @@ impl Watcher {
                         continue;
                     }
                     let line = conversion::resolve(&core, || Ok(self.event_line(event)));
-                    if let Some(line) = told(line.await.map(Option::unwrap_or_default)) {
+                    if let Some(line) = line_of(line.await.map(Option::unwrap_or_default)) {
                         yield line;
                     }
                 }
@@ -298,7 +298,7 @@ impl Watcher {
         (state.revision, objects)
     }
 
-    /// Tells of changes that may end the watch of a custom resource: those of definitions.
+    /// Notifies of changes of definitions, which may end the watch of a custom resource.
     fn definitions(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         let definitions: Arc<str> = CRD_COLLECTION.into();
         self.resource

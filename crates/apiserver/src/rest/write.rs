@@ -166,7 +166,7 @@ pub(crate) struct Change {
 }
 
 /// Changes a stored object by `how`, which gets it in the version of the request. Begins again when
-/// somebody else was faster, unless the new object names the revision that it was made from.
+/// another request was faster, unless the new object names the revision that it is based on.
 pub(crate) async fn change_object(
     call: &Call,
     change: Change,
@@ -205,7 +205,7 @@ pub(crate) async fn change_object(
         };
         let mut found = Warnings::default();
         let ready = admit(call, incoming, &mut found).await?;
-        // A row that its schema shows otherwise is written anew, as kube-apiserver does it.
+        // An object that a changed schema has otherwise is written again, as by kube-apiserver.
         let unchanged = ready == stored && current.is_as_written();
         if change.dry_run || unchanged {
             warnings.0.append(&mut found.0);
@@ -281,7 +281,7 @@ pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
         && (!is_namespace || none(&object["spec"]["finalizers"]))
 }
 
-/// Writes an object, and with a CustomResourceDefinition what it makes the server serve.
+/// Writes an object, and with a CustomResourceDefinition the resource that is served from then on.
 pub(crate) async fn commit(
     core: &Core,
     resource: &Resource,
@@ -314,10 +314,14 @@ pub(crate) async fn commit(
     };
     let written = core.store.write(write).await?;
     if let Some(resource) = served {
-        core.store.show(&resource.group, &resource.plural).await;
+        core.store
+            .apply_schema(&resource.group, &resource.plural)
+            .await;
     } else if resource.is_custom() && !is_current(core, resource) {
         // Its schema changed between admission and the write.
-        core.store.show(&resource.group, &resource.plural).await;
+        core.store
+            .apply_schema(&resource.group, &resource.plural)
+            .await;
     }
     Ok(written)
 }
@@ -375,7 +379,7 @@ fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> 
         .map_err(refused)
 }
 
-/// The answer to a write that was not done, where the caller has none of its own.
+/// The answer to a write that failed, where the caller has no answer for that error.
 pub(crate) fn unstored(error: WriteError) -> ApiError {
     match error {
         WriteError::Unstorable(Unstorable::TooDeep) => ApiError::bad_request(error.to_string()),
@@ -448,8 +452,8 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
     Ok(())
 }
 
-/// The metadata of a custom object must decode, before anything takes a name that is none for no name. The decoder of
-/// built-in kinds sees to it for theirs.
+/// The metadata of a custom object must decode before its name is read: a name that is not a string is an error and not an
+/// absent name. The decoder of built-in kinds checks theirs.
 fn check_metadata(call: &Call, object: &Value) -> Result<(), ApiError> {
     if !call.resource.is_custom() {
         return Ok(());

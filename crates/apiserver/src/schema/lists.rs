@@ -8,11 +8,13 @@ use super::{
     FieldError,
     node::{ListType, Node},
     path::Path,
+    validate::MOST,
 };
 
 /// Appends every duplicate in the object.
 pub(super) fn validate(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     match value {
+        _ if errors.len() >= MOST => {}
         Value::Object(fields) => {
             for (name, value) in fields {
                 match node.child(name) {
@@ -76,7 +78,7 @@ fn repeated(items: impl Iterator<Item = String>) -> Vec<usize> {
     for (i, item) in items.enumerate() {
         let seen = times.entry(item).or_insert(0_u32);
         *seen += 1;
-        if *seen == 2 {
+        if *seen == 2 && second.len() < MOST {
             second.push(i);
         }
     }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::http::decode::duplicates::MOST;
+
 use super::{
     node::{Additional, Node},
     path::Path,
@@ -22,6 +24,13 @@ pub(super) fn prune_value(value: &mut Value, node: &Node) {
     walk(value, Some(node), false, Path::Root, &mut Vec::new());
 }
 
+/// Remembers what is removed, as long as it is little: each path may be as long as the object.
+fn note(unknown: &mut Vec<String>, path: Path<'_>) {
+    if unknown.len() < MOST {
+        unknown.push(path.dotted());
+    }
+}
+
 /// `node` is `None` below `additionalProperties: true`, where objects lose all their fields.
 fn walk(
     value: &mut Value,
@@ -36,7 +45,7 @@ fn walk(
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let Some(node) = node else {
-                unknown.push(path.field(name).dotted());
+                note(unknown, path.field(name));
                 return false;
             };
             if (root || node.embedded) && META.contains(&name.as_str()) {
@@ -52,7 +61,7 @@ fn walk(
                     walk(value, None, false, path_of_child, unknown)
                 }
                 (None, None) => {
-                    unknown.push(path_of_child.dotted());
+                    note(unknown, path_of_child);
                     return false;
                 }
             }

@@ -250,3 +250,26 @@ fn any_schema() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn an_object_with_countless_violations_below_a_long_key_is_refused_at_the_cost_of_its_length() {
+    let texts =
+        json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "additionalProperties": texts},
+        "known": {"type": "object", "additionalProperties": {"type": "object", "properties": {}}},
+    }});
+    let schema = Schema::compile(&schema).expect("a schema");
+    let key = "k".repeat(100_000);
+    let numbers: Vec<Value> = (0..50_000).map(|n| json!(n / 2)).collect();
+    let fields: Value = (0..50_000).map(|n| (n.to_string(), json!(1))).collect();
+    let mut object = json!({"spec": {&key: numbers}, "known": {&key: fields}});
+    let unknown = schema.prune(&mut object);
+    assert!(
+        (1..=100).contains(&unknown.len()),
+        "{} unknown",
+        unknown.len()
+    );
+    let errors = schema.validate(&object, None);
+    assert!((1..=600).contains(&errors.len()), "{} errors", errors.len());
+}

@@ -13,6 +13,9 @@ use super::{
     path::Path,
 };
 
+/// Violations after which no more are looked for: each is as long as its path, and there are as many places as bytes.
+pub(super) const MOST: usize = 256;
+
 /// Violations found in one walk, and how many checks were made: the branch of a failed `anyOf` with
 /// the most checks is the one that is reported.
 #[derive(Default)]
@@ -160,6 +163,9 @@ fn check_items(items: &[Value], node: &Node, path: Path<'_>, old: Option<&Value>
     if let Some(schema) = &node.items {
         let old = OldItems::new(node, old);
         for (i, item) in items.iter().enumerate() {
+            if outcome.errors.len() >= MOST {
+                break;
+            }
             let old = old.as_ref().and_then(|old| old.get(item));
             outcome.merge(validate_node(item, schema, path.index(i), old));
         }
@@ -219,6 +225,9 @@ fn check_fields(
     }
     let root = matches!(path, Path::Root);
     for (name, value) in fields {
+        if outcome.errors.len() >= MOST {
+            break;
+        }
         let old = old.and_then(|old| old.get(name));
         if let Some(property) = node.properties.get(name) {
             // A change of version is invisible in these, so they are always checked.

@@ -19,7 +19,7 @@ pub(crate) struct Object {
     body: Packable,
     /// What is needed of it without parsing.
     pub(crate) facts: Facts,
-    /// The object as it was written, where its schema has changed since and shows it otherwise.
+    /// The object as it was written, where a schema that changed since has it otherwise.
     written: Option<Arc<Object>>,
 }
 
@@ -75,8 +75,8 @@ impl Object {
         self.written.is_none()
     }
 
-    /// The same revision with another content, as a schema that has changed shows it.
-    pub(crate) fn shown_as(self: &Arc<Self>, value: &Value) -> Self {
+    /// The same revision with other content, as a changed schema has it.
+    pub(crate) fn converted_to(self: &Arc<Self>, value: &Value) -> Self {
         Self {
             written: Some(Arc::clone(self.written())),
             ..Draft::new(value).at(self.revision, Arc::clone(&self.key))
@@ -263,7 +263,7 @@ impl Event {
         }
     }
 
-    /// The line of a watch stream, made once for all watchers that want the stored form.
+    /// The line of a watch stream, serialised once for all watchers that want the stored form.
     pub(crate) fn frame(&self) -> Bytes {
         self.frame
             .get_or_init(|| frame(self.change.as_str(), &self.object.json()))

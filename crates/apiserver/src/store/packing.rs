@@ -96,12 +96,12 @@ fn pack(shared: &Weak<Shared>, part: &[Cold]) {
 }
 
 thread_local! {
-    // Both have tables of tens of kilobytes that need not be made for each object.
+    // Both have tables of tens of kilobytes, which are allocated once per thread.
     static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
-/// None when that makes it no shorter by an eighth.
+/// None when it would not become shorter by an eighth.
 fn deflate(bytes: &[u8]) -> Option<Box<[u8]>> {
     if bytes.len() < SHORTEST {
         return None;

@@ -16,25 +16,25 @@ use crate::kinds::{CRD_COLLECTION, Resource};
 const AT_ONCE: usize = 64;
 
 impl Store {
-    /// Shows the objects of a kind as the schema that is served now has them.
-    pub(crate) async fn show(&self, group: &str, plural: &str) {
-        self.show_before(group, plural, u64::MAX).await;
+    /// Converts the objects of a kind to the schema that is served now.
+    pub(crate) async fn apply_schema(&self, group: &str, plural: &str) {
+        self.apply_schema_before(group, plural, u64::MAX).await;
     }
 
     /// The same for all kinds: an object that is younger than its definition was written by the schema that it has.
-    pub(super) async fn show_all(&self) {
+    pub(super) async fn apply_schemas(&self) {
         let registry = Arc::clone(&self.registry());
         for resource in registry.all().filter(|resource| resource.is_custom()) {
             let name = format!("{}.{}", resource.plural, resource.group);
             if let Some(definition) = self.get(CRD_COLLECTION, &name) {
-                self.show_before(&resource.group, &resource.plural, definition.revision)
+                self.apply_schema_before(&resource.group, &resource.plural, definition.revision)
                     .await;
             }
         }
     }
 
-    async fn show_before(&self, group: &str, plural: &str, revision: u64) {
-        let _alone = self.showing.lock().await;
+    async fn apply_schema_before(&self, group: &str, plural: &str, revision: u64) {
+        let _alone = self.applying_schema.lock().await;
         let Some(resource) = self.registry().find(group, plural) else {
             return;
         };
@@ -46,14 +46,14 @@ impl Store {
                 .collect()
         };
         for part in older.chunks(AT_ONCE) {
-            let shown: Vec<_> = part
+            let converted: Vec<_> = part
                 .iter()
-                .filter_map(|object| shown(&resource, object))
+                .filter_map(|object| converted(&resource, object))
                 .collect();
-            if !shown.is_empty() {
+            if !converted.is_empty() {
                 let mut state = self.shared.state.write();
-                for shown in shown {
-                    state.show(&resource.collection, shown);
+                for object in converted {
+                    state.convert(&resource.collection, object);
                 }
             }
             tokio::task::yield_now().await;
@@ -61,8 +61,8 @@ impl Store {
     }
 }
 
-/// The object as the schema of its version has it; none when that is how it is shown already.
-fn shown(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
+/// The object under the schema of its version; none when it is served in that form already.
+fn converted(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
     let version = resource
         .versions
         .iter()
@@ -73,7 +73,7 @@ fn shown(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
     schema.prune(&mut value);
     schema.default(&mut value);
     if value != before {
-        return Some(Arc::new(object.shown_as(&value)));
+        return Some(Arc::new(object.converted_to(&value)));
     }
     (!object.is_as_written()).then(|| Arc::clone(object.written()))
 }

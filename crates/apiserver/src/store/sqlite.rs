@@ -75,7 +75,7 @@ impl Writer {
     }
 }
 
-/// Opens or makes the file, reads it, and starts the thread that writes.
+/// Opens or creates the file, reads it, and starts the thread that writes.
 pub(crate) async fn open(
     path: PathBuf,
     synchronous: Synchronous,
@@ -194,7 +194,7 @@ impl Thread {
                 for (answer, object) in answers {
                     let _ = answer.send(Ok(object));
                 }
-                touched.tell();
+                touched.notify();
                 if let Some(packer) = self.packer.as_ref().filter(|_| !cold.is_empty()) {
                     let _ = packer.send(cold);
                 }
@@ -321,15 +321,15 @@ impl Thread {
         // That of a server that was killed.
         let _ = std::fs::remove_file(&copy);
         format::make(&copy).map_err(io)?;
-        let made = self
+        let copied = self
             .connection
             .execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
-        let file = made.and_then(|_| File::open(&copy).map_err(io));
+        let file = copied.and_then(|_| File::open(&copy).map_err(io));
         let _ = std::fs::remove_file(&copy);
         file
     }
 
-    /// What a refusal of the disk means to whoever asked for the write.
+    /// The message for an error of the disk, as the client that asked for the write gets it.
     fn words(&self, error: &rusqlite::Error) -> String {
         let path = self.path.display();
         match error.sqlite_error_code() {
@@ -341,7 +341,7 @@ impl Thread {
     }
 }
 
-/// What a write that is not committed yet makes of a place.
+/// The state of a place after a write that is not committed yet.
 struct Pending {
     /// 0 when the object is gone.
     revision: u64,
@@ -377,7 +377,7 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Drops all history, and makes the next write continue after `revision`.
+/// Drops all history; the next write gets a revision above `revision`.
 pub(crate) fn continue_after(connection: &mut Connection, revision: u64) -> rusqlite::Result<()> {
     compact(connection, revision)
 }

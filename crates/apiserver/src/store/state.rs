@@ -28,14 +28,14 @@ pub(crate) struct State {
     pack_above: usize,
     /// What left the history since it was last asked for, when objects are packed.
     cold: Vec<Cold>,
-    /// Collections that were written to since watches were last told.
+    /// Collections that were written to since watches were last notified.
     touched: BTreeMap<Arc<str>, watch::Sender<u64>>,
-    /// Told of each event that the collectors care about.
+    /// Receives each event that the collectors care about.
     notices: Option<mpsc::UnboundedSender<Arc<Notice>>>,
 }
 
 /// Watches that have something to read.
-#[must_use = "watches wait until they are told"]
+#[must_use = "watches wait until they are notified"]
 #[derive(Debug)]
 pub(crate) struct Touched {
     collections: BTreeMap<Arc<str>, watch::Sender<u64>>,
@@ -43,8 +43,8 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Tells them. To be called without the lock: they come for it at once, and there may be thousands.
-    pub(crate) fn tell(self) {
+    /// Wakes them. To be called without the lock: they read the state at once, and there may be thousands.
+    pub(crate) fn notify(self) {
         for changed in self.collections.into_values() {
             changed.send_replace(self.revision);
         }
@@ -126,7 +126,7 @@ impl State {
         std::mem::take(&mut self.cold)
     }
 
-    /// What watches are to be told of since the last time.
+    /// The collections whose watches are to be notified since the last call.
     pub(crate) fn take_touched(&mut self) -> Touched {
         Touched {
             collections: std::mem::take(&mut self.touched),
@@ -145,16 +145,16 @@ impl State {
         }
     }
 
-    /// Shows an object otherwise in its place, unless it was written anew in the meantime.
-    pub(crate) fn show(&mut self, collection: &str, shown: Arc<Object>) {
+    /// Replaces an object by its form under a changed schema, unless it was written again in the meantime.
+    pub(crate) fn convert(&mut self, collection: &str, converted: Arc<Object>) {
         let found = self.collections.get_mut(collection);
-        let Some(place) = found.and_then(|found| found.objects.get_mut(&shown.key)) else {
+        let Some(place) = found.and_then(|found| found.objects.get_mut(&converted.key)) else {
             return;
         };
         // By its revision: it may have been packed in the meantime.
-        if place.revision == shown.revision {
-            self.object_bytes = self.object_bytes - place.length() + shown.length();
-            *place = shown;
+        if place.revision == converted.revision {
+            self.object_bytes = self.object_bytes - place.length() + converted.length();
+            *place = converted;
         }
     }
 
@@ -257,7 +257,7 @@ impl State {
         Ok(found.map(|found| &found.events))
     }
 
-    /// Tells of every write to a collection.
+    /// A receiver that is notified of every write to a collection.
     pub(crate) fn subscribe(&mut self, collection: &Arc<str>) -> watch::Receiver<u64> {
         self.collection(collection).changed.subscribe()
     }
@@ -287,7 +287,7 @@ impl State {
         places
     }
 
-    /// The names of all collections that hold something.
+    /// The names of all collections that are not empty.
     pub(crate) fn populated(&self) -> impl Iterator<Item = &Arc<str>> {
         self.collections
             .iter()
@@ -296,7 +296,7 @@ impl State {
     }
 
     /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
-    /// Watches hear of it once they are told, by what [`take_touched`](Self::take_touched) returns.
+    /// Watches see it once they are notified, by what [`take_touched`](Self::take_touched) returns.
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
         self.revision = self.revision.max(object.revision);
         let place = Place {

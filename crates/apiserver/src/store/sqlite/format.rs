@@ -1,7 +1,7 @@
-//! The format of the file: how it is made, recognised, checked, brought up to date and read.
+//! The format of the file: how it is created, recognised, checked, brought up to date and read.
 //!
 //! SQLite finds damage to its own structure, not to what is stored in it; so every row carries a sum.
-//! A file with one wrong byte is either refused or holds exactly what was written.
+//! A file with one wrong byte is either rejected or contains exactly what was written.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What the column `sum` must hold.
+    /// The value that the column `sum` must have.
     pub(super) fn sum(&self) -> i64 {
         let length = |text: &str| signed(text.len() as u64).to_le_bytes();
         sum(&[
@@ -64,7 +64,7 @@ impl Row<'_> {
     }
 }
 
-/// Opens or makes the file, checks it and reads it. Nobody else can open it from then on.
+/// Opens or creates the file, checks it and reads it. Nobody else can open it from then on.
 pub(crate) fn prepare(
     path: &Path,
     synchronous: Synchronous,
@@ -85,7 +85,7 @@ pub(crate) fn prepare(
     Ok((connection, state))
 }
 
-/// Makes an empty file where there is none: by us and not by SQLite, so that nobody else can ever read it.
+/// Creates an empty file where there is none: here and not in SQLite, so that no other user can ever read it.
 pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -94,7 +94,7 @@ pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Refuses a file whose pages do not hang together.
+/// Rejects a file whose pages are inconsistent.
 pub(crate) fn check_structure(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let problem: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
@@ -105,7 +105,7 @@ pub(crate) fn check_structure(connection: &Connection, path: &Path) -> Result<()
     Err(damaged(path, problem))
 }
 
-/// Makes the tables of a new file, and brings those of an older format to this one, in one transaction.
+/// Creates the tables of a new file, and brings those of an older format to this one, in one transaction.
 pub(crate) fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let found = found(connection, path)?;
     if found == FORMAT {
@@ -329,7 +329,7 @@ fn unmade(path: &Path, error: std::io::Error) -> OpenError {
     }
 }
 
-/// What SQLite says of a file, as what it means.
+/// An error of SQLite as what it means for the file.
 pub(crate) fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
     // A value of another type than was written can only come from damage.
     let misread = matches!(
