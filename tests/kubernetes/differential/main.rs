@@ -6,6 +6,7 @@
 //!   definitions steps for folders of definitions, the suite's and those of upstream, with objects made from their schemas
 //!   sample      objects made from a schema, right and wrong
 //!   side        one server: its address, its credentials, its answers
+//!   durable     the embedded one on a file, opened again after each file of the scenario
 //!   play        plays the steps on a server and writes down what is compared
 //!   hooks       the webhooks that steps tell the server to call
 //!   normal      an answer without what is never the same twice: uids, times, revisions, addresses
@@ -25,6 +26,7 @@
 )]
 
 mod definitions;
+mod durable;
 mod hooks;
 mod normal;
 mod play;
@@ -37,8 +39,10 @@ mod verdict;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use apiserver::Store;
+
 use crate::play::play;
-use crate::side::Side;
+use crate::side::{Embedded, Side};
 
 /// Both tests that ask a real server define the same kinds: one at a time.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -48,8 +52,8 @@ static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 async fn the_embedded_api_server_answers_as_the_real_one() {
     let _turn = TURN.lock().await;
     let steps = scenario::load();
-    let (side, server) = Side::embedded().await;
-    let mut own = play(&side, &steps).await;
+    let (side, server) = Embedded::new(Store::Memory).open().await;
+    let (mut own, mut on_file) = tokio::join!(play(&side, &steps), durable::play(&steps));
     server.close().await;
     let real = match Side::real() {
         Ok(side) => {
@@ -64,22 +68,25 @@ async fn the_embedded_api_server_answers_as_the_real_one() {
                 "playing on a real kube-apiserver: {why}; compared with its record"
             ));
             own = record::summed(&own);
+            on_file = record::summed(&on_file);
             record::read()
         }
     };
     let accepted = verdict::accepted(&root().join("docs/apiserver.md"));
-    let verdict = verdict::compare(&real, &own, &accepted);
-    eprintln!(
-        "{} requests compared, {} accepted differences",
-        real.len(),
-        verdict.accepted
-    );
-    assert!(
-        verdict.problems.is_empty(),
-        "{} differences:\n{}\n",
-        verdict.problems.len(),
-        verdict.problems.join("\n")
-    );
+    for (store, own) in [("in memory", own), ("on a file", on_file)] {
+        let verdict = verdict::compare(&real, &own, &accepted);
+        eprintln!(
+            "{store}: {} requests compared, {} accepted differences",
+            real.len(),
+            verdict.accepted
+        );
+        assert!(
+            verdict.problems.is_empty(),
+            "{store}: {} differences:\n{}\n",
+            verdict.problems.len(),
+            verdict.problems.join("\n")
+        );
+    }
 }
 
 /// Objects of every definition of the suite and of upstream, made from its schemas, on both servers. There are too many
@@ -97,7 +104,7 @@ async fn definitions_are_served_as_by_the_real_one() {
     let mut seen = BTreeSet::new();
     for folder in definitions::folders() {
         let steps = definitions::steps(&folder, &mut seen);
-        let (side, server) = Side::embedded().await;
+        let (side, server) = Embedded::new(Store::Memory).open().await;
         let (own, theirs) = tokio::join!(play(&side, &steps), play(&real, &steps));
         server.close().await;
         let verdict = verdict::compare(&theirs, &own, &[]);

@@ -39,26 +39,57 @@ struct Answer {
 
 /// Plays all steps, one after the other.
 pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
-    let mut variables = Map::new();
-    let run = format!("r{}", &uuid::Uuid::new_v4().simple().to_string()[..7]);
-    variables.insert("run".to_owned(), Value::from(run));
-    let hooks = Hooks::start().await;
-    hooks::variables(&hooks, &mut variables);
-    let mut normal = Normal::default();
-    for name in ["run", "webhook", "ca", "otherCa"] {
-        normal.name(name, &variables[name]);
+    Player::new().await.play(side, steps).await
+}
+
+/// What is remembered from step to step.
+pub(crate) struct Player {
+    variables: Map<String, Value>,
+    hooks: Hooks,
+    normal: Normal,
+}
+
+impl Player {
+    pub(crate) async fn new() -> Self {
+        let mut variables = Map::new();
+        let run = format!("r{}", &uuid::Uuid::new_v4().simple().to_string()[..7]);
+        variables.insert("run".to_owned(), Value::from(run));
+        let hooks = Hooks::start().await;
+        hooks::variables(&hooks, &mut variables);
+        let mut normal = Normal::default();
+        for name in ["run", "webhook", "ca", "otherCa"] {
+            normal.name(name, &variables[name]);
+        }
+        Self {
+            variables,
+            hooks,
+            normal,
+        }
     }
-    let mut outcomes = Vec::new();
-    for step in steps {
+
+    pub(crate) async fn play(&mut self, side: &Side, steps: &[Step]) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for step in steps {
+            outcomes.extend(self.step(side, step).await);
+        }
+        outcomes
+    }
+
+    async fn step(&mut self, side: &Side, step: &Step) -> Option<Outcome> {
+        let Self {
+            variables,
+            hooks,
+            normal,
+        } = self;
         hooks.asked();
-        let answer = ask(side, step, &variables).await;
+        let answer = ask(side, step, variables).await;
         for (name, pointer) in &step.save {
             let value = answer.body.pointer(pointer).cloned().unwrap_or_default();
             normal.name(name, &value);
             variables.insert(name.clone(), value);
         }
         if step.quiet {
-            continue;
+            return None;
         }
         if step.asked && answer.body["metadata"]["generateName"].is_string() {
             normal.name("generated", &answer.body["metadata"]["name"]);
@@ -84,14 +115,13 @@ pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
         if step.asked {
             whole["asked"] = Value::Array(hooks.asked());
         }
-        outcomes.push(Outcome {
+        Some(Outcome {
             name: step.name.clone(),
             answer: normal.of(&whole),
             file_stem: step.file_stem.clone(),
             summed: step.summed,
-        });
+        })
     }
-    outcomes
 }
 
 /// The causes of a refusal, and so the parts of its message, in an order of their own.

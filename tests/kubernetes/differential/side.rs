@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use apiserver::{ApiServer, Options, server_config};
+use apiserver::{ApiServer, Options, Store, server_config};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use reqwest::{Certificate, Client, Identity};
+use secrecy::SecretString;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -22,30 +23,53 @@ pub(crate) struct Side {
     pub(crate) nobody: Client,
 }
 
-impl Side {
-    /// The embedded API server, in this process, over TLS.
-    pub(crate) async fn embedded() -> (Self, ApiServer) {
+/// An embedded API server that can be opened again: its objects and its keys.
+pub(crate) struct Embedded {
+    ca: String,
+    issuer: Issuer<'static, KeyPair>,
+    options: Options,
+}
+
+impl Embedded {
+    pub(crate) fn new(store: Store) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, "ca");
         let key = KeyPair::generate().unwrap();
         let ca = params.self_signed(&key).unwrap().pem();
         let issuer = Issuer::new(params, key);
+        let tokens = KeyPair::generate().unwrap().serialize_pem();
+        let options = Options {
+            store,
+            client_ca: Some(ca.clone()),
+            root_ca: Some(ca.clone()),
+            own_service: Some(16443),
+            service_account_key: Some(SecretString::from(tokens)),
+            kubernetes_version: "v1.34.2".to_owned(),
+            ..Options::default()
+        };
+        Self {
+            ca,
+            issuer,
+            options,
+        }
+    }
+
+    /// Opens it in this process, over TLS.
+    pub(crate) async fn open(&self) -> (Side, ApiServer) {
+        let Self {
+            ca,
+            issuer,
+            options,
+        } = self;
         let (certificate, key) = {
             let key = KeyPair::generate().unwrap();
             let names = vec!["127.0.0.1".to_owned()];
             let params = CertificateParams::new(names).unwrap();
-            (params.signed_by(&key, &issuer).unwrap(), key)
+            (params.signed_by(&key, issuer).unwrap(), key)
         };
-        let options = Options {
-            client_ca: Some(ca.clone()),
-            root_ca: Some(ca.clone()),
-            own_service: Some(16443),
-            kubernetes_version: "v1.34.2".to_owned(),
-            ..Options::default()
-        };
-        let server = ApiServer::open(options).await.unwrap();
-        let tls = server_config(&certificate.pem(), &key.serialize_pem(), Some(&ca)).unwrap();
+        let server = ApiServer::open(options.clone()).await.unwrap();
+        let tls = server_config(&certificate.pem(), &key.serialize_pem(), Some(ca)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
         let serving = server.clone();
@@ -56,15 +80,17 @@ impl Side {
         let name = &mut params.distinguished_name;
         name.push(DnType::CommonName, "system:admin");
         name.push(DnType::OrganizationName, "system:masters");
-        let identity = params.signed_by(&key, &issuer).unwrap().pem() + &key.serialize_pem();
-        let side = Self {
-            admin: client(&ca, Some(&identity)),
-            nobody: client(&ca, None),
+        let identity = params.signed_by(&key, issuer).unwrap().pem() + &key.serialize_pem();
+        let side = Side {
+            admin: client(ca, Some(&identity)),
+            nobody: client(ca, None),
             url,
         };
         (side, server)
     }
+}
 
+impl Side {
     /// The kube-apiserver of `FERROSTACK_REAL_KUBECONFIG`, or that of `tests/kubernetes/up`.
     pub(crate) fn real() -> Result<Self, String> {
         let path = std::env::var_os("FERROSTACK_REAL_KUBECONFIG")
