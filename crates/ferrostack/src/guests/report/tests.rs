@@ -43,7 +43,7 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
     }
 }
 
-fn told(before: &World, after: &World) -> Vec<String> {
+fn report(before: &World, after: &World) -> Vec<String> {
     changes(before, after, &Outside::default())
 }
 
@@ -51,33 +51,33 @@ fn told(before: &World, after: &World) -> Vec<String> {
 fn servers_and_addresses_that_come_and_go_are_told_once() {
     let up = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
     assert_eq!(
-        told(&World::default(), &up),
+        report(&World::default(), &up),
         [
             "node-a: boots (server a, zone az1, 10.0.0.4)",
             "127.24.0.9:6443 leads to a load balancer of 10.0.0.4:6443",
         ]
     );
-    assert_eq!(told(&up, &up), Vec::<String>::new());
+    assert_eq!(report(&up, &up), Vec::<String>::new());
     let mut off = up.clone();
     off.instances[0].running = false;
-    assert_eq!(told(&up, &off), ["node-a: switched off"]);
+    assert_eq!(report(&up, &off), ["node-a: switched off"]);
     assert_eq!(
-        told(&up, &World::default()),
+        report(&up, &World::default()),
         ["node-a: gone", "127.24.0.9:6443 no longer leads anywhere"]
     );
 }
 
 #[test]
-fn a_floating_ip_that_cannot_be_bound_is_told() {
-    let lines = told(&World::default(), &world(Vec::new(), "172.24.0.9"));
-    assert!(lines[0].contains("no loopback address"), "{lines:?}");
+fn a_floating_ip_that_cannot_be_bound_is_reported() {
+    let lines = report(&World::default(), &world(Vec::new(), "172.24.0.9"));
+    assert!(lines[0].contains("not a loopback address"), "{lines:?}");
     let own = Outside::with(vec!["172.24.0.0/24".parse().unwrap()]);
     let lines = changes(&World::default(), &world(Vec::new(), "172.24.0.9"), &own);
-    assert!(!lines[0].contains("no loopback address"), "{lines:?}");
+    assert!(!lines[0].contains("not a loopback address"), "{lines:?}");
 }
 
 #[test]
-fn the_end_of_a_boot_is_told_once_and_again_for_a_new_server() {
+fn the_end_of_a_boot_is_reported_once_and_again_for_a_new_server() {
     let world = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
     let failed = "[ 1.0] cloud-init[731]: error execution phase preflight: no API server\n\
                   [ 1.1] cloud-init[731]: bootstrap failed\n";
