@@ -32,6 +32,7 @@ mod durability;
 mod guests;
 mod kill;
 mod main_job;
+mod managers;
 mod pods;
 mod process;
 mod secrets;

@@ -10,6 +10,7 @@ use kube::discovery::ApiResource;
 use kube::{Client, ResourceExt};
 use serde_json::json;
 
+use crate::managers;
 use crate::process::{self, Up, eventually, kubectl, run, texts};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,6 +38,31 @@ async fn a_cluster_comes_up_is_scaled_mended_and_deleted_without_a_trace() {
         provider_ids_of_nodes(&listed),
         provider_ids_of_machines(&client).await
     );
+
+    // Whoever wrote something is named in it.
+    let writers = managers::all(&client).await;
+    for controller in [
+        "cluster",
+        "kubeadmconfig",
+        "kubeadmcontrolplane",
+        "machine",
+        "machinedeployment",
+        "machineset",
+        "openstackcluster",
+        "openstackmachine",
+    ] {
+        let name = format!("ferrostack-{controller}");
+        assert!(writers.contains(&name), "{name} is not among {writers:?}");
+    }
+    let writers = managers::all(&workload).await;
+    for name in [
+        "ferrostack-kubeadmconfig",
+        "ferrostack-machine",
+        "kubeadm",
+        "kubelet",
+    ] {
+        assert!(writers.contains(name), "{name} is not among {writers:?}");
+    }
 
     // Scale up, delete a worker Machine, scale down.
     scale(&client, "demo-md-0", 4).await;

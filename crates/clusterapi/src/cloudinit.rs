@@ -12,10 +12,6 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-/// The longest user data that Nova takes, in bytes before base64: its schema caps the encoded text
-/// at 65535 characters.
-pub const NOVA_LIMIT: usize = 65_535 / 4 * 3;
-
 /// The file whose existence says that bootstrapping succeeded (Cluster API bootstrap contract).
 pub const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use api::core::v1beta2::Cluster;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::ResourceExt;
-use api::kube::api::Api;
+use api::kube::api::{Api, ObjectMeta};
+use api::kube::core::PartialObjectMeta;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
 use api::kube::runtime::{WatchStreamExt, watcher};
@@ -32,8 +33,9 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
         .clusters
         .controller()
         .reconcile_on(triggers(context));
-    let settings = context.settings("cluster");
-    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+    let context = context.of("cluster");
+    let settings = context.settings();
+    operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
 /// What else a Cluster depends on: what it refers to, its machines, its kubeconfig, its connection.
@@ -51,14 +53,9 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
             return stream::iter(Vec::from_iter(by_owner));
         }
         // Not owned yet: made by hand, perhaps after the Cluster.
-        let referring = ctx.clusters.filter(&change.namespace, |cluster| {
-            let spec = &cluster.spec;
-            let mut all = spec
-                .infrastructure_ref
-                .iter()
-                .chain(&spec.control_plane_ref);
-            all.any(|known| *known == change.reference)
-        });
+        let referring = ctx
+            .clusters
+            .referring_to(&change.namespace, &change.reference);
         stream::iter(
             referring
                 .iter()
@@ -94,23 +91,37 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
     stream::select(objects, stream::select(of_workers, others))
 }
 
-/// Clusters whose kubeconfig Secret appears or changes. Nothing of the Secrets is kept.
+/// Clusters whose kubeconfig Secret appears or changes; their connections learn its version. Of the Secrets,
+/// only the metadata is read.
 fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
-    let secrets: Api<Secret> = match &context.options.namespace {
+    let secrets: Api<PartialObjectMeta<Secret>> = match &context.options.namespace {
         Some(namespace) => Api::namespaced(context.client.clone(), namespace),
         None => Api::all(context.client.clone()),
     };
     let labelled = watcher::Config::default().labels(CLUSTER_NAME_LABEL);
-    let touched = watcher(secrets, labelled)
-        .default_backoff()
-        .touched_objects();
-    let clusters = touched.filter_map(|secret| async move {
-        let secret = secret.ok()?;
-        let cluster = secret.labels().get(CLUSTER_NAME_LABEL)?;
-        (secret.name_any() == remote::secret_name(cluster))
-            .then(|| reference(&secret.namespace().unwrap_or_default(), cluster))
+    let events = watcher(secrets, labelled).default_backoff();
+    let connections = context.remote.clone();
+    let clusters = events.filter_map(move |event| {
+        let key = event.ok().and_then(|event| match event {
+            watcher::Event::Apply(secret) | watcher::Event::InitApply(secret) => {
+                let key = key_of_kubeconfig(&secret.metadata)?;
+                let version = secret.resource_version().unwrap_or_default();
+                connections.kubeconfig_is(&key, &version);
+                Some(key)
+            }
+            watcher::Event::Delete(secret) => key_of_kubeconfig(&secret.metadata),
+            watcher::Event::Init | watcher::Event::InitDone => None,
+        });
+        std::future::ready(key.map(|key| reference(&key.namespace, &key.name)))
     });
     clusters.boxed()
+}
+
+/// The Cluster whose kubeconfig the Secret with this metadata holds.
+fn key_of_kubeconfig(secret: &ObjectMeta) -> Option<ClusterKey> {
+    let cluster = secret.labels.as_ref()?.get(CLUSTER_NAME_LABEL)?;
+    let is_kubeconfig = secret.name.as_deref() == Some(&remote::secret_name(cluster));
+    is_kubeconfig.then(|| ClusterKey::new(secret.namespace.clone().unwrap_or_default(), cluster))
 }
 
 fn reference(namespace: &str, name: &str) -> ObjectRef<Cluster> {

@@ -1,10 +1,13 @@
 //! What every controller of this crate works with.
 
+use std::sync::Arc;
+
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::api::Api;
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource};
+use operator::client;
 use operator::controller::Settings;
 use operator::events::Recorder;
 use serde::de::DeserializeOwned;
@@ -12,12 +15,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Options;
 use crate::external::External;
-use crate::feed::Feed;
+use crate::feed::{Feed, Indexed};
 use crate::remote::Remote;
 
-/// What every controller of this crate works with.
+/// What every controller of this crate works with. Clones share watches and connections.
+#[derive(Clone)]
 pub struct Context {
-    /// The management cluster.
+    /// The controller that works with it.
+    pub controller: &'static str,
+    /// The management cluster; requests carry the controller's name.
     pub client: Client,
     /// How the controllers run.
     pub options: Options,
@@ -39,8 +45,10 @@ pub struct Context {
 
 impl Context {
     /// Starts the shared watches.
-    pub fn start(client: Client, options: Options, shutdown: CancellationToken) -> Self {
+    pub fn start(client: &Client, options: Options, shutdown: CancellationToken) -> Self {
+        let client = named(client, "clusterapi");
         Self {
+            controller: "clusterapi",
             remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
             external: External::new(client.clone(), options.namespace.clone(), shutdown.clone()),
             clusters: feed(&client, &options, &shutdown),
@@ -53,10 +61,23 @@ impl Context {
         }
     }
 
+    /// The same for the controller of this name.
+    pub fn of(&self, controller: &'static str) -> Arc<Self> {
+        let client = named(&self.client, controller);
+        Arc::new(Self {
+            controller,
+            remote: self.remote.of(controller),
+            external: self.external.with_client(client.clone()),
+            client,
+            ..self.clone()
+        })
+    }
+
     /// A feed of another kind, within the namespace that the controllers are limited to.
     pub fn feed<K>(&self) -> Feed<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Indexed
             + Clone
             + DeserializeOwned
             + std::fmt::Debug
@@ -75,15 +96,16 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Events of the controller `name`.
-    pub fn recorder(&self, name: &str) -> Recorder {
-        Recorder::new(self.client.clone(), name)
+    /// Events of the controller.
+    pub fn recorder(&self) -> Recorder {
+        let name = format!("{}-controller", self.controller);
+        Recorder::new(self.client.clone(), &name)
     }
 
-    /// How the controller `name` runs.
-    pub fn settings(&self, name: &'static str) -> Settings {
+    /// How the controller runs.
+    pub fn settings(&self) -> Settings {
         Settings {
-            name,
+            name: self.controller,
             concurrency: self.options.concurrency,
             metrics: self.options.metrics.clone(),
             shutdown: self.shutdown.clone(),
@@ -96,9 +118,15 @@ impl Context {
     }
 }
 
+/// A client that carries the name of `controller`.
+pub(crate) fn named(client: &Client, controller: &str) -> Client {
+    client::named(client, &format!("ferrostack-{controller}"))
+}
+
 fn feed<K>(client: &Client, options: &Options, shutdown: &CancellationToken) -> Feed<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Indexed
         + Clone
         + DeserializeOwned
         + std::fmt::Debug

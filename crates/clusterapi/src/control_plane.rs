@@ -48,7 +48,7 @@ use operator::controller::RESYNC;
 use operator::events::Recorder;
 
 use crate::Context;
-use crate::feed::Feed;
+use crate::feed::{Feed, Memory};
 use crate::remote::{Change, ClusterKey};
 use crate::{owners, pause};
 
@@ -69,7 +69,8 @@ struct Scope {
     pods: pods::Watches,
     etcd: Arc<dyn etcd::EtcdView>,
     events: Recorder,
-    add_ons: rollout::AddOns,
+    /// The version of kube-proxy that a cluster is known to have.
+    kube_proxy: Memory<KubeadmControlPlane, String>,
 }
 
 /// One control plane and its Cluster.
@@ -98,14 +99,15 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let (pods, pod_changes) = pods::Watches::new(context.shutdown.clone());
     let triggers = triggers(&context, &planes, &pods, pod_changes);
     let controller = Controller::for_shared_stream(planes.touched(), planes.store().clone());
-    let settings = context.settings("kubeadmcontrolplane");
+    let context = context.of("kubeadmcontrolplane");
+    let settings = context.settings();
     let scope = Scope {
-        events: context.recorder("kubeadmcontrolplane-controller"),
+        events: context.recorder(),
         context,
         configs,
         pods,
         etcd: Arc::new(etcd::MirrorPods),
-        add_ons: rollout::AddOns::default(),
+        kube_proxy: planes.memory(),
     };
     let scope = Arc::new(scope);
     operator::controller::run(
@@ -126,16 +128,16 @@ async fn reconcile(
     };
     let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
     if let Some(reason) = pause::reason(Some(&subject.cluster), subject.plane.as_ref()) {
-        return leave_alone(&scope, &planes, &subject, &reason).await;
+        return report_paused(&scope, &planes, &subject, &reason).await;
     }
     if subject.plane.metadata.deletion_timestamp.is_some() {
         return deletion::reconcile(&scope, &subject).await;
     }
     if !operator::finalizer::has(subject.plane.as_ref(), FINALIZER) {
-        return hold(&planes, &subject).await;
+        return add_finalizer(&planes, &subject).await;
     }
     let foundation = secrets::ensure(&scope, &subject).await;
-    let seen = observe::look(&scope, &subject, &foundation).await?;
+    let seen = observe::observe(&scope, &subject, &foundation).await?;
     let step = plan::decide(&seen.facts);
     let acted = act(&scope, &subject, &seen, &step).await;
     let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err());
@@ -144,11 +146,11 @@ async fn reconcile(
         .map_err(status::failed)?;
     foundation?;
     acted?;
-    Ok(next_look(&seen))
+    Ok(requeue_after(&seen))
 }
 
-/// Only says that somebody wants it left alone.
-async fn leave_alone(
+/// Reports that it is paused, and changes nothing else.
+async fn report_paused(
     scope: &Scope,
     planes: &Api<KubeadmControlPlane>,
     subject: &Subject,
@@ -161,7 +163,7 @@ async fn leave_alone(
 }
 
 /// Before the first machine is made. The change wakes us again.
-async fn hold(
+async fn add_finalizer(
     planes: &Api<KubeadmControlPlane>,
     subject: &Subject,
 ) -> Result<Action, ControlPlaneError> {
@@ -189,7 +191,7 @@ async fn act(
             failure_domain,
             init,
         } => {
-            rollout::before_first_machine(scope, subject, seen).await?;
+            rollout::before_first_machine(subject, seen).await?;
             machines::create(scope, subject, failure_domain.as_deref(), *init).await?;
         }
         Step::Delete { machine } => machines::delete(scope, subject, seen, machine).await?,
@@ -198,7 +200,7 @@ async fn act(
 }
 
 /// When to look again although nothing changed that is watched.
-fn next_look(seen: &Observation) -> Action {
+fn requeue_after(seen: &Observation) -> Action {
     if seen.awaits_initialization() {
         return Action::requeue(POLL);
     }
@@ -270,13 +272,9 @@ fn plane_of_machine(
         return (owner.kind == "KubeadmControlPlane")
             .then(|| ObjectRef::new(&owner.name).within(&namespace));
     }
-    let waits = |plane: &KubeadmControlPlane| {
-        plane.metadata.deletion_timestamp.is_some()
-            && plane.labels().get(api::names::CLUSTER_NAME_LABEL)
-                == Some(&machine.spec.cluster_name)
-    };
+    let waits = |plane: &KubeadmControlPlane| plane.metadata.deletion_timestamp.is_some();
     planes
-        .filter(&namespace, waits)
+        .in_cluster(&namespace, &machine.spec.cluster_name, waits)
         .first()
         .map(|plane| ObjectRef::from_obj(plane.as_ref()))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::conditions::{self, Status, Verdict};
 use api::core::v1beta2::{Machine, VersionCount};
 use api::kube::ResourceExt;
+use api::version::Version;
 
 use crate::summary::{self, Reasons};
 
@@ -42,12 +43,12 @@ pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
 
 /// How many of `machines` run which version of Kubernetes, oldest first; `None` for none.
 pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
-    let mut counts: BTreeMap<(Vec<u64>, &str), i32> = BTreeMap::new();
+    let mut counts: BTreeMap<(Option<Version>, &str), i32> = BTreeMap::new();
     for version in machines
         .iter()
         .filter_map(|machine| machine.spec.version.as_deref())
     {
-        *counts.entry((numbers(version), version)).or_default() += 1;
+        *counts.entry((version.parse().ok(), version)).or_default() += 1;
     }
     let list: Vec<_> = counts
         .into_iter()
@@ -131,15 +132,6 @@ pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
 /// How many there are, as Kubernetes counts.
 pub(crate) fn number(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-/// The numbers of a version such as `v1.34.1`, for comparing.
-pub(crate) fn numbers(version: &str) -> Vec<u64> {
-    let text = version.trim_start_matches('v');
-    let core = text.split(['-', '+']).next().unwrap_or(text);
-    core.split('.')
-        .map(|part| part.parse().unwrap_or(0))
-        .collect()
 }
 
 fn joined(type_: &'static str, from: &str, machines: &[Arc<Machine>], reasons: Reasons) -> Verdict {

@@ -139,11 +139,12 @@ pub struct Change {
 /// Access to objects of providers; clones share caches and watches.
 #[derive(Clone)]
 pub struct External {
+    client: Client,
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    client: Client,
+    watching: Client,
     namespace: Option<String>,
     kinds: Mutex<HashMap<(String, String), Watched>>,
     listeners: Arc<Mutex<Vec<UnboundedSender<Change>>>>,
@@ -161,13 +162,22 @@ impl External {
     pub fn new(client: Client, namespace: Option<String>, shutdown: CancellationToken) -> Self {
         let (kinds, listeners) = (Mutex::default(), Arc::default());
         Self {
+            client: client.clone(),
             inner: Arc::new(Inner {
-                client,
+                watching: client,
                 namespace,
                 kinds,
                 listeners,
                 shutdown,
             }),
+        }
+    }
+
+    /// The same caches and watches, with what is written sent by `client`.
+    pub fn with_client(&self, client: Client) -> Self {
+        Self {
+            client,
+            inner: Arc::clone(&self.inner),
         }
     }
 
@@ -285,7 +295,7 @@ impl External {
     ///
     /// # Errors
     /// When the API server refuses, for instance because the object changed meanwhile.
-    pub async fn own(
+    pub async fn ensure_owner(
         &self,
         object: &DynamicObject,
         owner: &OwnerReference,
@@ -365,7 +375,7 @@ impl External {
     ) -> Result<Api<DynamicObject>, ExternalError> {
         let kind = self.kind(&reference.api_group, &reference.kind).await?;
         Ok(Api::namespaced_with(
-            self.inner.client.clone(),
+            self.client.clone(),
             namespace,
             &kind.resource,
         ))
@@ -388,8 +398,8 @@ impl External {
     fn watch(&self, kind: Kind) -> Watched {
         let inner = &self.inner;
         let api = match &inner.namespace {
-            Some(name) => Api::namespaced_with(inner.client.clone(), name, &kind.resource),
-            None => Api::all_with(inner.client.clone(), &kind.resource),
+            Some(name) => Api::namespaced_with(inner.watching.clone(), name, &kind.resource),
+            None => Api::all_with(inner.watching.clone(), &kind.resource),
         };
         let feed = Feed::start(api, kind.resource.clone(), inner.shutdown.clone());
         let mut touched = feed.touched();
@@ -412,7 +422,7 @@ impl External {
         // The version in this guess is a placeholder: only the plural is of interest.
         let guess = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
         let name = format!("{}.{group}", guess.plural);
-        let crds: Api<CustomResourceDefinition> = Api::all(self.inner.client.clone());
+        let crds: Api<CustomResourceDefinition> = Api::all(self.inner.watching.clone());
         let unreadable = |source| ExternalError::Api {
             action: "discovering",
             kind: kind.to_owned(),
@@ -430,7 +440,7 @@ impl External {
             group: group.to_owned(),
             kind: kind.to_owned(),
         };
-        let served = match kube::discovery::group(&self.inner.client, group).await {
+        let served = match kube::discovery::group(&self.inner.watching, group).await {
             Ok(served) => served,
             Err(kube::Error::Discovery(_)) => return Err(unknown()),
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(unknown()),

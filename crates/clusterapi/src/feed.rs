@@ -3,21 +3,36 @@
 //! kube's `Controller` opens a watch and a cache for itself and for each kind that it owns; with a
 //! dozen controllers that is a dozen copies of every Machine. A feed is one watch and one cache, and
 //! hands out what it sees: to a controller's trigger, to another controller's mapping.
+//!
+//! ```text
+//!   index     which objects belong to a cluster, and which refer to an object
+//!   memory    what a controller remembers of objects, as long as they exist
+//! ```
 
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use api::core::v1beta2::ContractReference;
 use api::kube::api::Api;
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use api::kube::runtime::{Controller, WatchStreamExt, watcher};
 use api::kube::{Resource, ResourceExt};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
+
+mod index;
+mod memory;
+
+pub use index::{Indexed, Key};
+pub use memory::Memory;
+
+use index::Index;
+use memory::Forget;
 
 /// One watch of a kind and the cache that it fills.
 pub struct Feed<K: Resource + 'static>
@@ -25,6 +40,8 @@ where
     K::DynamicType: Hash + Eq,
 {
     store: Store<K>,
+    index: Arc<RwLock<Index>>,
+    memories: Arc<Mutex<Vec<Weak<dyn Forget>>>>,
     subscribers: Subscribers<K>,
 }
 
@@ -37,6 +54,8 @@ where
     fn clone(&self) -> Self {
         Self {
             store: self.store.clone(),
+            index: Arc::clone(&self.index),
+            memories: Arc::clone(&self.memories),
             subscribers: Arc::clone(&self.subscribers),
         }
     }
@@ -44,7 +63,7 @@ where
 
 impl<K> Feed<K>
 where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K: Resource + Indexed + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     K::DynamicType: Clone + Debug + Hash + Eq + Unpin + Send + Sync,
 {
     /// Starts watching `api` until `shutdown`.
@@ -52,13 +71,12 @@ where
         let writer = Writer::new(kind.clone());
         let feed = Self {
             store: writer.as_reader(),
+            index: Arc::default(),
+            memories: Arc::default(),
             subscribers: Subscribers::default(),
         };
-        let subscribers = Arc::clone(&feed.subscribers);
-        tokio::spawn(async move {
-            let watch = pump(api, kind, writer, subscribers);
-            shutdown.run_until_cancelled_owned(watch).await;
-        });
+        let watch = feed.clone().watch(api, kind, writer);
+        tokio::spawn(async move { shutdown.run_until_cancelled_owned(watch).await });
         feed
     }
 
@@ -75,17 +93,95 @@ where
         futures::stream::iter(self.store.state()).chain(receiver)
     }
 
-    /// The cached objects of a namespace for which `predicate` holds.
-    pub fn filter(&self, namespace: &str, predicate: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        self.store.state_filter(|object| {
-            object.meta().namespace.as_deref() == Some(namespace) && predicate(object)
-        })
+    /// Keeps cache and index current and notifies the subscribers; never returns.
+    async fn watch(self, api: Api<K>, kind: K::DynamicType, mut writer: Writer<K>) {
+        let mut known: Vec<Arc<K>> = Vec::new();
+        let mut events = watcher(api, watcher::Config::default())
+            .default_backoff()
+            .boxed();
+        while let Some(event) = events.next().await {
+            let event = match event {
+                Ok(event) => event.modify(|object| object.managed_fields_mut().clear()),
+                Err(source) => {
+                    debug!(kind = %K::kind(&kind), "watch interrupted: {source}");
+                    continue;
+                }
+            };
+            // The cache first, so that whoever is notified finds what the notification is about.
+            self.update(&event, &kind, &mut writer);
+            match event {
+                watcher::Event::Apply(object) => self.notify(Arc::new(object)),
+                watcher::Event::Delete(object) => {
+                    self.forget(&object);
+                    self.notify(Arc::new(object));
+                }
+                watcher::Event::Init => known = self.store.state(),
+                watcher::Event::InitApply(_) => {}
+                watcher::Event::InitDone => self.relisted(std::mem::take(&mut known), &kind),
+            }
+        }
+    }
+
+    /// Applies an event to the cache and the index, which are never seen to differ.
+    fn update(&self, event: &watcher::Event<K>, kind: &K::DynamicType, writer: &mut Writer<K>) {
+        let mut index = self.index.write();
+        if let watcher::Event::Apply(object) | watcher::Event::Delete(object) = event {
+            let key = ObjectRef::from_obj_with(object, kind.clone());
+            if let Some(before) = self.store.get(&key) {
+                index.remove(before.as_ref());
+            }
+        }
+        writer.apply_watcher_event(event);
+        match event {
+            watcher::Event::Apply(object) => index.insert(object),
+            watcher::Event::InitDone => {
+                *index = Index::default();
+                for object in self.store.state() {
+                    index.insert(object.as_ref());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// After a list: whatever vanished while there was no watch counts as touched, too.
+    fn relisted(&self, before: Vec<Arc<K>>, kind: &K::DynamicType) {
+        for old in before {
+            let now = self
+                .store
+                .get(&ObjectRef::from_obj_with(old.as_ref(), kind.clone()));
+            if now.as_ref().is_none_or(|now| now.uid() != old.uid()) {
+                self.forget(&old);
+            }
+            if now.is_none() {
+                self.notify(old);
+            }
+        }
+        self.store
+            .state()
+            .into_iter()
+            .for_each(|object| self.notify(object));
+    }
+
+    fn notify(&self, object: Arc<K>) {
+        self.subscribers
+            .lock()
+            .retain(|subscriber| subscriber.unbounded_send(Arc::clone(&object)).is_ok());
+    }
+
+    fn forget(&self, object: &K) {
+        let uid = object.uid().unwrap_or_default();
+        self.memories.lock().retain(|memory| {
+            let memory = memory.upgrade();
+            memory.inspect(|memory| memory.forget(&uid)).is_some()
+        });
     }
 }
 
 impl<K> Feed<K>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Indexed + Clone + DeserializeOwned + Debug,
+    K: Send + Sync + 'static,
 {
     /// A controller of this kind, triggered by its own changes.
     pub fn controller(&self) -> Controller<K> {
@@ -99,53 +195,37 @@ where
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
-}
 
-/// Keeps the cache current and tells the subscribers; never returns.
-async fn pump<K>(api: Api<K>, kind: K::DynamicType, mut writer: Writer<K>, to: Subscribers<K>)
-where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-    K::DynamicType: Clone + Debug + Hash + Eq + Unpin + Send + Sync,
-{
-    let reader = writer.as_reader();
-    let mut known: Vec<Arc<K>> = Vec::new();
-    let mut events = watcher(api, watcher::Config::default())
-        .default_backoff()
-        .boxed();
-    while let Some(event) = events.next().await {
-        let event = match event {
-            Ok(event) => event.modify(|object| object.managed_fields_mut().clear()),
-            Err(source) => {
-                debug!(kind = %K::kind(&kind), "watch interrupted: {source}");
-                continue;
-            }
-        };
-        // The cache first, so that whoever is told finds what it was told of.
-        writer.apply_watcher_event(&event);
-        match event {
-            watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                tell(&to, Arc::new(object));
-            }
-            watcher::Event::Init => known = reader.state(),
-            watcher::Event::InitApply(_) => {}
-            watcher::Event::InitDone => {
-                // Whatever vanished while nobody watched counts as touched, too.
-                let now = reader.state();
-                let gone = known.drain(..).filter(|old| {
-                    reader
-                        .get(&ObjectRef::from_obj_with(old.as_ref(), kind.clone()))
-                        .is_none()
-                });
-                gone.chain(now).for_each(|object| tell(&to, object));
-            }
-        }
+    /// The cached objects of a cluster for which `predicate` holds, in the order of their names.
+    pub fn in_cluster(
+        &self,
+        namespace: &str,
+        cluster: &str,
+        predicate: impl Fn(&K) -> bool,
+    ) -> Vec<Arc<K>> {
+        let mut found = self.find(namespace, Key::Cluster(cluster.to_owned()));
+        found.retain(|object| predicate(object));
+        found
+    }
+
+    /// The cached objects whose spec refers to `reference`, in the order of their names.
+    pub fn referring_to(&self, namespace: &str, reference: &ContractReference) -> Vec<Arc<K>> {
+        self.find(namespace, Key::Reference(reference.clone()))
+    }
+
+    /// An empty memory of objects of this kind.
+    pub fn memory<V: Clone + Send + 'static>(&self) -> Memory<K, V> {
+        let memory = Memory::new(self.store.clone());
+        self.memories.lock().push(memory.forgetting());
+        memory
+    }
+
+    fn find(&self, namespace: &str, key: Key) -> Vec<Arc<K>> {
+        let index = self.index.read();
+        let names = index.names(namespace, key);
+        names.filter_map(|name| self.get(namespace, name)).collect()
     }
 }
 
-fn tell<K>(to: &Subscribers<K>, object: Arc<K>)
-where
-    K: Resource,
-{
-    to.lock()
-        .retain(|subscriber| subscriber.unbounded_send(Arc::clone(&object)).is_ok());
-}
+#[cfg(test)]
+mod tests;

@@ -5,17 +5,15 @@
 //! `timeouts` (two of them live elsewhere), no lists of arguments, no environment variables and no
 //! certificate settings; what it cannot say is left out, as upstream does.
 
-pub mod version;
-
 use api::bootstrap::v1beta2::{
     ClusterConfiguration, InitConfiguration, JoinConfiguration, Timeouts,
 };
 use api::core::v1beta2::{Cluster, NetworkRanges};
+use api::version::Version;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::cloudinit::yaml;
-use version::{UnsupportedVersion, Version};
 
 /// The feature gate that lets the kubelet of a joining control plane machine talk to its own API server.
 const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
@@ -54,6 +52,14 @@ impl ApiVersion {
             ApiVersion::V1Beta4 => "kubeadm.k8s.io/v1beta4",
         }
     }
+}
+
+/// A version that we cannot bootstrap.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Kubernetes {version} cannot be bootstrapped: 1.22 is the oldest version supported")]
+pub struct UnsupportedVersion {
+    /// The version.
+    pub version: String,
 }
 
 /// What the Cluster adds to a ClusterConfiguration.

@@ -20,18 +20,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::bootstrap::v1beta2::{Format, KubeadmConfig};
-use api::core::v1beta2::{Cluster, Machine};
+use api::core::v1beta2::{Cluster, ContractReference, Machine};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::api::Api;
 use api::kube::runtime::controller::{Action, Controller};
 use api::kube::runtime::reflector::ObjectRef;
 use api::kube::{Resource, ResourceExt};
-use api::names;
 use futures::{Stream, StreamExt};
 use secrecy::SecretString;
 
 use crate::Context;
-use crate::feed::Feed;
+use crate::feed::{Feed, Memory};
 use crate::pki::store::{self, Certificates};
 use crate::remote::ClusterKey;
 
@@ -44,7 +43,8 @@ const TOKEN_CHECK: Duration = Duration::from_secs(token::TTL.as_secs() / 3);
 /// What the reconciler works with.
 struct Scope {
     context: Arc<Context>,
-    locks: lock::Released,
+    /// Clusters whose lock is known to be gone: it is deleted once, not looked for by each reconcile.
+    released: Memory<Cluster, ()>,
 }
 
 /// One KubeadmConfig with everything that it depends on.
@@ -59,10 +59,11 @@ struct Subject {
 pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let triggers = triggers(&context, &configs);
     let controller = Controller::for_shared_stream(configs.touched(), configs.store().clone());
-    let settings = context.settings("kubeadmconfig");
+    let context = context.of("kubeadmconfig");
+    let settings = context.settings();
     let scope = Scope {
+        released: context.clusters.memory(),
         context,
-        locks: lock::Released::default(),
     };
     operator::controller::run(
         controller.reconcile_on(triggers),
@@ -129,8 +130,7 @@ async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action,
 /// The first machine: take the lock, then write what `kubeadm init` needs.
 async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
     supported(subject)?;
-    let locks = scope.context.api(&subject.key.namespace);
-    if !lock::acquire(&locks, &subject.cluster, &subject.machine, &scope.context).await? {
+    if !lock::acquire(&scope.context.client, &subject.cluster, &subject.machine).await? {
         return Err(BootstrapError::LockHeld {
             cluster: subject.key.name.clone(),
         });
@@ -180,7 +180,10 @@ async fn refresh(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapEr
 /// The cluster's key material. The control plane's controller makes it; without one, we do.
 async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, BootstrapError> {
     let secrets = scope.context.api(&subject.key.namespace);
-    let known = if subject.cluster.spec.control_plane_ref.is_some() {
+    let cluster = &subject.cluster;
+    // A running cluster was founded on its keys: new ones would not be its own.
+    let only_read = cluster.spec.control_plane_ref.is_some() || cluster.control_plane_initialized();
+    let known = if only_read {
         store::read(&secrets, &subject.key.name).await?
     } else {
         let recipe = data::certificate_recipe(subject)?;
@@ -213,7 +216,7 @@ async fn release_lock(scope: &Scope, subject: &Subject) -> Result<(), BootstrapE
         return Ok(());
     }
     let locks = scope.context.api(&subject.key.namespace);
-    scope.locks.release(&locks, &subject.cluster).await
+    lock::release(&locks, &subject.cluster, &scope.released).await
 }
 
 /// The Machine whose bootstrap data this is.
@@ -222,14 +225,14 @@ fn machine_of(scope: &Scope, config: &KubeadmConfig) -> Option<Arc<Machine>> {
     let refers = |machine: &Machine| config_name(machine) == Some(name.as_str());
     let owners = config.owner_references();
     let owner = owners.iter().find(|owner| owner.kind == Machine::kind(&()));
-    match owner.and_then(|owner| scope.context.machines.get(&namespace, &owner.name)) {
+    let machines = &scope.context.machines;
+    match owner.and_then(|owner| machines.get(&namespace, &owner.name)) {
         Some(machine) if refers(&machine) => Some(machine),
-        _ => scope
-            .context
-            .machines
-            .filter(&namespace, refers)
-            .into_iter()
-            .next(),
+        _ => {
+            let reference = ContractReference::new(api::bootstrap::GROUP, "KubeadmConfig", &name);
+            let mut referring = machines.referring_to(&namespace, &reference).into_iter();
+            referring.next()
+        }
     }
 }
 
@@ -273,15 +276,9 @@ fn pending(
     namespace: &str,
     cluster: &str,
 ) -> Vec<ObjectRef<KubeadmConfig>> {
-    let waits = |config: &KubeadmConfig| {
-        config
-            .labels()
-            .get(names::CLUSTER_NAME_LABEL)
-            .is_some_and(|name| name == cluster)
-            && (!status::has_data(config) || status::was_paused(config))
-    };
+    let waits = |config: &KubeadmConfig| !status::has_data(config) || status::was_paused(config);
     configs
-        .filter(namespace, waits)
+        .in_cluster(namespace, cluster, waits)
         .iter()
         .map(|config| ObjectRef::from_obj(config.as_ref()))
         .collect()

@@ -78,7 +78,7 @@ impl Default for Options {
 
 /// Runs all controllers until `shutdown`, and returns when they have stopped.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let context = Arc::new(Context::start(client, options, shutdown));
+    let context = Arc::new(Context::start(&client, options, shutdown));
     futures::future::join_all(controllers(&context)).await;
 }
 

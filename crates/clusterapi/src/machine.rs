@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use api::core::v1beta2::{Cluster, ContractReference, Machine};
+use api::core::v1beta2::{Cluster, Machine};
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
@@ -31,8 +31,9 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
         .machines
         .controller()
         .reconcile_on(triggers(context));
-    let settings = context.settings("machine");
-    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+    let context = context.of("machine");
+    let settings = context.settings();
+    operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
 /// What else a machine depends on: its Cluster, what it refers to, and its Node.
@@ -70,9 +71,9 @@ fn of_cluster(
     cluster: &ClusterKey,
     predicate: impl Fn(&Machine) -> bool,
 ) -> Vec<ObjectRef<Machine>> {
-    let machines = ctx.machines.filter(&cluster.namespace, |machine| {
-        machine.spec.cluster_name == cluster.name && predicate(machine)
-    });
+    let machines = ctx
+        .machines
+        .in_cluster(&cluster.namespace, &cluster.name, predicate);
     machines
         .iter()
         .map(|machine| ObjectRef::from_obj(machine.as_ref()))
@@ -88,25 +89,13 @@ fn referring(ctx: &Context, change: &crate::external::Change) -> Vec<ObjectRef<M
         return Vec::new();
     }
     // Not owned yet: somebody made it by hand, or its MachineSet did a moment ago.
-    let refers = |machine: &Machine| {
-        let mut references = references(machine);
-        references.any(|reference| *reference == change.reference)
-    };
-    let machines = ctx.machines.filter(&change.namespace, refers);
+    let machines = ctx
+        .machines
+        .referring_to(&change.namespace, &change.reference);
     machines
         .iter()
         .map(|machine| ObjectRef::from_obj(machine.as_ref()))
         .collect()
-}
-
-/// What a machine refers to: its bootstrap config, if any, and its infrastructure.
-fn references(machine: &Machine) -> impl Iterator<Item = &ContractReference> {
-    machine
-        .spec
-        .bootstrap
-        .config_ref
-        .iter()
-        .chain([&machine.spec.infrastructure_ref])
 }
 
 async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, Error> {
@@ -122,7 +111,7 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
         namespace: namespace.clone(),
         name: machine.spec.cluster_name.clone(),
     })?;
-    if own(&ctx, &machine, &cluster).await? {
+    if ensure_metadata(&ctx, &machine, &cluster).await? {
         return Ok(Action::await_change());
     }
     let facts = facts::gather(&ctx, &machine, &cluster).await;
@@ -141,7 +130,11 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
 
 /// Stores finalizer, label and, for a machine that stands alone, the Cluster as owner; returns
 /// whether anything was missing.
-async fn own(ctx: &Context, machine: &Machine, cluster: &Cluster) -> Result<bool, Error> {
+async fn ensure_metadata(
+    ctx: &Context,
+    machine: &Machine,
+    cluster: &Cluster,
+) -> Result<bool, Error> {
     let mut after = machine.clone();
     let finalizers = after.metadata.finalizers.get_or_insert_default();
     if !finalizers.iter().any(|known| known == MACHINE_FINALIZER) {

@@ -30,8 +30,9 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
         .machinedeployments
         .controller()
         .reconcile_on(triggers(context));
-    let settings = context.settings("machinedeployment");
-    operator::controller::run(controller, reconcile, Arc::clone(context), settings).boxed()
+    let context = context.of("machinedeployment");
+    let settings = context.settings();
+    operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
 /// What else a deployment depends on: its sets, their machines, its Cluster.
@@ -57,7 +58,7 @@ fn triggers(
         let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
         let ours = ctx
             .machinedeployments
-            .filter(&namespace, |md| md.spec.cluster_name == name);
+            .in_cluster(&namespace, &name, |_| true);
         let ours: Vec<_> = ours
             .iter()
             .map(|md| ObjectRef::from_obj(md.as_ref()))
@@ -80,7 +81,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
         namespace: namespace.clone(),
         name: deployment.spec.cluster_name.clone(),
     })?;
-    if own(&ctx, &deployment, &cluster).await? {
+    if ensure_metadata(&ctx, &deployment, &cluster).await? {
         return Ok(Action::await_change());
     }
     machineset::templates(&ctx, &deployment.spec.template.spec, &cluster).await?;
@@ -110,7 +111,7 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
 }
 
 /// Stores finalizer, owner and label; returns whether anything was missing.
-async fn own(
+async fn ensure_metadata(
     ctx: &Context,
     deployment: &MachineDeployment,
     cluster: &Cluster,
@@ -131,9 +132,9 @@ async fn own(
 /// The MachineSets of `deployment`, oldest first, from the cache.
 pub(crate) fn members(ctx: &Context, deployment: &MachineDeployment) -> Vec<Arc<MachineSet>> {
     let namespace = deployment.namespace().unwrap_or_default();
-    let sets = ctx
-        .machinesets
-        .filter(&namespace, |set| revision::belongs(deployment, set));
+    let cluster = &deployment.spec.cluster_name;
+    let belongs = |set: &MachineSet| revision::belongs(deployment, set);
+    let sets = ctx.machinesets.in_cluster(&namespace, cluster, belongs);
     oldest_first(sets)
 }
 
@@ -144,10 +145,14 @@ fn oldest_first(mut sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
 
 /// The machines of `sets`, from the cache.
 fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
-    let Some(namespace) = sets.first().and_then(|set| set.namespace()) else {
+    let Some(first) = sets.first() else {
         return Vec::new();
     };
-    ctx.machines.filter(&namespace, |machine| {
+    let (namespace, cluster) = (
+        first.namespace().unwrap_or_default(),
+        &first.spec.cluster_name,
+    );
+    ctx.machines.in_cluster(&namespace, cluster, |machine| {
         sets.iter()
             .any(|set| owners::is_controlled_by(&machine.metadata, set.as_ref()))
     })

@@ -18,6 +18,7 @@ use operator::controller::RESYNC;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
+use crate::feed::Memory;
 use crate::{Context, Error, MACHINE_SET_FINALIZER, owners, pause, selector};
 
 mod apply;
@@ -35,23 +36,19 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
         .machinesets
         .controller()
         .reconcile_on(triggers(context));
+    let context = context.of("machineset");
+    let settings = context.settings();
     let runner = Arc::new(Runner {
-        context: Arc::clone(context),
-        swept: Default::default(),
+        swept: context.machinesets.memory(),
+        context,
     });
-    operator::controller::run(
-        controller,
-        reconcile,
-        runner,
-        context.settings("machineset"),
-    )
-    .boxed()
+    operator::controller::run(controller, reconcile, runner, settings).boxed()
 }
 
 /// What this controller works with: the shared context, and which sets it has looked for leftovers of.
 struct Runner {
     context: Arc<Context>,
-    swept: parking_lot::Mutex<std::collections::HashSet<String>>,
+    swept: Memory<MachineSet, ()>,
 }
 
 impl std::ops::Deref for Runner {
@@ -75,7 +72,8 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>>
         .touched()
         .flat_map(move |deployment| {
             let namespace = deployment.namespace().unwrap_or_default();
-            let sets = ctx.machinesets.filter(&namespace, |set| {
+            let cluster = &deployment.spec.cluster_name;
+            let sets = ctx.machinesets.in_cluster(&namespace, cluster, |set| {
                 owners::is_controlled_by(&set.metadata, deployment.as_ref())
             });
             stream::iter(references(&sets))
@@ -109,10 +107,7 @@ fn references(sets: &[Arc<MachineSet>]) -> Vec<ObjectRef<MachineSet>> {
 }
 
 fn of_cluster(ctx: &Context, namespace: &str, cluster: &str) -> Vec<ObjectRef<MachineSet>> {
-    references(
-        &ctx.machinesets
-            .filter(namespace, |set| set.spec.cluster_name == cluster),
-    )
+    references(&ctx.machinesets.in_cluster(namespace, cluster, |_| true))
 }
 
 fn sets_of_machine(ctx: &Context, machine: &Machine) -> Vec<ObjectRef<MachineSet>> {
@@ -122,9 +117,12 @@ fn sets_of_machine(ctx: &Context, machine: &Machine) -> Vec<ObjectRef<MachineSet
             vec![ObjectRef::new(&owner.name).within(&namespace)]
         }
         Some(_) => Vec::new(),
-        None => references(&ctx.machinesets.filter(&namespace, |set| {
-            selector::matches(&set.spec.selector, machine.labels())
-        })),
+        None => {
+            let cluster = &machine.spec.cluster_name;
+            references(&ctx.machinesets.in_cluster(&namespace, cluster, |set| {
+                selector::matches(&set.spec.selector, machine.labels())
+            }))
+        }
     }
 }
 
@@ -148,7 +146,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
             .doing(|| of("changing", &set))?;
         return Ok(Action::await_change());
     }
-    if sync::own(&runner, &set, &cluster).await? {
+    if sync::ensure_metadata(&runner, &set, &cluster).await? {
         return Ok(Action::await_change());
     }
     apply::adopt(&runner, &set).await?;
@@ -184,9 +182,10 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
 /// The machines that `set` controls, from the cache.
 fn members(ctx: &Context, set: &MachineSet) -> Vec<Arc<Machine>> {
     let namespace = set.namespace().unwrap_or_default();
-    ctx.machines.filter(&namespace, |machine| {
-        owners::is_controlled_by(&machine.metadata, set)
-    })
+    ctx.machines
+        .in_cluster(&namespace, &set.spec.cluster_name, |machine| {
+            owners::is_controlled_by(&machine.metadata, set)
+        })
 }
 
 async fn control_plane(

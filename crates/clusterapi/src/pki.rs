@@ -8,6 +8,7 @@
 //! What is made here is what `kubeadm init` would make, so that kubeadm uses it as it is. A private
 //! key is a [`SecretString`] from the moment it exists and has no way into a log.
 
+mod rsa_key;
 pub mod store;
 
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub const CLIENT_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     /// A key could not be made.
-    #[error("cannot make a {algorithm} key")]
+    #[error("cannot generate a {algorithm} key")]
     Generate {
         /// What was to be made.
         algorithm: &'static str,
@@ -126,6 +127,15 @@ impl Purpose {
     /// The name of the Secret of `cluster`.
     pub fn secret_name(self, cluster: &str) -> String {
         format!("{cluster}-{}", self.suffix())
+    }
+
+    /// The algorithm of its key where the spec names none: kubeadm's where others than the control plane see
+    /// what the key signs, and otherwise one whose keys cost nothing to make (docs/adr/0018).
+    pub fn default_algorithm(self) -> EncryptionAlgorithm {
+        match self {
+            Purpose::Cluster | Purpose::ServiceAccount => EncryptionAlgorithm::default(),
+            Purpose::Etcd | Purpose::FrontProxy => EncryptionAlgorithm::EcdsaP256,
+        }
     }
 
     /// Where certificate (public key) and key lie below `/etc/kubernetes/pki`.
@@ -333,8 +343,7 @@ fn generate_rsa(bits: usize) -> Result<(KeyPair, SecretString), PkiError> {
         algorithm: "RSA",
         source,
     };
-    let key = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, bits)
-        .map_err(|source| failed(source.into()))?;
+    let key = rsa_key::generate(bits).map_err(|source| failed(source.into()))?;
     let pem = key
         .to_pkcs1_pem(LineEnding::LF)
         .map_err(|source| failed(source.into()))?;

@@ -2,7 +2,7 @@
 //!
 //! Behaviour of upstream's cluster cache: the kubeconfig comes from the Secret `<cluster>-kubeconfig`;
 //! callers get an error at once instead of waiting; a probe runs every 10 s and after 5 failures in
-//! a row the connection is given up; (dis)connecting and every change of a Node wake whoever listens
+//! a row the connection is given up; so it is when a watch shows that the Secret has changed; (dis)connecting and every change of a Node wake whoever listens
 //! to [`Remote::changes`]. Different from upstream: a cluster that has never answered is tried again
 //! after 0.25 s growing to 3 s, not after 30 s.
 
@@ -123,6 +123,7 @@ pub trait Connector: Debug + Send + Sync {
 /// The connections to all workload clusters; clones share them.
 #[derive(Clone)]
 pub struct Remote {
+    controller: &'static str,
     inner: Arc<Inner>,
 }
 
@@ -143,6 +144,7 @@ impl Remote {
     ) -> Self {
         let (clusters, listeners) = (Mutex::default(), Mutex::default());
         Self {
+            controller: "clusterapi",
             inner: Arc::new(Inner {
                 management,
                 connector,
@@ -153,12 +155,20 @@ impl Remote {
         }
     }
 
+    /// The same connections, with clients that carry the name of `controller`.
+    pub fn of(&self, controller: &'static str) -> Self {
+        Self {
+            controller,
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
     /// A client for `cluster`.
     ///
     /// # Errors
     /// At once when there is no connection.
     pub fn client(&self, cluster: &ClusterKey) -> Result<Client, NotConnected> {
-        self.with(cluster, |link| link.client.clone())
+        self.with(cluster, |link| link.client_of(self.controller))
     }
 
     /// The Nodes of `cluster`, from the cache. Images and managed fields are left out.
@@ -203,16 +213,24 @@ impl Remote {
         match clusters.get(cluster) {
             Some(handle) => handle.wake(),
             None => {
-                let handle = connection::start(self.clone(), cluster.clone());
+                let handle = connection::start(self.of("clusterapi"), cluster.clone());
                 clusters.insert(cluster.clone(), handle);
             }
+        }
+    }
+
+    /// Tells which version of its kubeconfig Secret a cluster has now: a connection that was made with an older one is
+    /// made anew.
+    pub fn kubeconfig_is(&self, cluster: &ClusterKey, version: &str) {
+        if let Some(handle) = self.inner.clusters.lock().get(cluster) {
+            handle.kubeconfig_is(version);
         }
     }
 
     /// Drops the connection to `cluster` and everything that is cached of it.
     pub fn forget(&self, cluster: &ClusterKey) {
         if self.inner.clusters.lock().remove(cluster).is_some() {
-            self.tell(&Change::Disconnected(cluster.clone()));
+            self.notify(&Change::Disconnected(cluster.clone()));
         }
     }
 
@@ -239,7 +257,7 @@ impl Remote {
         handle.read(read).map_err(refused)
     }
 
-    fn tell(&self, change: &Change) {
+    fn notify(&self, change: &Change) {
         self.inner
             .listeners
             .lock()

@@ -82,7 +82,7 @@ pub(crate) fn summarize(
         let (goodness, line) = match conditions::find(conditions, part.type_) {
             None if part.optional => continue,
             None => (Status::Unknown, "not reported yet".to_owned()),
-            Some(found) => (goodness(&found.status, part.polarity), told(found)),
+            Some(found) => (goodness(&found.status, part.polarity), line_of(found)),
         };
         if goodness != Status::True {
             lines.push(bullet(part.type_, &line));
@@ -106,7 +106,7 @@ pub(crate) fn aggregate<'a>(
     for (name, conditions) in objects {
         let (goodness, message) = match conditions::find(conditions, from) {
             None => (Status::Unknown, format!("{from} not reported yet")),
-            Some(found) => (Status::parse(&found.status), told(found)),
+            Some(found) => (Status::parse(&found.status), line_of(found)),
         };
         if goodness != Status::True {
             problems.entry(message).or_default().push(name);
@@ -130,7 +130,7 @@ pub(crate) fn some_of(names: &[&str]) -> String {
     }
 }
 
-fn told(condition: &Condition) -> String {
+fn line_of(condition: &Condition) -> String {
     let text = if condition.message.is_empty() {
         &condition.reason
     } else {

@@ -30,6 +30,7 @@ pub(crate) async fn client(
     config.default_retry = false;
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+    let client = operator::client::named(&client, "ferrostack");
     if let Err(error) = client.apiserver_version().await {
         match error {
             kube::Error::Api(status) => {

@@ -44,6 +44,7 @@ pub(crate) async fn run(
     let election = election(&args.election, &own);
     election.check()?;
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+    let client = operator::client::named(&client, "ferrostack-manager");
 
     // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
     let stop = shutdown.child_token();

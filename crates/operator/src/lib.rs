@@ -8,6 +8,7 @@
 //!   retry       when an error is worth another try
 //!   finalizer   adding and removing finalizers with optimistic locking
 //!   patch       the smallest status patch, guarded by resourceVersion
+//!   client      clients that name themselves
 //!   events      events that people see in `kubectl describe`
 //!   metrics     reconcile counters and durations
 //!   election    one of several managers works, by a Lease
@@ -17,6 +18,7 @@
 //!
 //! Nothing in this crate sleeps inside a reconcile, and nothing knows OpenStack.
 
+pub mod client;
 pub mod controller;
 pub mod election;
 pub mod events;

@@ -1,13 +1,9 @@
 //! From an `identityRef` to a cloud.
 
-use std::collections::BTreeMap;
-
 use api::infra::v1alpha1::OpenStackClusterIdentity;
 use api::infra::v1beta2::{IdentityRef, IdentityType};
 use api::k8s_openapi::api::core::v1::{Namespace, Secret};
-use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    LabelSelector, LabelSelectorRequirement,
-};
+use api::selector;
 use kube::{Api, Client};
 use openstack::{Cloud, CloudConfig, CloudPool};
 use operator::retry::{Retry, When};
@@ -85,13 +81,14 @@ async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String,
                 "OpenStackClusterIdentity {name}, which identityRef names, does not exist"
             ))
         })?;
+    // As with the Go provider, an identity without selector, or with an empty one, is for all namespaces.
     if let Some(selector) = &identity.spec.namespace_selector {
         let namespaces = Api::<Namespace>::all(client.clone());
         let found = namespaces.get_opt(namespace).await.map_err(kubernetes)?;
         let labels = found
             .and_then(|found| found.metadata.labels)
             .unwrap_or_default();
-        if !selects(selector, &labels) {
+        if !selector::selects(selector, &labels) {
             return Err(refused(format!(
                 "OpenStackClusterIdentity {name} may not be used in namespace {namespace}: its \
                  namespaceSelector does not select it"
@@ -111,30 +108,6 @@ fn kubernetes(error: kube::Error) -> Problem {
         message,
         when,
     }
-}
-
-/// Whether `selector` selects an object with these labels.
-fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let fits = |expression: &LabelSelectorRequirement| {
-        let value = labels.get(&expression.key);
-        let listed = || {
-            let values = expression.values.as_deref().unwrap_or_default();
-            value.is_some_and(|value| values.contains(value))
-        };
-        match expression.operator.as_str() {
-            "In" => listed(),
-            "NotIn" => !listed(),
-            "Exists" => value.is_some(),
-            "DoesNotExist" => value.is_none(),
-            _ => false,
-        }
-    };
-    selector
-        .match_labels
-        .iter()
-        .flatten()
-        .all(|(key, value)| labels.get(key) == Some(value))
-        && selector.match_expressions.iter().flatten().all(fits)
 }
 
 /// Whether a failed call may be the credentials' fault.
@@ -163,6 +136,3 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
 fn after(error: &openstack::Error) -> When {
     problem::when(error)
 }
-
-#[cfg(test)]
-mod tests;

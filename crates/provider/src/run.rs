@@ -21,16 +21,20 @@ use crate::{cluster, machine, wake};
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
 /// the reconciles under way are through.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let ctx = Arc::new(Context {
-        clouds: CloudPool::new(options.clouds.clone()),
-        recorder: Recorder::new(client.clone(), "cluster-api-provider-openstack"),
-        client,
-        options,
-        consoles: Consoles::default(),
-    });
+    let clouds = CloudPool::new(options.clouds.clone());
+    let context = |controller: &str| {
+        let client = operator::client::named(&client, &format!("ferrostack-{controller}"));
+        Arc::new(Context {
+            clouds: clouds.clone(),
+            recorder: Recorder::new(client.clone(), "cluster-api-provider-openstack"),
+            client,
+            options: options.clone(),
+            consoles: Consoles::default(),
+        })
+    };
     tokio::join!(
-        clusters(Arc::clone(&ctx), shutdown.clone()),
-        machines(Arc::clone(&ctx), shutdown)
+        clusters(context("openstackcluster"), shutdown.clone()),
+        machines(context("openstackmachine"), shutdown)
     );
 }
 

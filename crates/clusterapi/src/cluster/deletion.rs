@@ -64,7 +64,7 @@ async fn descend(
     delete_all(ctx, cluster, &sets).await?;
     delete_all(ctx, cluster, &workers).await?;
     let left = [names(&deployments), names(&sets), names(&workers)];
-    if let Some(message) = told(&left) {
+    if let Some(message) = listed(&left) {
         return Ok(Some(("WaitingForWorkersDeletion", message)));
     }
     if let Some(reference) = &cluster.spec.control_plane_ref
@@ -75,7 +75,7 @@ async fn descend(
     if !has_control_plane {
         delete_all(ctx, cluster, &control_plane).await?;
     }
-    if let Some(message) = told(&[names(&control_plane)]) {
+    if let Some(message) = listed(&[names(&control_plane)]) {
         return Ok(Some(("WaitingForControlPlaneDeletion", message)));
     }
     if let Some(reference) = &cluster.spec.infrastructure_ref
@@ -150,7 +150,7 @@ fn names<K: Resource<DynamicType = ()>>(objects: &[K]) -> (String, Vec<String>) 
     (kind, objects.iter().map(ResourceExt::name_any).collect())
 }
 
-fn told(left: &[(String, Vec<String>)]) -> Option<String> {
+fn listed(left: &[(String, Vec<String>)]) -> Option<String> {
     let lines: Vec<_> = left
         .iter()
         .filter(|(_, names)| !names.is_empty())

@@ -50,15 +50,11 @@ pub(super) async fn gather(ctx: &Context, cluster: &Cluster) -> Facts {
     Facts {
         infrastructure,
         control_plane,
-        machines: ctx
-            .machines
-            .filter(&namespace, |machine| machine.spec.cluster_name == name),
-        sets: ctx
-            .machinesets
-            .filter(&namespace, |set| set.spec.cluster_name == name),
+        machines: ctx.machines.in_cluster(&namespace, &name, |_| true),
+        sets: ctx.machinesets.in_cluster(&namespace, &name, |_| true),
         deployments: ctx
             .machinedeployments
-            .filter(&namespace, |md| md.spec.cluster_name == name),
+            .in_cluster(&namespace, &name, |_| true),
         health: ctx.remote.health(&key(cluster)),
         problem,
     }
@@ -98,7 +94,7 @@ async fn try_look(
     };
     let labels = BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any())]);
     ctx.external
-        .own(&object, &owners::controller(cluster), &labels)
+        .ensure_owner(&object, &owners::controller(cluster), &labels)
         .await?;
     Ok(Referenced::There(object, contract))
 }

@@ -1,10 +1,11 @@
 //! What a reconcile of a control plane fails with.
 
+use api::version::InvalidVersion;
 use operator::retry::{Retry, When};
 
 use crate::error::Error;
 use crate::external::ExternalError;
-use crate::kubeadm::version::{InvalidVersion, UnsupportedVersion};
+use crate::kubeadm::UnsupportedVersion;
 use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;

@@ -5,11 +5,11 @@ use api::core::v1beta2::Machine;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
+use api::version::Version;
 use serde_json::json;
 
 use super::observe::{Observation, has_external_etcd};
 use super::{ControlPlaneError, Scope, Subject, error, etcd};
-use crate::kubeadm::version::Version;
 
 /// Our hook.
 pub(super) const PRE_TERMINATE: &str =

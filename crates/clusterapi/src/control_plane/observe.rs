@@ -64,7 +64,7 @@ impl Observation {
 }
 
 /// Looks at everything. Machines are read live: the number of machines must not come from a cache.
-pub(super) async fn look(
+pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
     foundation: &Result<(), ControlPlaneError>,
@@ -74,13 +74,13 @@ pub(super) async fn look(
     scope.context.remote.track(&subject.key);
     let workload = reach(scope, subject).await?;
     let initialized = match &workload {
-        _ if is_initialized(&subject.plane) => true,
+        _ if is_initialized(subject) => true,
         Some(workload) => has_kubeadm_config(&workload.client).await,
         None => false,
     };
     let mut seen = Vec::new();
     for machine in machines {
-        seen.push(look_at(scope, subject, machine, workload.as_ref(), now).await?);
+        seen.push(observe_machine(scope, subject, machine, workload.as_ref(), now).await?);
     }
     let external = has_external_etcd(&subject.plane);
     let facts = Facts {
@@ -133,13 +133,13 @@ pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
         .is_some_and(|etcd| etcd.external.is_some())
 }
 
-/// Whether status says that the control plane has been initialized.
-pub(super) fn is_initialized(plane: &KubeadmControlPlane) -> bool {
-    let steps = plane
-        .status
-        .as_ref()
-        .and_then(|status| status.initialization.as_ref());
-    steps.and_then(|steps| steps.control_plane_initialized) == Some(true)
+/// Whether the status of the control plane or of its Cluster says that it has been initialized: one of them
+/// may have been lost with a backup.
+pub(super) fn is_initialized(subject: &Subject) -> bool {
+    let status = subject.plane.status.as_ref();
+    let steps = status.and_then(|status| status.initialization.as_ref());
+    let initialized = steps.and_then(|steps| steps.control_plane_initialized);
+    initialized == Some(true) || subject.cluster.control_plane_initialized()
 }
 
 fn created(machine: &Machine) -> Timestamp {
@@ -150,7 +150,7 @@ fn created(machine: &Machine) -> Timestamp {
         .map_or(Timestamp::MAX, |time| time.0)
 }
 
-async fn look_at(
+async fn observe_machine(
     scope: &Scope,
     subject: &Subject,
     machine: Machine,

@@ -80,6 +80,10 @@ pub(super) enum Step {
     },
 }
 
+/// Why a control plane that was initialized and has no machine left stays without one.
+const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
+     found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
+
 /// The plan.
 pub(super) fn decide(facts: &Facts) -> Step {
     if !facts.infrastructure {
@@ -90,6 +94,9 @@ pub(super) fn decide(facts: &Facts) -> Step {
     }
     let count = facts.machines.len();
     if count == 0 && facts.replicas > 0 {
+        if facts.initialized {
+            return wait(NO_MACHINE_LEFT);
+        }
         return Step::Create {
             failure_domain: domain_for_new(facts),
             init: true,

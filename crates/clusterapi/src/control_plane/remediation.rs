@@ -70,7 +70,7 @@ pub(super) async fn act(
         Decision::Blocked { machine, why } => {
             let verdict =
                 Verdict::new("OwnerRemediated", false, "RemediationDeferred").because(why);
-            tell(scope, subject, seen, &machine, verdict).await?;
+            write_condition(scope, subject, seen, &machine, verdict).await?;
             Ok(true)
         }
         Decision::Replace {
@@ -84,7 +84,7 @@ pub(super) async fn act(
             };
             remember(scope, subject, &record).await?;
             machines::delete(scope, subject, seen, &machine).await?;
-            let note = format!("replacing Machine {machine}, which its health check gave up");
+            let note = format!("replacing Machine {machine}, which failed its health check");
             let plane = subject.plane.as_ref();
             scope
                 .events
@@ -274,7 +274,7 @@ pub(super) async fn annotate(
         .map_err(error::doing("recording a remediation"))
 }
 
-async fn tell(
+async fn write_condition(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
@@ -286,8 +286,8 @@ async fn tell(
         .machines
         .iter()
         .find(|seen| seen.machine.name_any() == name);
-    let told = known.and_then(|seen| conditions::find(seen.machine.conditions(), verdict.type_));
-    if told.is_some_and(|told| told.message == verdict.message) {
+    let current = known.and_then(|seen| conditions::find(seen.machine.conditions(), verdict.type_));
+    if current.is_some_and(|current| current.message == verdict.message) {
         return Ok(());
     }
     // Read again: other conditions were written a moment ago.

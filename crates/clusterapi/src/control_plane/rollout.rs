@@ -1,40 +1,30 @@
 //! What changes inside the workload cluster when its Kubernetes version changes.
 
-use std::collections::HashMap;
-
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::apps::v1::DaemonSet;
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
-use parking_lot::Mutex;
+use api::version::Version;
 use serde_json::{Value, json};
 
 use super::observe::Observation;
 use super::{ControlPlaneError, Scope, Subject, error};
 use crate::cloudinit::yaml;
-use crate::kubeadm::{self, ApiVersion, version::Version};
+use crate::kubeadm::{self, ApiVersion};
 
 /// Keeps kube-proxy as it is.
 const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
 
-/// Which version of kube-proxy a cluster is known to have, so that it is not asked for every time.
-#[derive(Debug, Default)]
-pub(super) struct AddOns {
-    known: Mutex<HashMap<String, String>>,
-}
-
 /// Brings `kubeadm-config` up to date before the first machine of a new version joins: `kubeadm join`
 /// takes the cluster's configuration from there.
 pub(super) async fn before_first_machine(
-    scope: &Scope,
     subject: &Subject,
     seen: &Observation,
 ) -> Result<(), ControlPlaneError> {
     let Some(workload) = seen.workload.as_ref().filter(|_| seen.facts.initialized) else {
         return Ok(());
     };
-    let _ = scope;
     let maps: Api<ConfigMap> = Api::namespaced(workload.client.clone(), "kube-system");
     let action = "reading configmap kube-system/kubeadm-config";
     let map = maps
@@ -82,11 +72,8 @@ pub(super) async fn add_ons(
     let Some(workload) = seen.workload.as_ref().filter(|_| settled) else {
         return Ok(());
     };
-    let (uid, version) = (
-        subject.plane.uid().unwrap_or_default(),
-        &subject.plane.spec.version,
-    );
-    let done = scope.add_ons.known.lock().get(&uid) == Some(version);
+    let version = &subject.plane.spec.version;
+    let done = scope.kube_proxy.get(&subject.plane).as_ref() == Some(version);
     if done || subject.plane.annotations().contains_key(SKIP_KUBE_PROXY) {
         return Ok(());
     }
@@ -104,7 +91,7 @@ pub(super) async fn add_ons(
             .await
             .map_err(error::remotely("writing daemonset kube-system/kube-proxy"))?;
     }
-    scope.add_ons.known.lock().insert(uid, version.clone());
+    scope.kube_proxy.insert(&subject.plane, version.clone());
     Ok(())
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
     let external = has_external_etcd(&subject.plane);
     let recipe = Recipe {
         owner: owners::controller(subject.plane.as_ref()),
-        algorithm: config.encryption_algorithm.unwrap_or_default(),
+        algorithm: config.encryption_algorithm,
         validity_days: config
             .ca_certificate_validity_period_days
             .unwrap_or(CA_DAYS),
@@ -31,7 +31,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
     };
     let (name, now) = (&subject.key.name, scope.context.now());
     // A running cluster was founded on keys that are lost now: new ones would not be its own.
-    let certificates = if is_initialized(&subject.plane) {
+    let certificates = if is_initialized(subject) {
         store::read(&secrets, name).await?
     } else {
         store::ensure(&secrets, name, &recipe, now).await?
@@ -90,7 +90,7 @@ async fn existing_kubeconfig(
 
 async fn report(scope: &Scope, subject: &Subject, outcome: Outcome) {
     let (reason, note) = match outcome {
-        Outcome::Rotated => ("KubeconfigRotated", "made a new client certificate"),
+        Outcome::Rotated => ("KubeconfigRotated", "issued a new client certificate"),
         _ => return,
     };
     scope

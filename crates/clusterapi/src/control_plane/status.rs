@@ -11,12 +11,12 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use api::version::Version;
 
 use super::health::{self, Component};
 use super::observe::Observation;
 use super::plan::{Facts, Step};
 use super::{ControlPlaneError, error, pause, quorum, remediation};
-use crate::kubeadm::version::Version;
 use crate::summary::{self, Reasons};
 
 /// Status could not be written.

@@ -6,12 +6,14 @@ use api::bootstrap::v1beta2::{
     ContentFormat, Discovery, JoinControlPlane, KubeadmConfig, SecretKey,
 };
 use api::core::v1beta2::Cluster;
+use api::infra::USER_DATA_LIMIT;
 use api::k8s_openapi::ByteString;
 use api::k8s_openapi::api::core::v1::{Secret, Taint};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use api::kube::{Resource, ResourceExt};
 use api::names;
+use api::version::Version;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
@@ -19,8 +21,8 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::{BootstrapError, Subject};
-use crate::cloudinit::{self, Command, Document, File, NOVA_LIMIT, User, yaml};
-use crate::kubeadm::{self, ApiVersion, ClusterFacts, version::Version};
+use crate::cloudinit::{self, Command, Document, File, User, yaml};
+use crate::kubeadm::{self, ApiVersion, ClusterFacts};
 use crate::pki::store::{Certificates, Recipe};
 use crate::pki::{CA_DAYS, KeyMaterial, Purpose};
 
@@ -98,7 +100,7 @@ pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapE
     let external = has_external_etcd(&subject.config);
     Ok(Recipe {
         owner: owner(&subject.config),
-        algorithm: config.encryption_algorithm.unwrap_or_default(),
+        algorithm: config.encryption_algorithm,
         validity_days: config
             .ca_certificate_validity_period_days
             .unwrap_or(CA_DAYS),
@@ -230,7 +232,7 @@ pub(super) async fn document(
     let size = rendered.expose_secret().len();
     // Other infrastructures have other limits, which we do not know.
     let limited = subject.machine.spec.infrastructure_ref.kind == "OpenStackMachine";
-    if limited && size > NOVA_LIMIT {
+    if limited && size > USER_DATA_LIMIT {
         Err(BootstrapError::TooLarge { size })
     } else {
         Ok(rendered)

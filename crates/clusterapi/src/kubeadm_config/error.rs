@@ -1,9 +1,10 @@
 //! Why bootstrap data could not be made, and what a person reads about it.
 
+use api::infra::USER_DATA_LIMIT;
+use api::version::InvalidVersion;
 use operator::retry::{Retry, When};
 
-use crate::cloudinit::NOVA_LIMIT;
-use crate::kubeadm::version::{InvalidVersion, UnsupportedVersion};
+use crate::kubeadm::UnsupportedVersion;
 use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
@@ -21,7 +22,9 @@ pub enum BootstrapError {
         source: kube::Error,
     },
     /// Another control plane machine is running `kubeadm init`.
-    #[error("another control plane machine of cluster {cluster} is being initialized")]
+    #[error(
+        "another control plane machine of cluster {cluster} initializes it, or has just done so"
+    )]
     LockHeld {
         /// The cluster.
         cluster: String,
@@ -85,7 +88,7 @@ pub enum BootstrapError {
     },
     /// The user data is longer than OpenStack takes.
     #[error(
-        "the user data has {size} bytes, OpenStack takes at most {NOVA_LIMIT}: make spec.files \
+        "the user data has {size} bytes, OpenStack takes at most {USER_DATA_LIMIT}: make spec.files \
          smaller, or let machines download what is large"
     )]
     TooLarge {

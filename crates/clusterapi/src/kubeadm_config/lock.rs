@@ -1,17 +1,16 @@
-//! Who may run `kubeadm init`: whoever creates the ConfigMap `<cluster>-lock`.
+//! Who may run `kubeadm init`: whoever creates the ConfigMap `<cluster>-lock` while the Cluster is not initialized.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
-use api::kube::{Resource, ResourceExt};
-use parking_lot::Mutex;
+use api::kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::BootstrapError;
-use crate::Context;
+use crate::feed::Memory;
 
 /// The ConfigMap's key.
 const INFORMATION: &str = "lock-information";
@@ -21,17 +20,37 @@ pub(super) fn name(cluster: &str) -> String {
     format!("{cluster}-lock")
 }
 
-/// Takes the lock of `cluster` for `machine`; false when another machine that exists holds it.
+/// Takes the lock of `cluster` for `machine`; false when another machine that exists holds it, or the
+/// cluster has been initialized.
 pub(super) async fn acquire(
+    client: &Client,
+    cluster: &Cluster,
+    machine: &Machine,
+) -> Result<bool, BootstrapError> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let locks: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    let Some(lock) = take(&locks, cluster, machine).await? else {
+        return Ok(false);
+    };
+    // `cluster` comes from a cache, and the lock is deleted once the cluster is initialized: whoever finds no
+    // lock may be late rather than first.
+    if is_initialized(client, cluster).await? {
+        delete(&locks, &lock).await?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// The lock, if `machine` holds it now.
+async fn take(
     locks: &Api<ConfigMap>,
     cluster: &Cluster,
     machine: &Machine,
-    context: &Context,
-) -> Result<bool, BootstrapError> {
+) -> Result<Option<ConfigMap>, BootstrapError> {
     let name = name(&cluster.name_any());
-    let lock = lock(cluster, machine);
-    match locks.create(&PostParams::default(), &lock).await {
-        Ok(_) => return Ok(true),
+    let wanted = lock(cluster, machine);
+    match locks.create(&PostParams::default(), &wanted).await {
+        Ok(created) => return Ok(Some(created)),
         Err(kube::Error::Api(status)) if status.code == 409 => {}
         Err(source) => {
             return Err(BootstrapError::api(format!("creating configmap {name}"))(
@@ -42,14 +61,17 @@ pub(super) async fn acquire(
     let known = locks.get_opt(&name).await;
     let Some(known) = known.map_err(BootstrapError::api(format!("reading configmap {name}")))?
     else {
-        return Ok(false);
+        return Ok(None);
     };
     let holder = holder(&known);
     if holder.as_deref() == Some(machine.name_any().as_str()) {
-        return Ok(true);
+        return Ok(Some(known));
     }
-    let machines: Api<Machine> = context.api(&machine.namespace().unwrap_or_default());
-    let alive = match &holder {
+    let machines: Api<Machine> = Api::namespaced(
+        locks.clone().into_client(),
+        &machine.namespace().unwrap_or_default(),
+    );
+    let exists = match &holder {
         Some(holder) => machines
             .get_opt(holder)
             .await
@@ -58,39 +80,40 @@ pub(super) async fn acquire(
         // Nobody can release what nobody holds.
         None => false,
     };
-    if !alive {
+    if !exists {
         delete(locks, &known).await?;
     }
-    Ok(false)
+    Ok(None)
 }
 
-/// Clusters whose lock is known to be gone: it is deleted once, not looked for on every reconcile.
-#[derive(Debug, Default)]
-pub(super) struct Released {
-    uids: Mutex<HashSet<String>>,
+/// Whether the API server has the Cluster as initialized, or has another Cluster or none under its name.
+async fn is_initialized(client: &Client, cluster: &Cluster) -> Result<bool, BootstrapError> {
+    let name = cluster.name_any();
+    let clusters: Api<Cluster> =
+        Api::namespaced(client.clone(), &cluster.namespace().unwrap_or_default());
+    let current = clusters.get_opt(&name).await;
+    let current = current.map_err(BootstrapError::api(format!("reading Cluster {name}")))?;
+    Ok(current.is_none_or(|current| {
+        current.uid() != cluster.uid() || current.control_plane_initialized()
+    }))
 }
 
-impl Released {
-    /// Deletes the lock of `cluster`, unless that was done before.
-    pub(super) async fn release(
-        &self,
-        locks: &Api<ConfigMap>,
-        cluster: &Cluster,
-    ) -> Result<(), BootstrapError> {
-        let uid = cluster.uid().unwrap_or_default();
-        if self.uids.lock().contains(&uid) {
-            return Ok(());
-        }
-        let name = name(&cluster.name_any());
-        let known = locks.get_opt(&name).await;
-        if let Some(known) =
-            known.map_err(BootstrapError::api(format!("reading configmap {name}")))?
-        {
-            delete(locks, &known).await?;
-        }
-        self.uids.lock().insert(uid);
-        Ok(())
+/// Deletes the lock of `cluster`, unless `released` says that this was done before.
+pub(super) async fn release(
+    locks: &Api<ConfigMap>,
+    cluster: &Cluster,
+    released: &Memory<Cluster, ()>,
+) -> Result<(), BootstrapError> {
+    if released.get(cluster).is_some() {
+        return Ok(());
     }
+    let name = name(&cluster.name_any());
+    let known = locks.get_opt(&name).await;
+    if let Some(known) = known.map_err(BootstrapError::api(format!("reading configmap {name}")))? {
+        delete(locks, &known).await?;
+    }
+    released.insert(cluster, ());
+    Ok(())
 }
 
 async fn delete(locks: &Api<ConfigMap>, lock: &ConfigMap) -> Result<(), BootstrapError> {
@@ -140,3 +163,6 @@ fn holder(lock: &ConfigMap) -> Option<String> {
     let information: Value = serde_json::from_str(lock.data.as_ref()?.get(INFORMATION)?).ok()?;
     information.get("machineName")?.as_str().map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What to do about a KubeadmConfig now: a pure function of what is known.
 
 use api::bootstrap::v1beta2::KubeadmConfig;
+use api::core::v1beta2::Cluster;
 
 use super::{Subject, status};
 
@@ -23,8 +24,8 @@ pub(super) struct Facts {
     pub(super) initialized: bool,
     /// The Cluster's endpoint is known.
     pub(super) endpoint: bool,
-    /// The spec asks for init only.
-    pub(super) init_only: bool,
+    /// The spec is one for joining: such a machine never initializes a cluster.
+    pub(super) joins_only: bool,
 }
 
 impl Facts {
@@ -46,13 +47,18 @@ impl Facts {
             infrastructure: cluster.infrastructure_provisioned(),
             initialized: cluster.control_plane_initialized(),
             endpoint: cluster.endpoint().is_some(),
-            init_only: is_init_only(config),
+            joins_only: joins_only(config, cluster),
         }
     }
 }
 
-fn is_init_only(config: &KubeadmConfig) -> bool {
-    config.spec.init_configuration.is_some() && config.spec.join_configuration.is_none()
+/// Whether a config is for joining. Where a control plane object decides which machine is the first, it is
+/// one with a join configuration and no init configuration; machines that people create by hand may
+/// be initialized by a cluster configuration alone, as upstream does it.
+fn joins_only(config: &KubeadmConfig, cluster: &Cluster) -> bool {
+    let spec = &config.spec;
+    let is_join = spec.join_configuration.is_some() && spec.init_configuration.is_none();
+    is_join && (spec.cluster_configuration.is_none() || cluster.spec.control_plane_ref.is_some())
 }
 
 /// What is waited for; each is a change of the Cluster.
@@ -106,14 +112,15 @@ pub(super) fn decide(facts: &Facts) -> Plan {
     if !facts.infrastructure {
         return Plan::Wait(Wait::Infrastructure);
     }
+    if !facts.endpoint {
+        return Plan::Wait(Wait::Endpoint);
+    }
     match (facts.initialized, facts.control_plane) {
-        // An init machine whose cluster came up meanwhile: kubeadm init ran elsewhere, or its data
-        // was lost; only data for a join can help, and the spec has none.
-        (true, true) if facts.init_only => Plan::Init,
-        (_, _) if !facts.endpoint => Plan::Wait(Wait::Endpoint),
+        // Whatever the spec asks for: a second `kubeadm init` would found a second cluster, with an etcd
+        // of its own, behind the same endpoint.
         (true, control_plane) => Plan::Join { control_plane },
-        (false, true) => Plan::Init,
-        (false, false) => Plan::Wait(Wait::ControlPlane),
+        (false, true) if !facts.joins_only => Plan::Init,
+        (false, _) => Plan::Wait(Wait::ControlPlane),
     }
 }
 

@@ -266,12 +266,13 @@ async fn node_to_handle(
     };
     let control_plane_goes =
         control_plane.is_some_and(|object| object.metadata.deletion_timestamp.is_some());
-    let others = ctx.machines.filter(&namespace, |other| {
-        other.spec.cluster_name == machine.spec.cluster_name
-            && other.is_control_plane()
-            && !other.is_deleting()
-            && other.name_any() != machine.name_any()
-    });
+    let others = ctx
+        .machines
+        .in_cluster(&namespace, &machine.spec.cluster_name, |other| {
+            other.is_control_plane()
+                && !other.is_deleting()
+                && other.name_any() != machine.name_any()
+        });
     if !is_worth_it(machine, cluster, control_plane_goes, others.len()) {
         return Ok(None);
     }

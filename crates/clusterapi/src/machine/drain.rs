@@ -72,7 +72,7 @@ pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result
         let pod = format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
         left.entry(why).or_default().push(pod);
     }
-    Ok(told(&left))
+    Ok(report(&left))
 }
 
 /// Names the volumes that are still attached to `name`; `None` when there is none.
@@ -201,7 +201,7 @@ async fn evict(client: &Client, pod: &Pod, unreachable: bool) -> Result<Left, Er
     }
 }
 
-fn told(left: &BTreeMap<String, Vec<String>>) -> Left {
+fn report(left: &BTreeMap<String, Vec<String>>) -> Left {
     let lines: Vec<_> = left
         .iter()
         .map(|(why, pods)| {

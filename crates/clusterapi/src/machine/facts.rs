@@ -120,7 +120,7 @@ async fn look(
         machine.spec.cluster_name.clone(),
     )]);
     ctx.external
-        .own(&object, &owners::controller(machine), &labels)
+        .ensure_owner(&object, &owners::controller(machine), &labels)
         .await?;
     Ok(Referenced::There(object, contract))
 }

@@ -361,7 +361,7 @@ fn node_ready(node: &Node) -> Verdict {
     let message = if status == Status::True {
         String::new()
     } else {
-        told("Ready", message)
+        line_of("Ready", message)
     };
     Verdict::new("NodeReady", status, reason).because(message)
 }
@@ -377,12 +377,12 @@ fn node_healthy(node: &Node) -> Verdict {
     let (mut bad, mut unknown) = (Vec::new(), Vec::new());
     for (type_, good) in expected {
         match node_condition(node, type_) {
-            None if type_ == "Ready" => unknown.push(told(type_, "Condition not yet reported")),
+            None if type_ == "Ready" => unknown.push(line_of(type_, "Condition not yet reported")),
             // A Node need not report pressure for us to believe it healthy.
             None => {}
             Some((status, _, _)) if status == good => {}
-            Some((Status::Unknown, _, message)) => unknown.push(told(type_, message)),
-            Some((_, _, message)) => bad.push(told(type_, message)),
+            Some((Status::Unknown, _, message)) => unknown.push(line_of(type_, message)),
+            Some((_, _, message)) => bad.push(line_of(type_, message)),
         }
     }
     let (status, reason) = match (bad.is_empty(), unknown.is_empty()) {
@@ -394,7 +394,7 @@ fn node_healthy(node: &Node) -> Verdict {
     Verdict::new("NodeHealthy", status, reason).because(bad.join("\n"))
 }
 
-fn told(type_: &str, message: &str) -> String {
+fn line_of(type_: &str, message: &str) -> String {
     format!("* Node.{type_}: {message}")
 }
 

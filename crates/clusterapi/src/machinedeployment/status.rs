@@ -7,12 +7,13 @@ use api::core::v1beta2::{Machine, MachineDeployment, MachineDeploymentPhase, Mac
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
+use api::selector;
 use operator::controller::{RESYNC, chain};
 use operator::patch;
 
 use super::{machines_of, of, rollout};
 use crate::error::{Doing, Error, is_absent};
-use crate::{Context, counts, pause, selector};
+use crate::{Context, counts, pause};
 
 /// Records that the deployment is left alone.
 pub(super) async fn paused(
@@ -64,7 +65,7 @@ pub(super) fn observed(
     status.available_replicas = Some(numbers.available);
     status.up_to_date_replicas = Some(numbers.up_to_date);
     status.versions = counts::versions(machines);
-    let text = selector::text(&deployment.spec.selector);
+    let text = selector::to_query(&deployment.spec.selector);
     status.selector = Some(text).filter(|text| !text.is_empty());
     status.phase = Some(phase(numbers.replicas, wanted));
     if hindrance.is_empty() {

@@ -28,12 +28,13 @@ const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 /// Takes over machines that nobody controls and that the selector matches.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
-    let orphans = ctx.machines.filter(&namespace, |machine| {
-        owners::controller_of(&machine.metadata).is_none()
-            && !machine.is_deleting()
-            && machine.spec.cluster_name == set.spec.cluster_name
-            && selector::matches(&set.spec.selector, machine.labels())
-    });
+    let orphans = ctx
+        .machines
+        .in_cluster(&namespace, &set.spec.cluster_name, |machine| {
+            owners::controller_of(&machine.metadata).is_none()
+                && !machine.is_deleting()
+                && selector::matches(&set.spec.selector, machine.labels())
+        });
     let machines = ctx.api::<Machine>(&namespace);
     for orphan in orphans {
         let mut metadata = orphan.metadata.clone();
@@ -73,9 +74,8 @@ pub(super) async fn scale(
             .and_then(|deletion| deletion.order)
             .unwrap_or_default()
     };
-    let uid = set.uid().unwrap_or_default();
     let plan = scale::plan(set.replicas(), order(set), machines);
-    if plan == Scale::Keep && runner.swept.lock().contains(&uid) {
+    if plan == Scale::Keep && runner.swept.get(set).is_some() {
         return Ok(());
     }
     // The cache may lag behind what this very controller did: ask before acting.
@@ -112,7 +112,7 @@ pub(super) async fn scale(
         }
         Scale::Keep => sweep(runner, &fresh, &there).await?,
     }
-    runner.swept.lock().insert(uid);
+    runner.swept.insert(set, ());
     Ok(())
 }
 
@@ -299,7 +299,7 @@ async fn undo(ctx: &Context, namespace: &str, made: impl Iterator<Item = &Contra
             tracing::warn!(
                 kind = object.kind,
                 name = object.name,
-                "cannot be taken back: {error}"
+                "cannot be deleted after a failed creation: {error}"
             );
         }
     }

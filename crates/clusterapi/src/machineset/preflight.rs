@@ -3,12 +3,15 @@
 use api::core::v1beta2::MachineSet;
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
+use api::version::Version;
 
-use crate::counts::numbers;
 use crate::external::contract;
 
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
 pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
+
+/// How many minor versions a kubelet may be older than the API server (Kubernetes' version skew policy).
+const OLDEST: u64 = 3;
 
 /// Why no machine of `set` should be made now, one sentence each; empty if nothing speaks against it.
 /// `control_plane` is the object that the Cluster refers to.
@@ -35,7 +38,7 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     let mut problems = Vec::new();
     if let (Some(wanted), Some(runs)) = (wanted, runs)
         && is_on("ControlPlaneIsStable")
-        && numbers(wanted) != numbers(runs)
+        && differ(wanted, runs)
     {
         problems.push(format!(
             "{kind} {} is being upgraded from {runs} to {wanted}",
@@ -45,8 +48,15 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     let Some(leads) = runs.or(wanted) else {
         return problems;
     };
-    let (ours, theirs) = (minor(version), minor(leads));
-    if is_on("KubernetesVersionSkew") && (ours > theirs || ours + 3 < theirs) {
+    let (ours, theirs) = match (version.parse::<Version>(), leads.parse::<Version>()) {
+        (Ok(ours), Ok(theirs)) => (ours.major_minor(), theirs.major_minor()),
+        (Err(invalid), _) | (_, Err(invalid)) => {
+            problems.push(invalid.to_string());
+            return problems;
+        }
+    };
+    let oldest = (theirs.0, theirs.1.saturating_sub(OLDEST));
+    if is_on("KubernetesVersionSkew") && (ours > theirs || ours < oldest) {
         problems.push(format!(
             "MachineSet version {version} does not fit control plane version {leads}: it may be at \
              most as new, and at most three minor versions older"
@@ -63,11 +73,12 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     problems
 }
 
-/// Major and minor version as one number.
-fn minor(version: &str) -> u64 {
-    let numbers = numbers(version);
-    let part = |at: usize| numbers.get(at).copied().unwrap_or(0).min(9_999);
-    part(0) * 10_000 + part(1)
+/// Whether two versions differ, in whatever way they are written.
+fn differ(a: &str, b: &str) -> bool {
+    match (a.parse::<Version>(), b.parse::<Version>()) {
+        (Ok(a), Ok(b)) => a != b,
+        _ => a != b,
+    }
 }
 
 #[cfg(test)]

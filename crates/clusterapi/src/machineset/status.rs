@@ -8,12 +8,13 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
+use api::selector;
 use operator::controller::{RESYNC, chain};
 use operator::patch;
 
 use super::{is_current, patch_status};
 use crate::error::{Doing, Error};
-use crate::{Context, counts, pause, selector};
+use crate::{Context, counts, pause};
 
 /// Records that the set is left alone.
 pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result<Action, Error> {
@@ -85,7 +86,7 @@ pub(super) fn observed(
     status.available_replicas = Some(numbers.available);
     status.up_to_date_replicas = Some(numbers.up_to_date);
     status.versions = counts::versions(machines);
-    status.selector = Some(selector::text(&set.spec.selector)).filter(|text| !text.is_empty());
+    status.selector = Some(selector::to_query(&set.spec.selector)).filter(|text| !text.is_empty());
     if succeeded {
         status.observed_generation = set.metadata.generation;
     }

@@ -16,7 +16,11 @@ use crate::{Context, owners};
 
 /// Gives the set its label and, without a deployment, the Cluster as owner; its templates belong to
 /// the Cluster as well. Returns whether the set was changed.
-pub(super) async fn own(ctx: &Context, set: &MachineSet, cluster: &Cluster) -> Result<bool, Error> {
+pub(super) async fn ensure_metadata(
+    ctx: &Context,
+    set: &MachineSet,
+    cluster: &Cluster,
+) -> Result<bool, Error> {
     let mut after = set.clone();
     let labels = after.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any());
@@ -55,7 +59,7 @@ pub(crate) async fn templates(
         // A template that is missing is told of when it is needed.
         if let Some(object) = ctx.external.get(template, &namespace).await? {
             ctx.external
-                .own(&object, &owners::owner(cluster), &labels)
+                .ensure_owner(&object, &owners::owner(cluster), &labels)
                 .await?;
         }
     }

@@ -38,7 +38,7 @@ pub enum StoreError {
     /// The Secret is there but does not hold what it should.
     #[error(
         "secret {name} has no usable {key}: store a PEM document there, or delete the secret before \
-         the control plane is initialized so that it is made anew"
+         the control plane is initialized so that it is generated again"
     )]
     Malformed {
         /// The Secret.
@@ -48,7 +48,7 @@ pub enum StoreError {
     },
     /// The Secret of a running cluster is gone.
     #[error(
-        "secret {name} is missing and cannot be made anew, because the cluster runs on its keys: \
+        "secret {name} is missing and cannot be generated again, because the running cluster depends on its keys: \
          restore it from a backup or from the machines' /etc/kubernetes/pki"
     )]
     Lost {
@@ -112,8 +112,8 @@ impl Certificates {
 pub struct Recipe {
     /// Who owns the Secrets, as controller.
     pub owner: OwnerReference,
-    /// The keys' algorithm.
-    pub algorithm: EncryptionAlgorithm,
+    /// The keys' algorithm; unset for [`Purpose::default_algorithm`].
+    pub algorithm: Option<EncryptionAlgorithm>,
     /// Validity of the CA certificates in days.
     pub validity_days: i32,
     /// What is not made: etcd's CA where etcd is somebody else's.
@@ -150,7 +150,8 @@ pub async fn ensure(
     let mut made = tokio::task::JoinSet::new();
     for purpose in certificates.missing() {
         if !recipe.except.contains(&purpose) {
-            let (algorithm, days) = (recipe.algorithm, recipe.validity_days);
+            let algorithm = recipe.algorithm.unwrap_or(purpose.default_algorithm());
+            let days = recipe.validity_days;
             made.spawn_blocking(move || (purpose, generate(purpose, algorithm, days, now)));
         }
     }

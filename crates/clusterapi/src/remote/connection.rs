@@ -1,5 +1,6 @@
 //! The task that keeps the connection to one workload cluster.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use tokio_util::sync::DropGuard;
 use tracing::{debug, info};
 
 use super::{Change, ClusterKey, Health, Remote, secret_name};
+use crate::context;
 
 /// Probes: one every this often, each this long at most, this many failures in a row end it.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
@@ -27,8 +29,29 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a live connection consists of.
 pub(super) struct Link {
-    pub(super) client: Client,
+    client: Client,
+    /// The same under the names of the controllers that have asked for it.
+    named: Mutex<HashMap<&'static str, Client>>,
     pub(super) nodes: Store<Node>,
+}
+
+impl Link {
+    fn new(client: Client, nodes: Store<Node>) -> Self {
+        Self {
+            client,
+            named: Mutex::default(),
+            nodes,
+        }
+    }
+
+    /// A client that carries the name of `controller`.
+    pub(super) fn client_of(&self, controller: &'static str) -> Client {
+        let mut named = self.named.lock();
+        let client = named.entry(controller);
+        client
+            .or_insert_with(|| context::named(&self.client, controller))
+            .clone()
+    }
 }
 
 /// One tracked cluster; dropping it ends the task.
@@ -41,12 +64,15 @@ pub(super) struct Handle {
 struct Shared {
     state: Mutex<State>,
     wake: Notify,
+    rotated: Notify,
 }
 
 #[derive(Default)]
 struct State {
     link: Option<Link>,
     health: Health,
+    /// The newest version of the kubeconfig Secret that a watch has shown.
+    kubeconfig: Option<String>,
 }
 
 impl Handle {
@@ -56,6 +82,11 @@ impl Handle {
 
     pub(super) fn wake(&self) {
         self.shared.wake.notify_one();
+    }
+
+    pub(super) fn kubeconfig_is(&self, version: &str) {
+        self.shared.state.lock().kubeconfig = Some(version.to_owned());
+        self.shared.rotated.notify_one();
     }
 
     pub(super) fn read<T>(&self, read: impl FnOnce(&Link) -> T) -> Result<T, String> {
@@ -108,7 +139,7 @@ impl Task {
                 }
                 Err(problem) => problem,
             };
-            self.lost(problem);
+            self.disconnected(problem);
             failures = failures.saturating_add(1);
             tokio::select! {
                 () = tokio::time::sleep(pause(failures, answered_once)) => {}
@@ -122,6 +153,7 @@ impl Task {
         let kubeconfig = self.kubeconfig().await?;
         let connector = &self.remote.inner.connector;
         let client = connector.connect(&self.cluster, &kubeconfig.text).await?;
+        let client = context::named(&client, self.remote.controller);
         probe(&client).await?;
         Ok((client, kubeconfig))
     }
@@ -171,9 +203,9 @@ impl Task {
                         writer.apply_watcher_event(&event);
                         if matches!(event, watcher::Event::InitDone) && !synced {
                             synced = true;
-                            self.won(Link { client: client.clone(), nodes: nodes.clone() });
+                            self.connected(Link::new(client.clone(), nodes.clone()));
                         }
-                        self.told(event, &nodes);
+                        self.forward(event, &nodes);
                     }
                     Err(source) => debug!(cluster = %self.cluster, "watch of Nodes: {source}"),
                 },
@@ -194,8 +226,10 @@ impl Task {
                     if !synced && tokio::time::Instant::now() > sync_deadline {
                         return "its Nodes could not be listed".to_owned();
                     }
+                }
+                () = self.shared.rotated.notified() => {
                     // A rotated kubeconfig means new credentials: connect with those.
-                    if self.kubeconfig().await.is_ok_and(|now| now.version != kubeconfig.version) {
+                    if self.is_rotated(&kubeconfig.version) {
                         return "its kubeconfig changed".to_owned();
                     }
                 }
@@ -203,11 +237,16 @@ impl Task {
         }
     }
 
-    fn won(&self, link: Link) {
+    fn is_rotated(&self, used: &str) -> bool {
+        let newest = self.shared.state.lock().kubeconfig.clone();
+        newest.is_some_and(|newest| is_newer(&newest, used))
+    }
+
+    fn connected(&self, link: Link) {
         self.shared.state.lock().link = Some(link);
         self.answered();
         info!(cluster = %self.cluster, "connected to the workload cluster");
-        self.remote.tell(&Change::Connected(self.cluster.clone()));
+        self.remote.notify(&Change::Connected(self.cluster.clone()));
     }
 
     fn answered(&self) {
@@ -218,7 +257,7 @@ impl Task {
         health.last_success = Some(Timestamp::now());
     }
 
-    fn lost(&self, problem: String) {
+    fn disconnected(&self, problem: String) {
         let mut state = self.shared.state.lock();
         let was_connected = state.link.take().is_some();
         state.health.connected = false;
@@ -227,23 +266,32 @@ impl Task {
         drop(state);
         if was_connected {
             self.remote
-                .tell(&Change::Disconnected(self.cluster.clone()));
+                .notify(&Change::Disconnected(self.cluster.clone()));
         }
     }
 
-    fn told(&self, event: watcher::Event<Node>, nodes: &Store<Node>) {
-        let tell = |node: &Node| {
-            self.remote.tell(&Change::Node {
+    fn forward(&self, event: watcher::Event<Node>, nodes: &Store<Node>) {
+        let notify = |node: &Node| {
+            self.remote.notify(&Change::Node {
                 cluster: self.cluster.clone(),
                 name: node.name_any(),
                 provider_id: node.spec.as_ref().and_then(|spec| spec.provider_id.clone()),
             });
         };
         match event {
-            watcher::Event::Apply(node) | watcher::Event::Delete(node) => tell(&node),
-            watcher::Event::InitDone => nodes.state().iter().for_each(|node| tell(node)),
+            watcher::Event::Apply(node) | watcher::Event::Delete(node) => notify(&node),
+            watcher::Event::InitDone => nodes.state().iter().for_each(|node| notify(node)),
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
         }
+    }
+}
+
+/// Whether the resourceVersion `newest` comes after `used`. A watch may lag behind what was read, so that an older
+/// version says nothing.
+fn is_newer(newest: &str, used: &str) -> bool {
+    match (newest.parse::<u64>(), used.parse::<u64>()) {
+        (Ok(newest), Ok(used)) => newest > used,
+        _ => newest != used,
     }
 }
 

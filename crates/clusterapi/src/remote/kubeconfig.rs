@@ -40,7 +40,7 @@ impl Connector for KubeconfigConnector {
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(TIMEOUT);
             Client::try_from(config)
-                .map_err(|source| format!("no client can be made from the kubeconfig: {source}"))
+                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))
         }
         .boxed()
     }
@@ -60,7 +60,7 @@ fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
             || user.client_key.is_some();
         if local {
             return Err(
-                "the kubeconfig names a program or a file; it must hold its credentials \
+                "the kubeconfig names a program or a file; it must contain its credentials \
                         itself"
                     .to_owned(),
             );
@@ -75,7 +75,7 @@ fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
         .any(|cluster| cluster.certificate_authority.is_some())
     {
         return Err(
-            "the kubeconfig names a file; it must hold the authority's certificate itself"
+            "the kubeconfig names a file; it must contain the authority's certificate itself"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Secret;
@@ -155,4 +155,62 @@ async fn a_kubeconfig_must_not_name_programs_or_files() {
     }
     let broken = SecretString::from("users: 3".to_owned());
     assert!(KubeconfigConnector.connect(&key, &broken).await.is_err());
+}
+
+/// A client that counts the requests whose path contains `part`.
+fn counting(server: &ApiServer, part: &'static str) -> (Client, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let (inner, counted) = (
+        Client::new(server.in_process(), "default"),
+        Arc::clone(&count),
+    );
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        if request.uri().path().contains(part) {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+        let client = inner.clone();
+        async move { client.send(request).await }
+    });
+    (Client::new(service, "default"), count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kubeconfig_is_read_again_only_when_a_watch_shows_another_version() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let (management, reads) = counting(&server, "/secrets/demo-kubeconfig");
+    let workload = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let switch = Arc::new(Switch {
+        server: workload,
+        on: AtomicBool::new(true),
+    });
+    publish(&Client::new(server.in_process(), "default")).await;
+    let shutdown = CancellationToken::new();
+    let remote = Remote::new(management.clone(), switch, shutdown.clone());
+    let _stop = shutdown.drop_guard();
+    let key = ClusterKey::new("default", "demo");
+    let mut changes = remote.changes();
+    remote.track(&key);
+    assert_eq!(changes.next().await, Some(Change::Connected(key.clone())));
+    let first = reads.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(reads.load(Ordering::SeqCst), first);
+    assert!(remote.health(&key).connected);
+    // What is read is newer than version 1, and older than the last one there can be.
+    remote.kubeconfig_is(&key, "1");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(reads.load(Ordering::SeqCst), first);
+    remote.kubeconfig_is(&key, &u64::MAX.to_string());
+    assert_eq!(
+        changes.next().await,
+        Some(Change::Disconnected(key.clone()))
+    );
+    assert_eq!(reads.load(Ordering::SeqCst), first);
+    remote.track(&key);
+    while reads.load(Ordering::SeqCst) == first {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }

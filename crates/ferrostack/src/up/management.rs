@@ -50,6 +50,7 @@ impl Management {
             Some(&authority.certificate),
         )?;
         let client = Client::new(server.in_process(), "default");
+        let client = operator::client::named(&client, "ferrostack");
         install_definitions(&client).await?;
         write_kubeconfig(data, &authority, address)?;
         let serving = tokio::spawn({

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
 /// Nova's limit for user data, in bytes of base64.
-const USER_DATA_LIMIT: usize = 65535;
+const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
 /// Stores identity and finalizer, both in one patch, before anything is made; gives the mark.
 pub(super) async fn prepare(
     ctx: &Context,

@@ -10,6 +10,7 @@ use super::objects::Manifest;
 #[derive(Clone)]
 pub(crate) struct Api {
     client: Client,
+    program: &'static str,
 }
 
 /// What goes wrong between a guest and its API server.
@@ -31,8 +32,14 @@ impl Error {
 }
 
 impl Api {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    /// Requests carry the name of `program`, which real ones would come from.
+    pub(crate) fn new(client: Client, program: &'static str) -> Self {
+        Self { client, program }
+    }
+
+    /// The same for another program.
+    pub(crate) fn of(&self, program: &'static str) -> Self {
+        Self::new(self.client.clone(), program)
     }
 
     /// The object, or None when there is none.
@@ -123,6 +130,7 @@ impl Api {
             source: Box::new(source),
         };
         let mut request = Request::builder().method(method.clone()).uri(path);
+        request = request.header(http::header::USER_AGENT, self.program);
         if body.is_some() {
             request = request.header(http::header::CONTENT_TYPE, content_type);
         }

@@ -249,18 +249,17 @@ impl Boot {
         bind_port: Option<u16>,
     ) -> Result<(), api::Error> {
         let now = Timestamp::now().to_string();
+        let api = cluster.api.of("kubelet");
         let body = node::node(machine, registration, &now);
         let manifest = Manifest {
             collection: NODES.to_owned(),
             body,
         };
-        let found = cluster.api.ensure(&manifest).await?;
+        let found = api.ensure(&manifest).await?;
         if !is_ready(&found) || system_uuid(&found) != machine.uuid {
             // A Node that was there before, or whose status was cut off: the kubelet takes it over.
             let path = format!("{NODES}/{}", machine.name);
-            cluster
-                .api
-                .patch_status(&path, &node::status(machine, &now))
+            api.patch_status(&path, &node::status(machine, &now))
                 .await?;
         }
         if let Some(port) = bind_port {
@@ -269,7 +268,7 @@ impl Boot {
                 .and_then(Value::as_str)
                 .unwrap_or_default();
             for pod in pods::mirror_pods(configuration, machine, uid, port, &now) {
-                cluster.api.ensure(&pod).await?;
+                api.ensure(&pod).await?;
             }
         }
         Ok(())

@@ -160,7 +160,7 @@ impl Clusters {
             key: key.clone(),
             ca_hash: opening.pki.ca.hash(),
             endpoint_host: opening.endpoint_host,
-            api: Api::new(client.clone()),
+            api: Api::new(client.clone(), "kubeadm"),
             kubelets,
             server,
             signals,

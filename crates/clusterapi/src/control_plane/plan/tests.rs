@@ -68,6 +68,15 @@ fn the_first_machine_waits_for_infrastructure_and_certificates_only() {
 }
 
 #[test]
+fn a_control_plane_that_was_initialized_and_lost_all_machines_is_not_initialized_again() {
+    let mut lost = facts(3, Vec::new());
+    lost.initialized = true;
+    assert!(blocked(&decide(&lost), "none of its machines is left"));
+    lost.reachable = true;
+    assert!(blocked(&decide(&lost), "kubeadm init"));
+}
+
+#[test]
 fn machines_come_one_at_a_time() {
     let one = facts(3, vec![machine("a", 9)]);
     assert_eq!(decide(&one), create(false));

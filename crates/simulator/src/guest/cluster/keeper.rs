@@ -94,7 +94,7 @@ impl Keeper {
         signals: mpsc::UnboundedReceiver<Signal>,
         grace: Duration,
     ) -> Self {
-        let api = Api::new(client.clone());
+        let api = Api::new(client.clone(), "kube-controller-manager");
         Self {
             client,
             api,

@@ -1,0 +1,72 @@
+use std::sync::Arc;
+
+use http::{Request, Response};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
+use kube::{Client, Error};
+use parking_lot::Mutex;
+
+use super::named;
+
+/// A client that notes the User-Agent and the path of each request, and answers none.
+fn recording() -> (Client, Arc<Mutex<Vec<(String, String)>>>) {
+    let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let noted = Arc::clone(&seen);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let agent = request.headers().get("user-agent");
+        let agent = agent.map_or("", |agent| agent.to_str().unwrap()).to_owned();
+        noted.lock().push((agent, request.uri().to_string()));
+        async {
+            let refusal = Response::builder().status(404);
+            Ok::<_, Error>(refusal.body(Body::from(Vec::new())).unwrap())
+        }
+    });
+    (Client::new(service, "default"), seen)
+}
+
+#[tokio::test]
+async fn every_request_names_its_controller_and_every_write_its_field_manager() {
+    let (client, seen) = recording();
+    let maps: Api<ConfigMap> = Api::namespaced(named(&client, "ferrostack-test"), "default");
+    let patch = Patch::Merge(serde_json::json!({}));
+    let path = "/api/v1/namespaces/default/configmaps";
+    let _ = maps.list(&ListParams::default()).await;
+    let _ = maps
+        .create(&PostParams::default(), &ConfigMap::default())
+        .await;
+    let _ = maps.patch("a", &PatchParams::default(), &patch).await;
+    let _ = maps.patch("a", &PatchParams::apply("mine"), &patch).await;
+    let _ = maps.delete("a", &DeleteParams::default()).await;
+    let seen = seen.lock().clone();
+    let agent = concat!("ferrostack-test/", env!("CARGO_PKG_VERSION"));
+    assert!(seen.iter().all(|(seen, _)| seen == agent), "{seen:?}");
+    let rest = |uri: &str| {
+        let rest = uri.split_once(path).unwrap().1.replace("?&", "?");
+        rest.trim_end_matches('?').to_owned()
+    };
+    let paths: Vec<_> = seen.iter().map(|(_, uri)| rest(uri)).collect();
+    assert_eq!(
+        paths,
+        [
+            "",
+            "?fieldManager=ferrostack-test",
+            "/a?fieldManager=ferrostack-test",
+            "/a?fieldManager=mine",
+            "/a",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_name_nearest_to_the_caller_counts() {
+    let (client, seen) = recording();
+    let client = named(&named(&client, "outer"), "inner");
+    let maps: Api<ConfigMap> = Api::namespaced(client, "default");
+    let _ = maps
+        .create(&PostParams::default(), &ConfigMap::default())
+        .await;
+    let (agent, path) = seen.lock().remove(0);
+    assert!(agent.starts_with("inner/"), "{agent}");
+    assert!(path.ends_with("?fieldManager=inner"), "{path}");
+}
