@@ -10,6 +10,7 @@ use api::kube::{Client, Resource};
 use operator::client;
 use operator::controller::Settings;
 use operator::events::Recorder;
+use operator::watch::Reports;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
@@ -50,7 +51,12 @@ impl Context {
         Self {
             controller: "clusterapi",
             remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
-            external: External::new(client.clone(), options.namespace.clone(), shutdown.clone()),
+            external: External::new(
+                client.clone(),
+                options.namespace.clone(),
+                options.metrics.clone(),
+                shutdown.clone(),
+            ),
             clusters: feed(&client, &options, &shutdown),
             machines: feed(&client, &options, &shutdown),
             machinesets: feed(&client, &options, &shutdown),
@@ -138,5 +144,11 @@ where
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     };
-    Feed::start(api, (), shutdown.clone())
+    let kind = K::kind(&()).to_lowercase();
+    let reports = Reports {
+        watch: "cluster-api",
+        metrics: options.metrics.clone(),
+        recorder: Some(Recorder::new(client.clone(), &format!("{kind}-controller"))),
+    };
+    Feed::start(api, (), reports, shutdown.clone())
 }

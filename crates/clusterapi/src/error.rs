@@ -1,6 +1,7 @@
 //! What a reconcile of Cluster API's own kinds fails with.
 
 use api::kube;
+use operator::decode::NotDecoded;
 use operator::retry::{Retry, When};
 
 use crate::external::ExternalError;
@@ -31,6 +32,9 @@ pub enum Error {
     /// A workload cluster cannot be reached.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
+    /// Something that this object needs cannot be decoded.
+    #[error(transparent)]
+    NotDecoded(#[from] NotDecoded),
     /// The Cluster that `spec.clusterName` names does not exist (yet).
     #[error("Cluster {namespace}/{name}, which spec.clusterName names, does not exist")]
     NoCluster {
@@ -52,6 +56,7 @@ impl Retry for Error {
             },
             Error::External(source) => source.when(),
             Error::NotConnected(source) => source.when(),
+            Error::NotDecoded(_) => When::Backoff,
             // The Cluster's arrival wakes its objects.
             Error::NoCluster { .. } => When::OnChange,
         }

@@ -21,7 +21,9 @@ use api::kube::runtime::reflector::ObjectRef;
 use api::kube::{Client, ResourceExt};
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
+use operator::metrics::Metrics;
 use operator::retry::{Retry, When};
+use operator::watch::Reports;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -146,6 +148,7 @@ pub struct External {
 struct Inner {
     watching: Client,
     namespace: Option<String>,
+    metrics: Metrics,
     kinds: Mutex<HashMap<(String, String), Watched>>,
     listeners: Arc<Mutex<Vec<UnboundedSender<Change>>>>,
     shutdown: CancellationToken,
@@ -159,13 +162,19 @@ struct Watched {
 
 impl External {
     /// Nothing is watched yet. With a `namespace`, only objects in it are.
-    pub fn new(client: Client, namespace: Option<String>, shutdown: CancellationToken) -> Self {
+    pub fn new(
+        client: Client,
+        namespace: Option<String>,
+        metrics: Metrics,
+        shutdown: CancellationToken,
+    ) -> Self {
         let (kinds, listeners) = (Mutex::default(), Arc::default());
         Self {
             client: client.clone(),
             inner: Arc::new(Inner {
                 watching: client,
                 namespace,
+                metrics,
                 kinds,
                 listeners,
                 shutdown,
@@ -401,7 +410,13 @@ impl External {
             Some(name) => Api::namespaced_with(inner.watching.clone(), name, &kind.resource),
             None => Api::all_with(inner.watching.clone(), &kind.resource),
         };
-        let feed = Feed::start(api, kind.resource.clone(), inner.shutdown.clone());
+        let reports = Reports {
+            watch: "cluster-api",
+            metrics: inner.metrics.clone(),
+            recorder: None,
+        };
+        let resource = kind.resource.clone();
+        let feed = Feed::start(api, resource, reports, inner.shutdown.clone());
         let mut touched = feed.touched();
         let listeners = Arc::clone(&inner.listeners);
         let resource = kind.resource.clone();

@@ -14,12 +14,15 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
 use api::core::v1beta2::ContractReference;
-use api::kube::api::Api;
+use api::kube::api::{Api, ObjectMeta};
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use api::kube::runtime::{Controller, WatchStreamExt, watcher};
 use api::kube::{Resource, ResourceExt};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
+use operator::decode::{Decoded, NotDecoded};
+use operator::watch::{self, Reports, Skipped};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +46,7 @@ where
     index: Arc<RwLock<Index>>,
     memories: Arc<Mutex<Vec<Weak<dyn Forget>>>>,
     subscribers: Subscribers<K>,
+    skipped: Skipped,
 }
 
 type Subscribers<K> = Arc<Mutex<Vec<UnboundedSender<Arc<K>>>>>;
@@ -57,6 +61,7 @@ where
             index: Arc::clone(&self.index),
             memories: Arc::clone(&self.memories),
             subscribers: Arc::clone(&self.subscribers),
+            skipped: self.skipped.clone(),
         }
     }
 }
@@ -67,15 +72,31 @@ where
     K::DynamicType: Clone + Debug + Hash + Eq + Unpin + Send + Sync,
 {
     /// Starts watching `api` until `shutdown`.
-    pub fn start(api: Api<K>, kind: K::DynamicType, shutdown: CancellationToken) -> Self {
+    pub fn start(
+        api: Api<Decoded<K>>,
+        kind: K::DynamicType,
+        reports: Reports,
+        shutdown: CancellationToken,
+    ) -> Self {
         let writer = Writer::new(kind.clone());
+        let (store, skipped) = (writer.as_reader(), Skipped::default());
+        let config = watcher::Config::default();
+        let events = watch::events(
+            api,
+            config,
+            kind.clone(),
+            store.clone(),
+            skipped.clone(),
+            reports,
+        );
         let feed = Self {
-            store: writer.as_reader(),
+            store,
             index: Arc::default(),
             memories: Arc::default(),
             subscribers: Subscribers::default(),
+            skipped,
         };
-        let watch = feed.clone().watch(api, kind, writer);
+        let watch = feed.clone().watch(events.default_backoff().boxed(), kind, writer);
         tokio::spawn(async move { shutdown.run_until_cancelled_owned(watch).await });
         feed
     }
@@ -94,11 +115,13 @@ where
     }
 
     /// Keeps cache and index current and notifies the subscribers; never returns.
-    async fn watch(self, api: Api<K>, kind: K::DynamicType, mut writer: Writer<K>) {
+    async fn watch(
+        self,
+        mut events: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
+        kind: K::DynamicType,
+        mut writer: Writer<K>,
+    ) {
         let mut known: Vec<Arc<K>> = Vec::new();
-        let mut events = watcher(api, watcher::Config::default())
-            .default_backoff()
-            .boxed();
         while let Some(event) = events.next().await {
             let event = match event {
                 Ok(event) => event.modify(|object| object.managed_fields_mut().clear()),
@@ -189,6 +212,15 @@ where
             .touched()
             .map(|object| ObjectRef::from_obj(object.as_ref()));
         Controller::for_stream(futures::stream::pending(), self.store.clone()).reconcile_on(touched)
+    }
+
+    /// Fails if an object for which `concerns` holds is not in the cache because it cannot be decoded. For whoever would
+    /// act on the absence of an object.
+    ///
+    /// # Errors
+    /// Names the object and what is wrong with it.
+    pub fn decoded(&self, concerns: impl Fn(&ObjectMeta) -> bool) -> Result<(), NotDecoded> {
+        self.skipped.check::<K>(concerns)
     }
 
     /// The cached object of this name.

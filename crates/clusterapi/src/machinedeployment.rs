@@ -85,6 +85,9 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
         return Ok(Action::await_change());
     }
     machineset::templates(&ctx, &deployment.spec.template.spec, &cluster).await?;
+    // A set that cannot be decoded must not be made again.
+    ctx.machinesets
+        .decoded(|set| owners::is_controlled_by(set, deployment.as_ref()))?;
     let sets = members(&ctx, &deployment);
     let applied = apply::run(&ctx, &deployment, sets.clone()).await;
     status::write(&ctx, &deployment, &sets, applied.as_ref().err()).await?;

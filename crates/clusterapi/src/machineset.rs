@@ -9,7 +9,7 @@ use std::sync::Arc;
 use api::conditions;
 use api::core::v1beta2::{Cluster, Machine, MachineSet};
 use api::kube::ResourceExt;
-use api::kube::api::DynamicObject;
+use api::kube::api::{DynamicObject, ObjectMeta};
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
 use futures::future::BoxFuture;
@@ -150,7 +150,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
         return Ok(Action::await_change());
     }
     apply::adopt(&runner, &set).await?;
-    let machines = members(&runner, &set);
+    let machines = members(&runner, &set)?;
     sync::machines(&runner, &set, &machines).await?;
     let control_plane = control_plane(&runner, &cluster).await?;
     let problems = preflight::problems(&set, control_plane.as_deref());
@@ -179,13 +179,16 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
     Ok(Action::requeue(RESYNC))
 }
 
-/// The machines that `set` controls, from the cache.
-fn members(ctx: &Context, set: &MachineSet) -> Vec<Arc<Machine>> {
+/// The machines that `set` controls, from the cache; an error if one of them cannot be decoded, lest it be replaced.
+fn members(ctx: &Context, set: &MachineSet) -> Result<Vec<Arc<Machine>>, Error> {
     let namespace = set.namespace().unwrap_or_default();
-    ctx.machines
+    let ours = |metadata: &ObjectMeta| owners::is_controlled_by(metadata, set);
+    ctx.machines.decoded(ours)?;
+    Ok(ctx
+        .machines
         .in_cluster(&namespace, &set.spec.cluster_name, |machine| {
-            owners::is_controlled_by(&machine.metadata, set)
-        })
+            ours(&machine.metadata)
+        }))
 }
 
 async fn control_plane(

@@ -6,6 +6,9 @@
 #[path = "kubeadm/world.rs"]
 mod world;
 
+#[path = "kubeadm/invalid.rs"]
+mod invalid;
+
 #[path = "kubeadm/scaling.rs"]
 mod scaling;
 

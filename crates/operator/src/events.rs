@@ -1,5 +1,6 @@
 //! Events: what a person sees at the end of `kubectl describe`.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder as Publisher, Reporter};
 use kube::{Client, Resource};
 use tracing::debug;
@@ -27,8 +28,14 @@ impl Recorder {
     where
         K: Resource<DynamicType = ()>,
     {
-        self.publish(about, EventType::Normal, reason, action, note.into())
-            .await;
+        self.publish(
+            &about.object_ref(&()),
+            EventType::Normal,
+            reason,
+            action,
+            note.into(),
+        )
+        .await;
     }
 
     /// Something needs a person's attention.
@@ -36,20 +43,36 @@ impl Recorder {
     where
         K: Resource<DynamicType = ()>,
     {
+        self.publish(
+            &about.object_ref(&()),
+            EventType::Warning,
+            reason,
+            action,
+            note.into(),
+        )
+        .await;
+    }
+
+    /// As [`warning`](Self::warning), about an object that is known by its reference alone.
+    pub async fn warning_about(
+        &self,
+        about: &ObjectReference,
+        reason: &str,
+        action: &str,
+        note: impl Into<String>,
+    ) {
         self.publish(about, EventType::Warning, reason, action, note.into())
             .await;
     }
 
-    async fn publish<K>(
+    async fn publish(
         &self,
-        about: &K,
+        about: &ObjectReference,
         type_: EventType,
         reason: &str,
         action: &str,
         note: String,
-    ) where
-        K: Resource<DynamicType = ()>,
-    {
+    ) {
         // events.k8s.io caps notes at 1024 bytes.
         let mut note = note;
         if note.len() > 1024 {
@@ -67,8 +90,8 @@ impl Recorder {
             action: action.to_owned(),
             secondary: None,
         };
-        // An event that cannot be stored must not fail the work that it tells of.
-        if let Err(source) = self.publisher.publish(&event, &about.object_ref(&())).await {
+        // An event that cannot be stored must not fail the work that it reports on.
+        if let Err(source) = self.publisher.publish(&event, about).await {
             debug!("event {reason} was not stored: {source}");
         }
     }

@@ -9,6 +9,8 @@
 //!   finalizer   adding and removing finalizers with optimistic locking
 //!   patch       the smallest status patch, guarded by resourceVersion
 //!   client      clients that name themselves
+//!   decode      objects that may not be decodable
+//!   watch       watches that skip such objects, with an event and a metric
 //!   events      events that people see in `kubectl describe`
 //!   metrics     reconcile counters and durations
 //!   election    one of several managers works, by a Lease
@@ -20,6 +22,7 @@
 
 pub mod client;
 pub mod controller;
+pub mod decode;
 pub mod election;
 pub mod events;
 pub mod finalizer;
@@ -27,4 +30,5 @@ pub mod health;
 pub mod metrics;
 pub mod patch;
 pub mod retry;
+pub mod watch;
 pub mod webhook;

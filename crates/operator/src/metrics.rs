@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
@@ -21,12 +22,19 @@ struct Controller {
     controller: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Watch {
+    watch: &'static str,
+    kind: String,
+}
+
 /// The metrics of all controllers of one process.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
     total: Family<Labels, Counter>,
     seconds: Family<Controller, Histogram>,
+    undecodable: Family<Watch, Gauge>,
 }
 
 impl Default for Metrics {
@@ -46,10 +54,17 @@ impl Default for Metrics {
             "Length of reconciles by controller",
             seconds.clone(),
         );
+        let undecodable = Family::<Watch, Gauge>::default();
+        registry.register(
+            "ferrostack_undecodable_objects",
+            "Objects that are skipped because they cannot be decoded, by watch and kind",
+            undecodable.clone(),
+        );
         Self {
             registry: Arc::new(Mutex::new(registry)),
             total,
             seconds,
+            undecodable,
         }
     }
 }
@@ -64,6 +79,14 @@ impl Metrics {
         self.seconds
             .get_or_create(&Controller { controller })
             .observe(took.as_secs_f64());
+    }
+
+    /// Records how many objects of a kind a watch skips.
+    pub fn undecodable(&self, watch: &'static str, kind: &str, count: usize) {
+        let kind = kind.to_owned();
+        self.undecodable
+            .get_or_create(&Watch { watch, kind })
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Lets another crate register its metrics beside ours.

@@ -16,9 +16,11 @@ use api::conditions::Status;
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
 use kube::api::ListParams;
+use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
+use operator::decode::{self, Decoded, NotDecoded};
 use operator::{finalizer, patch};
 use tracing::instrument;
 
@@ -101,9 +103,9 @@ async fn unique(ctx: &Context, object: &OpenStackCluster) -> Result<(), Error> {
         Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
         None => Api::all(ctx.client.clone()),
     };
-    let all = all.list(&ListParams::default()).await;
+    let all = all.list_metadata(&ListParams::default()).await;
     let all = all.map_err(Error::kubernetes("listing OpenStackClusters"))?;
-    let same = |other: &&OpenStackCluster| {
+    let same = |other: &&PartialObjectMeta<OpenStackCluster>| {
         other.uid() != object.uid() && Identity::of(*other, CLUSTER_ID) == Some(id)
     };
     let Some(other) = all.iter().find(same) else {
@@ -374,7 +376,11 @@ async fn machines_left(
     let name = cluster.map(ResourceExt::name_any);
     let name = name.or_else(|| object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned());
     let Some(name) = name else { return Ok(None) };
-    let machines = openstack_machines(ctx, object, &name).await?;
+    let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
+    let machines = machines.list_metadata(&labelled(&name)).await;
+    let machines = machines
+        .map_err(Error::kubernetes("listing machines"))?
+        .items;
     if machines.is_empty() {
         return Ok(None);
     }
@@ -397,7 +403,7 @@ async fn control_plane(
     let list = labelled(&cluster.name_any()).labels(api::names::CONTROL_PLANE_LABEL);
     let machines = Api::<Machine>::namespaced(ctx.client.clone(), &namespace(object));
     let machines = machines
-        .list(&list)
+        .list_metadata(&list)
         .await
         .map_err(Error::kubernetes("listing control plane machines"))?;
     let machines: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
@@ -451,9 +457,16 @@ async fn openstack_machines(
     object: &OpenStackCluster,
     cluster: &str,
 ) -> Result<Vec<OpenStackMachine>, Error> {
-    let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
-    let found = machines.list(&labelled(cluster)).await;
-    Ok(found.map_err(Error::kubernetes("listing machines"))?.items)
+    let machines =
+        Api::<Decoded<OpenStackMachine>>::namespaced(ctx.client.clone(), &namespace(object));
+    let found = decode::list(&machines, &labelled(cluster)).await;
+    let found = found.map_err(Error::kubernetes("listing machines"))?;
+    // A control plane machine that cannot be decoded must not leave the load balancer.
+    NotDecoded::check::<OpenStackMachine>(&found.undecodable, |machine| {
+        let labels = machine.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(api::names::CONTROL_PLANE_LABEL))
+    })?;
+    Ok(found.objects)
 }
 
 fn labelled(cluster: &str) -> ListParams {

@@ -8,6 +8,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Api, Client, Resource, ResourceExt};
 use openstack::CloudPool;
+use operator::decode::NotDecoded;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 
@@ -42,6 +43,9 @@ pub(crate) enum Error {
         /// The API server's answer.
         source: kube::Error,
     },
+    /// Something that this object needs cannot be decoded.
+    #[error(transparent)]
+    NotDecoded(#[from] NotDecoded),
     /// Something between the spec and the cloud; it is in the object's conditions already.
     #[error(transparent)]
     Problem(#[from] Problem),
@@ -57,6 +61,7 @@ impl Retry for Error {
     fn when(&self) -> When {
         match self {
             Error::Kubernetes { source, .. } => source.when(),
+            Error::NotDecoded(_) => When::Backoff,
             Error::Problem(problem) => problem.when(),
         }
     }

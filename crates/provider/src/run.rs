@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
-use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
 use openstack::CloudPool;
 use operator::controller::{self, Settings};
+use operator::decode::Decoded;
 use operator::events::Recorder;
+use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, owner};
 use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::{cluster, machine, wake};
+
+/// The names of the controllers, in logs and metrics.
+const CLUSTERS: &str = "openstackcluster";
+const MACHINES: &str = "openstackmachine";
 
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
 /// the reconciles under way are through.
@@ -39,13 +44,16 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 }
 
 async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
-    let controller = Controller::new(all::<OpenStackMachine>(&ctx), config(&ctx.options));
+    let controller = watch::controller::<OpenStackMachine>(
+        all(&ctx),
+        config(&ctx.options),
+        reports(&ctx, MACHINES, true),
+    );
     let (of_cluster, of_infra) = (controller.store(), controller.store());
     let changes = wake::machines(ctx.clouds.changes(), controller.store());
     let controller = controller
-        .watches(
-            all::<Machine>(&ctx),
-            watcher::Config::default(),
+        .watches_stream(
+            watch::touched::<Machine>(all(&ctx), reports(&ctx, MACHINES, false)),
             |machine| {
                 let reference = &machine.spec.infrastructure_ref;
                 let namespace = machine.namespace().unwrap_or_default();
@@ -53,9 +61,8 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
                     .then(|| ObjectRef::new(&reference.name).within(&namespace))
             },
         )
-        .watches(
-            all::<Cluster>(&ctx),
-            watcher::Config::default(),
+        .watches_stream(
+            watch::touched::<Cluster>(all(&ctx), reports(&ctx, MACHINES, false)),
             move |cluster| {
                 members_of(
                     &of_cluster,
@@ -64,9 +71,8 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
                 )
             },
         )
-        .watches(
-            all::<OpenStackCluster>(&ctx),
-            watcher::Config::default(),
+        .watches_stream(
+            watch::touched::<OpenStackCluster>(all(&ctx), reports(&ctx, MACHINES, false)),
             move |infra| {
                 let label = infra
                     .labels()
@@ -78,7 +84,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         )
         .reconcile_on(changes);
     let settings = Settings {
-        name: "openstackmachine",
+        name: MACHINES,
         concurrency: ctx.options.machine_concurrency,
         metrics: ctx.options.metrics.clone(),
         shutdown,
@@ -107,14 +113,16 @@ fn members_of(
 }
 
 async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
-    let filter = config(&ctx.options);
-    let controller = Controller::new(all::<OpenStackCluster>(&ctx), filter);
+    let controller = watch::controller::<OpenStackCluster>(
+        all(&ctx),
+        config(&ctx.options),
+        reports(&ctx, CLUSTERS, true),
+    );
     let (of_cluster, of_machine) = (controller.store(), controller.store());
     let changes = wake::clusters(ctx.clouds.changes(), controller.store());
     let controller = controller
-        .watches(
-            all::<Cluster>(&ctx),
-            watcher::Config::default(),
+        .watches_stream(
+            watch::touched::<Cluster>(all(&ctx), reports(&ctx, CLUSTERS, false)),
             move |cluster| {
                 owned_by(
                     &of_cluster,
@@ -123,9 +131,8 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
                 )
             },
         )
-        .watches(
-            all::<OpenStackMachine>(&ctx),
-            watcher::Config::default(),
+        .watches_stream(
+            watch::touched::<OpenStackMachine>(all(&ctx), reports(&ctx, CLUSTERS, false)),
             move |machine| {
                 // What workers do does not concern the cluster, but that they go.
                 let concerns = machine
@@ -145,7 +152,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         )
         .reconcile_on(changes);
     let settings = Settings {
-        name: "openstackcluster",
+        name: CLUSTERS,
         concurrency: ctx.options.cluster_concurrency,
         metrics: ctx.options.metrics.clone(),
         shutdown,
@@ -183,7 +190,16 @@ fn config(options: &Options) -> watcher::Config {
     }
 }
 
-fn all<K>(ctx: &Context) -> Api<K>
+/// How the watches of a controller report what cannot be decoded; events come from the controller of the kind alone.
+fn reports(ctx: &Context, watch: &'static str, events: bool) -> Reports {
+    Reports {
+        watch,
+        metrics: ctx.options.metrics.clone(),
+        recorder: events.then(|| ctx.recorder.clone()),
+    }
+}
+
+fn all<K>(ctx: &Context) -> Api<Decoded<K>>
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
 {

@@ -9,6 +9,9 @@ mod world;
 #[path = "provider/cluster.rs"]
 mod cluster;
 
+#[path = "provider/invalid.rs"]
+mod invalid;
+
 #[path = "provider/killing.rs"]
 mod killing;
 

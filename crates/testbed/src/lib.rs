@@ -2,13 +2,17 @@
 //! wires it, with what a test does to its objects. A development dependency of the crates with controllers.
 //!
 //! ```text
+//!   rules     conversion and admission of our kinds, which a test can switch off
 //!   fake      kinds of providers that only tests have
+//!   invalid   objects that break rules, and are stored nevertheless
 //!   running   controllers that run, until they are killed
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fake;
+mod invalid;
+mod rules;
 mod running;
 
 use std::fmt::Debug;
@@ -26,6 +30,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::fake::{fake, fake_definition};
+pub use crate::invalid::{Invalid, invalid};
 pub use crate::running::Running;
 
 /// The namespace of every test.
@@ -39,6 +44,7 @@ pub struct Management {
     pub server: ApiServer,
     /// A client that may do everything.
     pub client: Client,
+    rules: rules::Rules,
 }
 
 /// A kind whose objects have a namespace and can be read.
@@ -61,8 +67,9 @@ impl Management {
     /// # Panics
     /// When the server refuses one of them.
     pub async fn open(definitions: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
+        let rules = rules::Rules::default();
         let options = apiserver::Options {
-            hooks: Arc::new(management::Rules),
+            hooks: Arc::new(rules.clone()),
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();
@@ -73,7 +80,16 @@ impl Management {
                 .await
                 .unwrap();
         }
-        Self { server, client }
+        Self {
+            server,
+            client,
+            rules,
+        }
+    }
+
+    /// Whether admission rejects what breaks a rule: at first it does.
+    pub fn enforce(&self, rules: bool) {
+        self.rules.enforce(rules);
     }
 
     /// The objects of a kind.

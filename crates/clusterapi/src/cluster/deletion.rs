@@ -9,9 +9,9 @@ use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment,
 use api::kube::Resource;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, ListParams, Preconditions};
-use api::kube::core::NamespaceResourceScope;
+use api::kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use api::kube::runtime::controller::Action;
-use api::names::CLUSTER_NAME_LABEL;
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use operator::controller::{RESYNC, chain};
 use operator::finalizer;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,9 @@ use super::{key, of, state, store};
 use crate::error::{Doing, is_absent};
 use crate::summary::some_of;
 use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
+
+/// The longest value of a label.
+const LONGEST_LABEL: usize = 63;
 
 /// Takes the next step of the deletion of `cluster`.
 pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Error> {
@@ -58,7 +61,7 @@ async fn descend(
     let has_control_plane = cluster.spec.control_plane_ref.is_some();
     let (control_plane, workers): (Vec<_>, Vec<_>) = machines
         .into_iter()
-        .partition(|machine| machine.is_control_plane());
+        .partition(|machine| machine.labels().contains_key(CONTROL_PLANE_LABEL));
     // What others own goes with its owner.
     delete_all(ctx, cluster, &deployments).await?;
     delete_all(ctx, cluster, &sets).await?;
@@ -86,22 +89,33 @@ async fn descend(
     Ok(None)
 }
 
-/// The objects of a kind that belong to `cluster`, as the API server has them now.
-async fn list<K>(ctx: &Context, cluster: &Cluster) -> Result<Vec<K>, Error>
+/// The objects of a kind that belong to `cluster`, as the API server has them now. Their metadata is enough, and an
+/// object that cannot be decoded has it, too.
+async fn list<K>(ctx: &Context, cluster: &Cluster) -> Result<Vec<PartialObjectMeta<K>>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + DeserializeOwned
         + std::fmt::Debug,
 {
+    if cluster.name_any().len() > LONGEST_LABEL {
+        // No label can have that value, and a selector with it is rejected.
+        return Ok(Vec::new());
+    }
     let api: Api<K> = ctx.api(&cluster.namespace().unwrap_or_default());
     let ours = format!("{CLUSTER_NAME_LABEL}={}", cluster.name_any());
-    let list = api.list(&ListParams::default().labels(&ours)).await;
+    let list = api
+        .list_metadata(&ListParams::default().labels(&ours))
+        .await;
     Ok(list.doing(|| of("listing what belongs to", cluster))?.items)
 }
 
 /// Asks for the deletion of those of `objects` that the Cluster owns itself, or nobody does.
-async fn delete_all<K>(ctx: &Context, cluster: &Cluster, objects: &[K]) -> Result<(), Error>
+async fn delete_all<K>(
+    ctx: &Context,
+    cluster: &Cluster,
+    objects: &[PartialObjectMeta<K>],
+) -> Result<(), Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -145,7 +159,7 @@ async fn delete_reference(
     Ok(Some(format!("* {} {}", reference.kind, reference.name)))
 }
 
-fn names<K: Resource<DynamicType = ()>>(objects: &[K]) -> (String, Vec<String>) {
+fn names<K: Resource<DynamicType = ()>>(objects: &[PartialObjectMeta<K>]) -> (String, Vec<String>) {
     let kind = format!("{}s", K::kind(&()));
     (kind, objects.iter().map(ResourceExt::name_any).collect())
 }

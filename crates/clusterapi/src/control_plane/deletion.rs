@@ -5,7 +5,7 @@ use api::core::v1beta2::Machine;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, ListParams};
 use api::kube::runtime::controller::Action;
-use api::names::CLUSTER_NAME_LABEL;
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 
 use super::{ControlPlaneError, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
@@ -55,9 +55,11 @@ async fn workers(scope: &Scope, subject: &Subject) -> Result<Vec<String>, Contro
     let selector = format!("{CLUSTER_NAME_LABEL}={}", subject.key.name);
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
     let list = machines
-        .list(&ListParams::default().labels(&selector))
+        .list_metadata(&ListParams::default().labels(&selector))
         .await;
     let list = list.map_err(error::doing("listing Machines"))?;
-    let workers = list.iter().filter(|machine| !machine.is_control_plane());
+    let workers = list
+        .iter()
+        .filter(|machine| !machine.labels().contains_key(CONTROL_PLANE_LABEL));
     Ok(workers.map(ResourceExt::name_any).collect())
 }

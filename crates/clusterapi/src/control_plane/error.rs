@@ -1,6 +1,7 @@
 //! What a reconcile of a control plane fails with.
 
 use api::version::InvalidVersion;
+use operator::decode::NotDecoded;
 use operator::retry::{Retry, When};
 
 use crate::error::Error;
@@ -61,6 +62,12 @@ pub(super) fn remotely(action: impl Into<String>) -> impl FnOnce(kube::Error) ->
             action,
             source: Box::new(source),
         })
+    }
+}
+
+impl From<NotDecoded> for ControlPlaneError {
+    fn from(source: NotDecoded) -> Self {
+        ControlPlaneError::Core(source.into())
     }
 }
 

@@ -11,6 +11,7 @@ use api::kube::api::{
     Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
 };
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
+use operator::decode::{self, Decoded, NotDecoded};
 
 use super::observe::{Observation, has_external_etcd};
 use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated, remediation};
@@ -172,15 +173,18 @@ async fn unfinished(
     subject: &Subject,
     init: bool,
 ) -> Result<Option<String>, ControlPlaneError> {
-    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
+    let configs: Api<Decoded<KubeadmConfig>> = scope.context.api(&subject.key.namespace);
     let selector = format!(
         "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
         subject.key.name
     );
-    let list = configs.list(&ListParams::default().labels(&selector)).await;
+    let list = decode::list(&configs, &ListParams::default().labels(&selector)).await;
     let list = list.map_err(error::doing("listing KubeadmConfigs"))?;
+    NotDecoded::check::<KubeadmConfig>(&list.undecodable, |config| {
+        owners::is_controlled_by(config, subject.plane.as_ref())
+    })?;
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
-    for config in list {
+    for config in list.objects {
         let ours = owners::is_controlled_by(&config.metadata, subject.plane.as_ref());
         if !ours || config.metadata.deletion_timestamp.is_some() {
             continue;

@@ -9,9 +9,10 @@ use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::api::{Api, ListParams};
+use api::kube::api::{Api, ListParams, ObjectMeta};
 use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
+use operator::decode::{self, Decoded, NotDecoded};
 
 use super::etcd::{self, Member, Workload};
 use super::plan::{Facts, MachineFacts};
@@ -116,10 +117,13 @@ pub(super) async fn machines(
         "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
         subject.key.name
     );
-    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
-    let list = api.list(&ListParams::default().labels(&selector)).await;
-    let mut machines = list.map_err(error::doing("listing Machines"))?.items;
-    machines.retain(|machine| owners::is_controlled_by(&machine.metadata, subject.plane.as_ref()));
+    let api: Api<Decoded<Machine>> = scope.context.api(&subject.key.namespace);
+    let list = decode::list(&api, &ListParams::default().labels(&selector)).await;
+    let list = list.map_err(error::doing("listing Machines"))?;
+    let ours = |machine: &ObjectMeta| owners::is_controlled_by(machine, subject.plane.as_ref());
+    NotDecoded::check::<Machine>(&list.undecodable, ours)?;
+    let mut machines = list.objects;
+    machines.retain(|machine| ours(&machine.metadata));
     machines.sort_by_key(|machine| (created(machine), machine.name_any()));
     Ok(machines)
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use api::core::v1beta2::{MachineDeployment, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
-use api::kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use api::kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
+use operator::decode::{self, Decoded, NotDecoded};
 use operator::patch;
 
 use super::rollout::{self, Bounds};
@@ -83,15 +84,13 @@ pub(super) async fn members_live(
 ) -> Result<Vec<Arc<MachineSet>>, Error> {
     let namespace = deployment.namespace().unwrap_or_default();
     let ours = format!("{CLUSTER_NAME_LABEL}={}", deployment.spec.cluster_name);
-    let list = ctx
-        .api::<MachineSet>(&namespace)
-        .list(&ListParams::default().labels(&ours))
-        .await;
+    let sets = ctx.api::<Decoded<MachineSet>>(&namespace);
+    let list = decode::list(&sets, &ListParams::default().labels(&ours)).await;
     let list = list.doing(|| of("listing the MachineSets of", deployment))?;
-    let ours = |set: &MachineSet| owners::is_controlled_by(&set.metadata, deployment);
-    Ok(oldest_first(
-        list.items.into_iter().filter(ours).map(Arc::new).collect(),
-    ))
+    let ours = |set: &ObjectMeta| owners::is_controlled_by(set, deployment);
+    NotDecoded::check::<MachineSet>(&list.undecodable, ours)?;
+    let sets = list.objects.into_iter().filter(|set| ours(&set.metadata));
+    Ok(oldest_first(sets.map(Arc::new).collect()))
 }
 
 /// Asks for the deletion of `set`, and of no namesake.

@@ -7,10 +7,12 @@ use api::core::v1beta2::{ContractReference, Machine, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{
-    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+    Preconditions,
 };
 use api::names::{CLUSTER_NAME_LABEL, SET_NAME_LABEL};
 use futures::{StreamExt, TryStreamExt, stream};
+use operator::decode::{self, Decoded, NotDecoded};
 use serde_json::json;
 use tracing::info;
 
@@ -123,13 +125,14 @@ pub(super) async fn members_live(
 ) -> Result<Vec<Arc<Machine>>, Error> {
     let namespace = set.namespace().unwrap_or_default();
     let ours = format!("{CLUSTER_NAME_LABEL}={}", set.spec.cluster_name);
-    let list = ctx
-        .api::<Machine>(&namespace)
-        .list(&ListParams::default().labels(&ours))
-        .await;
+    let machines = ctx.api::<Decoded<Machine>>(&namespace);
+    let list = decode::list(&machines, &ListParams::default().labels(&ours)).await;
     let list = list.doing(|| of("listing the Machines of", set))?;
-    let ours = |machine: &Machine| owners::is_controlled_by(&machine.metadata, set);
-    Ok(list.items.into_iter().filter(ours).map(Arc::new).collect())
+    let ours = |machine: &ObjectMeta| owners::is_controlled_by(machine, set);
+    NotDecoded::check::<Machine>(&list.undecodable, ours)?;
+    let machines = list.objects.into_iter();
+    let machines = machines.filter(|machine| ours(&machine.metadata));
+    Ok(machines.map(Arc::new).collect())
 }
 
 /// Asks for the deletion of `machine`, and of no namesake.

@@ -1,0 +1,262 @@
+//! Watches that go on without the objects that cannot be decoded.
+//!
+//! Such an object is skipped: it is in no store and wakes no reconcile, until a change makes it decodable. An event
+//! names the field, and the gauge `ferrostack_undecodable_objects` counts it. Callers that act on the absence of an object
+//! consult [`Skipped`] first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt, future};
+use kube::api::{Api, ObjectMeta};
+use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{Controller, WatchStreamExt, reflector};
+use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+use crate::decode::{Decoded, NotDecoded, Undecodable};
+use crate::events::Recorder;
+use crate::metrics::Metrics;
+
+/// A kind whose objects can be watched.
+pub trait Watched: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static {}
+
+impl<K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static> Watched for K {}
+
+/// How a watch reports what it skips.
+#[derive(Clone)]
+pub struct Reports {
+    /// The name of the watch in logs and metrics, such as `openstackmachine`.
+    pub watch: &'static str,
+    /// Where the skipped objects are counted.
+    pub metrics: Metrics,
+    /// Who publishes events; none where another watch of the same kind does.
+    pub recorder: Option<Recorder>,
+}
+
+/// The objects that a watch skips now. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Skipped(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    objects: BTreeMap<Key, Undecodable>,
+    /// Those of the list that is being read.
+    listed: BTreeSet<Key>,
+}
+
+/// Namespace and name.
+type Key = (String, String);
+
+impl Skipped {
+    /// Fails if an object of kind `K` for which `concerns` holds is skipped.
+    ///
+    /// # Errors
+    /// Names the object and what is wrong with it.
+    pub fn check<K: Resource<DynamicType = ()>>(
+        &self,
+        concerns: impl Fn(&ObjectMeta) -> bool,
+    ) -> Result<(), NotDecoded> {
+        let known = self.0.lock();
+        let found = known.objects.values().find(|o| concerns(&o.metadata));
+        NotDecoded::check::<K>(found.map(std::slice::from_ref).unwrap_or_default(), |_| {
+            true
+        })
+    }
+}
+
+/// A controller of the objects of `api`.
+pub fn controller<K: Watched>(
+    api: Api<Decoded<K>>,
+    config: watcher::Config,
+    reports: Reports,
+) -> Controller<K>
+where
+    K::DynamicType: Default + Clone + Debug + Eq + Hash + Unpin + Send + Sync,
+{
+    let kind = K::DynamicType::default();
+    let writer = Writer::<K>::new(kind.clone());
+    let reader = writer.as_reader();
+    let skipped = Skipped::default();
+    let events = events(api, config, kind, reader.clone(), skipped, reports);
+    Controller::for_stream(reflector(writer, events).applied_objects(), reader)
+}
+
+/// What is added, changed or deleted: for [`Controller::watches_stream`].
+pub fn touched<K: Watched>(
+    api: Api<Decoded<K>>,
+    reports: Reports,
+) -> impl Stream<Item = watcher::Result<K>> + Send
+where
+    K::DynamicType: Default + Clone + Debug + Eq + Hash + Unpin + Send + Sync,
+{
+    let kind = K::DynamicType::default();
+    // Nothing is stored: deletions of objects that were skipped wake nobody.
+    let store = Writer::<K>::new(kind.clone()).as_reader();
+    let config = watcher::Config::default();
+    events(api, config, kind, store, Skipped::default(), reports).touched_objects()
+}
+
+/// The events of a watch without the objects that cannot be decoded; those go to `skipped`.
+///
+/// An object of `store` that can no longer be decoded is deleted as far as these events go.
+pub fn events<K: Watched>(
+    api: Api<Decoded<K>>,
+    config: watcher::Config,
+    kind: K::DynamicType,
+    store: Store<K>,
+    skipped: Skipped,
+    reports: Reports,
+) -> impl Stream<Item = watcher::Result<Event<K>>> + Send
+where
+    K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
+{
+    let filter = Filter {
+        kind,
+        store,
+        skipped,
+        reports,
+    };
+    kube::runtime::watcher(api, config).filter_map(move |event| {
+        future::ready(match event {
+            Ok(event) => filter.pass(event).map(Ok),
+            Err(source) => Some(Err(source)),
+        })
+    })
+}
+
+struct Filter<K: Resource + 'static>
+where
+    K::DynamicType: Eq + Hash,
+{
+    kind: K::DynamicType,
+    store: Store<K>,
+    skipped: Skipped,
+    reports: Reports,
+}
+
+impl<K: Watched> Filter<K>
+where
+    K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
+{
+    /// The event as the store and the controllers see it.
+    fn pass(&self, event: Event<Decoded<K>>) -> Option<Event<K>> {
+        match event {
+            Event::Init => {
+                self.skipped.0.lock().listed.clear();
+                Some(Event::Init)
+            }
+            Event::InitApply(object) => self.decoded(object).map(Event::InitApply),
+            Event::InitDone => {
+                self.forget_unlisted();
+                Some(Event::InitDone)
+            }
+            Event::Apply(object) => {
+                let stored = object.0.is_err().then(|| self.stored(&object)).flatten();
+                match self.decoded(object) {
+                    Some(object) => Some(Event::Apply(object)),
+                    None => stored.map(Event::Delete),
+                }
+            }
+            Event::Delete(object) => {
+                self.forget(&key(object.meta()));
+                let stored = object.0.is_err().then(|| self.stored(&object)).flatten();
+                object.0.ok().or(stored).map(Event::Delete)
+            }
+        }
+    }
+
+    fn decoded(&self, object: Decoded<K>) -> Option<K> {
+        let key = key(object.meta());
+        match object.0 {
+            Ok(object) => {
+                self.forget(&key);
+                Some(object)
+            }
+            Err(undecodable) => {
+                self.skip(key, undecodable);
+                None
+            }
+        }
+    }
+
+    fn skip(&self, key: Key, object: Undecodable) {
+        let is_news = {
+            let mut known = self.skipped.0.lock();
+            known.listed.insert(key.clone());
+            let before = known.objects.insert(key.clone(), object.clone());
+            self.count(&known);
+            before.is_none_or(|before| before.problem != object.problem)
+        };
+        if is_news {
+            self.report(&key, object);
+        }
+    }
+
+    fn report(&self, (namespace, name): &Key, object: Undecodable) {
+        let kind = K::kind(&self.kind);
+        let problem = object.problem.clone();
+        warn!(
+            watch = self.reports.watch,
+            "{kind} {namespace}/{name} is skipped: {problem}"
+        );
+        let Some(recorder) = self.reports.recorder.clone() else {
+            return;
+        };
+        let (object, kind) = (Decoded::<K>(Err(object)), self.kind.clone());
+        let note = format!("{problem}. The object is skipped until this field is corrected.");
+        tokio::spawn(async move {
+            let about = object.object_ref(&kind);
+            recorder
+                .warning_about(&about, "CannotBeDecoded", "Decode", note)
+                .await;
+        });
+    }
+
+    fn forget(&self, key: &Key) {
+        let mut known = self.skipped.0.lock();
+        if known.objects.remove(key).is_some() {
+            self.count(&known);
+        }
+    }
+
+    fn forget_unlisted(&self) {
+        let mut known = self.skipped.0.lock();
+        let Known { objects, listed } = &mut *known;
+        objects.retain(|key, _| listed.contains(key));
+        self.count(&known);
+    }
+
+    fn count(&self, known: &Known) {
+        let kind = K::kind(&self.kind);
+        let Reports { watch, metrics, .. } = &self.reports;
+        metrics.undecodable(watch, &kind, known.objects.len());
+    }
+
+    fn stored(&self, object: &Decoded<K>) -> Option<K> {
+        let reference = ObjectRef::<K>::new_with(&object.name_any(), self.kind.clone());
+        let reference = match object.namespace() {
+            Some(namespace) => reference.within(&namespace),
+            None => reference,
+        };
+        self.store.get(&reference).map(|known| K::clone(&known))
+    }
+}
+
+fn key(metadata: &ObjectMeta) -> Key {
+    let ObjectMeta {
+        namespace, name, ..
+    } = metadata;
+    (
+        namespace.clone().unwrap_or_default(),
+        name.clone().unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Objects that break a rule of admission and are stored nevertheless, as if they were older than the rule.
+
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, ResourceExt};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{Management, NAMESPACE, eventually};
+
+/// The table of rules that the tests of the crate `api` use, too.
+const RULES: &str = include_str!("../../api/src/admission/testdata/rules.yaml");
+
+#[derive(Deserialize)]
+struct Table {
+    bases: Map<String, Value>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    kind: String,
+    breaks: Value,
+    path: String,
+}
+
+/// An object that breaks a rule.
+#[derive(Clone, Debug)]
+pub struct Invalid {
+    /// The object.
+    pub object: DynamicObject,
+    /// The field that is invalid.
+    pub path: String,
+    /// Whether the controllers can decode the object.
+    pub decodable: bool,
+    resource: ApiResource,
+}
+
+/// For each rule of the kinds of `definitions`, an object of cluster `demo` that breaks it.
+///
+/// # Panics
+/// When the table cannot be read.
+#[must_use]
+pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
+    let Table { bases, rules } = serde_saphyr::from_str(RULES).unwrap();
+    let kinds: Vec<_> = definitions
+        .iter()
+        .map(|d| d.spec.names.kind.as_str())
+        .collect();
+    let rules = rules.into_iter().enumerate();
+    let rules = rules.filter(|(_, rule)| kinds.contains(&rule.kind.as_str()));
+    let object = |(index, rule): (usize, Rule)| {
+        let mut object = bases[&rule.kind].clone();
+        object["metadata"]["name"] = json!(format!("invalid-{index}"));
+        object["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "demo"});
+        merge(&mut object, &rule.breaks);
+        let version = object["apiVersion"].as_str().unwrap();
+        let (group, version) = version.split_once('/').unwrap();
+        Invalid {
+            resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &rule.kind)),
+            object: serde_json::from_value(object.clone()).unwrap(),
+            path: rule.path,
+            // The number that fits no field.
+            decodable: !rule.breaks.to_string().contains("99999999999"),
+        }
+    };
+    rules.map(object).collect()
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (name, value) in members {
+        if value.is_null() {
+            into.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut into[name], value);
+        }
+    }
+}
+
+impl Management {
+    /// Stores `objects` although the rules reject them, and returns those that are stored: some break the schema, too.
+    ///
+    /// # Panics
+    /// When the rules accept one of them.
+    pub async fn store_invalid(&self, objects: Vec<Invalid>) -> Vec<Invalid> {
+        let mut stored = Vec::new();
+        for invalid in objects {
+            let Invalid { object, path, .. } = &invalid;
+            let api = self.of(&invalid);
+            let params = PostParams::default();
+            let refused = api.create(&params, object).await.unwrap_err().to_string();
+            self.enforce(false);
+            if api.create(&params, object).await.is_ok() {
+                assert!(refused.contains(path), "{refused}");
+                stored.push(invalid);
+            }
+            self.enforce(true);
+        }
+        stored
+    }
+
+    /// Changes a label of each of `objects`, and waits until controllers have finalizers on those of `finalized` kinds.
+    ///
+    /// # Panics
+    /// When an object cannot be changed.
+    pub async fn reconcile_invalid(&self, objects: &[Invalid], finalized: &[&str]) {
+        for invalid in objects {
+            let patch = Patch::Merge(json!({"metadata": {"labels": {"edited": "yes"}}}));
+            let api = self.of(invalid);
+            let name = invalid.object.name_any();
+            api.patch(&name, &PatchParams::default(), &patch)
+                .await
+                .unwrap();
+            if !invalid.decodable || !finalized.contains(&invalid.resource.kind.as_str()) {
+                continue;
+            }
+            eventually("a finalizer", || async {
+                let object = api.get(&name).await.unwrap();
+                let has = !object.finalizers().is_empty();
+                has.then_some(())
+                    .ok_or_else(|| format!("{} {name}", invalid.path))
+            })
+            .await;
+        }
+    }
+
+    /// Deletes `objects`, and waits until all are gone.
+    ///
+    /// # Panics
+    /// When one of them stays.
+    pub async fn delete_invalid(&self, objects: &[Invalid]) {
+        for invalid in objects {
+            let params = DeleteParams::default();
+            let deleted = self
+                .of(invalid)
+                .delete(&invalid.object.name_any(), &params)
+                .await;
+            assert!(deleted.is_ok(), "{deleted:?}");
+        }
+        for invalid in objects {
+            eventually("the object to go", || async {
+                let left = self
+                    .of(invalid)
+                    .get_opt(&invalid.object.name_any())
+                    .await
+                    .unwrap();
+                left.map_or(Ok(()), |left| Err(format!("{left:#?}")))
+            })
+            .await;
+        }
+    }
+
+    fn of(&self, invalid: &Invalid) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), NAMESPACE, &invalid.resource)
+    }
+}
