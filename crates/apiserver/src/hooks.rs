@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// One thing wrong with an object, as an admission hook reports it.
+/// One problem of an object, as an admission hook reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Where, as `spec.managedSubnets[0].cidr`.
@@ -34,7 +34,8 @@ pub trait Hooks: Send + Sync {
     /// Fills in defaults. `old` is the stored object on an update.
     fn default(&self, object: &mut Value, old: Option<&Value>);
 
-    /// Accepts or refuses what is about to be stored. `old` is the stored object on an update.
+    /// Accepts or rejects what is about to be stored: the object itself, or a change of its number of replicas by way of
+    /// `/scale`. `old` is the stored object on an update.
     ///
     /// # Errors
     /// Every problem found. They become the causes of a 422 `Invalid`.

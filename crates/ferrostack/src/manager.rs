@@ -1,11 +1,12 @@
 //! `manager`: the controllers against any Kubernetes cluster.
 //!
-//! What the embedded API server does for our kinds in process, a kube-apiserver asks webhooks for:
-//! the manager serves them under a certificate of its own and tells the API server where they are.
+//! The embedded API server converts, defaults and validates our kinds in process. For a kube-apiserver, the manager serves
+//! webhooks, issues their certificate and registers their address.
 
 mod certificate;
 mod definitions;
 pub(crate) mod manifests;
+mod ownership;
 mod registration;
 mod serve;
 
@@ -26,9 +27,9 @@ use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;
 
-/// The Lease that managers stand for election on.
+/// The Lease of leader election.
 const LEASE: &str = "controller-leader-election-ferrostack";
-/// How long a stop waits for reconciles that are under way.
+/// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Runs until `shutdown`, or until leadership is lost.
@@ -39,9 +40,9 @@ pub(crate) async fn run(
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let config = config(args, environment).await?;
-    let own = args.election.leader_election_namespace.clone();
-    let own = own.unwrap_or_else(|| config.default_namespace.clone());
-    let election = election(&args.election, &own);
+    let namespace = args.election.leader_election_namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
+    let election = election(&args.election, &namespace);
     election.check()?;
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
     let client = operator::client::named(&client, "ferrostack-manager");
@@ -55,27 +56,28 @@ pub(crate) async fn run(
     let counters = health::metrics(metrics.clone());
     serve::plain("metrics", args.diagnostics_address, counters, &stop, &say).await?;
     definitions::check(&client).await?;
-    let certificate = certificate::ensure(&client, &own, args.webhook_url.as_deref()).await?;
-    serve::webhooks(args.webhook_addr, &certificate, &stop, &say).await?;
+    let certificate = certificate::ensure(&client, &namespace, args.webhook_url.as_deref()).await?;
+    serve::webhooks(&client, args.webhook_addr, &certificate, &stop, &say).await?;
     readiness.ready();
 
     let mut leader = match stand(args, &client, election, &shutdown, &say).await? {
         Won::Stopped => return Ok(()),
         Won::Leading(leader) => leader,
     };
-    let registration = Registration::new(&own, args.webhook_url.as_deref(), &certificate);
-    registration.tell(&client).await?;
+    let registration = Registration::new(&namespace, args.webhook_url.as_deref(), &certificate);
+    registration.write(&client).await?;
     let (core, infrastructure) = options(args, metrics);
     let mut running = controllers(&client, core, infrastructure, &stop);
     let lost = tokio::select! {
         lost = lost(&mut leader) => Some(lost),
         () = shutdown.cancelled() => None,
-        _ = running.join_next() => bail!("the controllers ended by themselves; the log tells why"),
+        never = registration.keep(&client) => match never {},
+        _ = running.join_next() => bail!("the controllers stopped unexpectedly; the log has the reason"),
     };
     stop.cancel();
     if let Some(lost) = lost {
         // At once: whoever leads now must be alone.
-        bail!("leadership lost: {lost}. This manager ends; started again, it stands by");
+        bail!("leadership lost: {lost}. This manager exits; once restarted, it stands by");
     }
     drain(&mut running, &mut leader).await?;
     if let Some(leader) = leader {
@@ -107,7 +109,7 @@ async fn config(args: &Manager, environment: &Environment) -> anyhow::Result<Con
     };
     let mut config = if paths.is_empty() {
         Config::incluster().context(
-            "neither --kubeconfig nor KUBECONFIG is set, and this is no pod with a service account",
+            "neither --kubeconfig nor KUBECONFIG is set, and this process does not run in a pod with a service account",
         )?
     } else {
         let kubeconfig = connect::read(&paths)?;
@@ -148,7 +150,7 @@ fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::
     (core, infrastructure)
 }
 
-/// How standing for election ended; without election, the manager leads at once.
+/// The outcome of leader election; without election, the manager leads at once.
 enum Won {
     Leading(Option<Leader>),
     Stopped,
@@ -184,14 +186,14 @@ async fn lost(leader: &mut Option<Leader>) -> Lost {
     }
 }
 
-/// Lets the reconciles under way end, for a while, and renews the Lease meanwhile.
+/// Waits for running reconciles, at most [`PATIENCE`], and renews the Lease meanwhile.
 async fn drain(running: &mut JoinSet<()>, leader: &mut Option<Leader>) -> anyhow::Result<()> {
     let ended = async { while running.join_next().await.is_some() {} };
     tokio::select! {
         () = ended => Ok(()),
         lost = lost(leader) => bail!("leadership lost while stopping: {lost}"),
         () = tokio::time::sleep(PATIENCE) => {
-            tracing::warn!("some work was still under way after {} s", PATIENCE.as_secs());
+            tracing::warn!("some reconciles were still running after {} s", PATIENCE.as_secs());
             Ok(())
         }
     }

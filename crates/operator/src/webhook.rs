@@ -2,7 +2,7 @@
 //!
 //! The embedded API server calls the same functions of `api` in process. Requests and answers are
 //! those of apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview).
-//! Admission is asked for objects in the stored version: the configurations say `matchPolicy: Equivalent`.
+//! Objects under admission come in the stored version: the configurations say `matchPolicy: Equivalent`.
 
 use api::admission::{self, FieldError, Review};
 use axum::extract::DefaultBodyLimit;
@@ -10,35 +10,49 @@ use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kube::Client;
 use serde_json::{Map, Value, json};
 
 use self::json_patch::difference;
 
 mod json_patch;
+mod scale;
 
-/// Where conversions are asked for.
+/// Path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
-/// Where defaults are asked for.
+/// Path of the defaulting webhook.
 pub const MUTATE: &str = "/mutate";
-/// Where validation is asked for.
+/// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate";
 
 /// The largest review, in bytes: a conversion brings a whole page of a list.
 const LARGEST: usize = 64 << 20;
 
 /// All webhooks. A body that is no review is answered 400 or 422, as by any JSON service.
-pub fn router() -> Router {
+///
+/// `client` reads the objects whose scale is to be validated: a Scale says nothing of them but the number of replicas.
+pub fn router(client: Client) -> Router {
     let answer = |review: fn(&Value) -> Value| {
         post(move |Json(body): Json<Value>| async move { Json(review(&body)) })
     };
+    let validated = post(move |Json(body): Json<Value>| {
+        let client = client.clone();
+        async move {
+            Json(if scale::is_scale(&body) {
+                scale::validate(&client, &body).await
+            } else {
+                validate(&body)
+            })
+        }
+    });
     Router::new()
         .route(CONVERT, answer(convert))
         .route(MUTATE, answer(mutate))
-        .route(VALIDATE, answer(validate))
+        .route(VALIDATE, validated)
         .layer(DefaultBodyLimit::max(LARGEST))
 }
 
-/// Answers a ConversionReview: all objects in the version asked for, or why one of them cannot be.
+/// Answers a ConversionReview: all objects in the requested version, or why one of them cannot be converted.
 pub fn convert(review: &Value) -> Value {
     let request = &review["request"];
     let desired = request["desiredAPIVersion"].as_str().unwrap_or_default();
@@ -81,7 +95,7 @@ pub fn mutate(review: &Value) -> Value {
     admission_review(response)
 }
 
-/// Answers an AdmissionReview with everything that is wrong with the object.
+/// Answers an AdmissionReview with every problem of the object.
 pub fn validate(review: &Value) -> Value {
     let request = &review["request"];
     let verdict = admission::validate(Review {

@@ -154,6 +154,8 @@ pub(crate) async fn admit(
     settle(call, &mut new, live, subresource, now)?;
 
     let hooked = resource.is_custom() && subresource.is_empty();
+    // Of a scale, the hooks see the object with its number of replicas.
+    let judged = hooked || resource.is_custom() && subresource == "scale";
     let same = version.api_version == resource.stored;
     // Hooks of the process know the stored version alone. Without them an object is checked in the version in which it
     // came, and converted last.
@@ -205,7 +207,7 @@ pub(crate) async fn admit(
             }
         }
     }
-    if hooked && !late && errors.is_empty() {
+    if judged && !late && errors.is_empty() {
         if !same && let Some(schema) = &resource.stored_version().schema {
             errors.extend(schema.validate(&ready, stored));
         }

@@ -1,4 +1,4 @@
-//! The certificate of the webhooks: made by the first manager, kept in a Secret, shared by all.
+//! The certificate of the webhooks: issued by the first manager, stored in a Secret, shared by all managers.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use secrecy::{ExposeSecret, SecretString};
 use super::registration::SERVICE;
 use crate::up::pki;
 
-/// The Secret, of type kubernetes.io/tls with the authority beside.
+/// The Secret, of type kubernetes.io/tls, with the certificate authority in `ca.crt`.
 const SECRET: &str = "ferrostack-webhook-certificate";
 
-/// A server certificate with its key, and the authority that it is verified by. All PEM.
+/// A server certificate with its key, and the certificate authority that issued it. All PEM.
 pub(super) struct Certificate {
     pub(super) authority: String,
     pub(super) certificate: String,
     pub(super) key: SecretString,
 }
 
-/// Reads the certificate, or makes it. It is good for ten years: to have another one, delete the
-/// Secret and start the managers again.
+/// Reads the certificate, or issues it. It is valid for ten years: to replace it, delete the Secret and restart the
+/// managers.
 ///
-/// Of several managers that find none, the first to store one wins, and all use that one.
+/// When several managers find none, the first to store one wins, and all use that one.
 pub(super) async fn ensure(
     client: &Client,
     namespace: &str,
@@ -38,7 +38,7 @@ pub(super) async fn ensure(
     let stored = match stored.with_context(|| format!("reading the {title}"))? {
         Some(stored) => stored,
         None => match secrets
-            .create(&PostParams::default(), &made(namespace, url)?)
+            .create(&PostParams::default(), &issued(namespace, url)?)
             .await
         {
             Ok(created) => created,
@@ -50,11 +50,11 @@ pub(super) async fn ensure(
         },
     };
     read(&stored).with_context(|| {
-        format!("the {title} is damaged: delete it, and the next manager to start makes another")
+        format!("the {title} is damaged: delete it, and the next manager to start creates another")
     })
 }
 
-fn made(namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
+fn issued(namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
     let mut names = vec![
         format!("{SERVICE}.{namespace}.svc"),
         format!("{SERVICE}.{namespace}.svc.cluster.local"),
@@ -79,14 +79,14 @@ fn made(namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
         ])),
         ..Secret::default()
     })
-    .inspect(|secret| tracing::info!("making the certificate {}", secret.name_any()))
+    .inspect(|secret| tracing::info!("creating the certificate {}", secret.name_any()))
 }
 
 fn read(secret: &Secret) -> anyhow::Result<Certificate> {
     let text = |key: &str| {
         let value = secret.data.as_ref().and_then(|data| data.get(key));
         let value = value.with_context(|| format!("it has no key {key}"))?;
-        String::from_utf8(value.0.clone()).with_context(|| format!("its key {key} is no text"))
+        String::from_utf8(value.0.clone()).with_context(|| format!("its key {key} is not UTF-8"))
     };
     Ok(Certificate {
         authority: text("ca.crt")?,
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_can_be_read_and_served() {
-        let secret = made("somewhere", Some("https://[::1]:9443")).unwrap();
+    fn an_issued_certificate_can_be_read_and_served() {
+        let secret = issued("somewhere", Some("https://[::1]:9443")).unwrap();
         let certificate = read(&secret).unwrap();
         let (_, pem) = x509(&certificate.certificate);
         for name in ["ferrostack-webhook.somewhere.svc", "localhost"] {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_secret_says_what_it_lacks() {
+    fn the_error_of_a_damaged_secret_names_the_missing_key() {
         let error = read(&Secret::default()).err().unwrap();
         assert_eq!(error.to_string(), "it has no key ca.crt");
     }

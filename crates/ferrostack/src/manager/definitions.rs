@@ -1,4 +1,4 @@
-//! Whether our CustomResourceDefinitions are there.
+//! Whether our CustomResourceDefinitions are installed.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 
-/// Checks that every kind of ours is defined, in all versions that we know.
+/// Checks that every kind of ours is defined, in all of its versions.
 pub(super) async fn check(client: &Client) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut missing = Vec::new();

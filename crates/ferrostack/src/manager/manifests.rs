@@ -23,7 +23,7 @@ const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yam
 /// The image in that file.
 const IMAGE: &str = "ferrostack:latest";
 
-/// The manifests, as one YAML stream; with a Deployment if an image is named.
+/// The manifests, as one YAML stream; with a Deployment if `image` is given.
 pub(crate) fn render(namespace: &str, image: Option<&str>) -> anyhow::Result<String> {
     let mut documents = vec![NAMESPACE_FILE.to_owned()];
     for definition in api::crds::all() {
@@ -37,7 +37,7 @@ pub(crate) fn render(namespace: &str, image: Option<&str>) -> anyhow::Result<Str
     Ok(text.replace(NAMESPACE, namespace))
 }
 
-/// A definition whose conversion is asked of the manager. The authority follows from the manager itself.
+/// A definition whose objects the manager converts. The manager adds its certificate authority.
 fn definition_text(
     mut definition: CustomResourceDefinition,
     namespace: &str,

@@ -1,7 +1,10 @@
-//! Telling the API server where our webhooks are and whose certificate they show.
+//! Where the API server finds our webhooks, and which authority issued their certificate.
 //!
-//! The objects come with the manifests (`generate manager`); only what the certificate and the address decide
-//! is written here, by the manager that leads.
+//! The objects come with the manifests (`generate manager`). The manager that leads writes the address and the authority
+//! into them, and again after somebody applied the manifests anew.
+
+use std::convert::Infallible;
+use std::time::Duration;
 
 use anyhow::Context;
 use k8s_openapi::ByteString;
@@ -19,13 +22,18 @@ use operator::webhook;
 use serde::de::DeserializeOwned;
 
 use super::certificate::Certificate;
+use super::ownership;
 
 /// The Service through which the API server reaches the webhooks.
 pub(super) const SERVICE: &str = "ferrostack-webhook";
 /// The name of both webhook configurations.
 pub(super) const CONFIGURATION: &str = "ferrostack";
-/// How often a write is tried when somebody else wrote at the same moment.
+/// How many writes to one object are tried: the values, their ownership, and more after conflicts.
 const TRIES: usize = 5;
+/// How often the registration is looked at.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// The field manager of these writes.
+const FIELD_MANAGER: &str = "ferrostack-manager";
 
 /// Where the webhooks are.
 pub(super) struct Registration<'a> {
@@ -44,8 +52,18 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// Writes it wherever it is not written yet.
-    pub(super) async fn tell(&self, client: &Client) -> anyhow::Result<()> {
+    /// Writes address and authority again whenever somebody has replaced them.
+    pub(super) async fn keep(&self, client: &Client) -> Infallible {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            if let Err(problem) = self.write(client).await {
+                tracing::warn!("the webhooks may be unreachable: {problem:#}");
+            }
+        }
+    }
+
+    /// Writes address and authority wherever they are missing.
+    pub(super) async fn write(&self, client: &Client) -> anyhow::Result<()> {
         let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
         change(&mutating, CONFIGURATION, |stored| {
             for hook in stored.webhooks.iter_mut().flatten() {
@@ -107,7 +125,8 @@ impl<'a> Registration<'a> {
     }
 }
 
-/// Changes the object `name` if `edit` changes anything; tries again when somebody else was faster.
+/// Changes the object `name` until `edit` changes nothing and the addresses belong to whoever applied the object. Tries
+/// again when somebody else was faster.
 async fn change<K>(api: &Api<K>, name: &str, edit: impl Fn(&mut K)) -> anyhow::Result<()>
 where
     K: kube::Resource<DynamicType = ()>
@@ -118,24 +137,36 @@ where
         + std::fmt::Debug,
 {
     let title = format!("{} {name}", K::kind(&()));
-    let mut tries = 0;
-    loop {
+    let params = PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    for tries in 1..=TRIES {
         let stored = api.get(name).await;
         let stored = stored.with_context(|| {
             format!("reading {title}, which comes with `ferrostack generate manager`")
         })?;
         let mut wanted = stored.clone();
         edit(&mut wanted);
+        // The server records the owner of a changed value by itself: the ownership is for the next round.
+        if wanted == stored
+            && let Some(owners) = &mut wanted.meta_mut().managed_fields
+        {
+            ownership::give_back(owners);
+        }
         if wanted == stored {
             return Ok(());
         }
-        tries += 1;
-        match api.replace(name, &PostParams::default(), &wanted).await {
-            Ok(_) => return Ok(()),
+        match api.replace(name, &params, &wanted).await {
+            Ok(_) => {}
             Err(kube::Error::Api(status)) if status.is_conflict() && tries < TRIES => {}
             Err(source) => {
-                return Err(source).with_context(|| format!("telling {title} of the webhooks"));
+                return Err(source).with_context(|| format!("writing the webhooks to {title}"));
             }
         }
     }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use kube::Client;
 use secrecy::ExposeSecret;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -17,7 +18,7 @@ use crate::cli::Listen;
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
-/// How long to wait when no connection can be accepted: out of descriptors, mostly.
+/// The pause after a connection could not be accepted, mostly for lack of file descriptors.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Serves `router` over plain HTTP until `stop`.
@@ -46,6 +47,7 @@ pub(super) async fn plain(
 
 /// Serves the webhooks over TLS until `stop`.
 pub(super) async fn webhooks(
+    client: &Client,
     address: SocketAddr,
     certificate: &Certificate,
     stop: &CancellationToken,
@@ -57,13 +59,13 @@ pub(super) async fn webhooks(
     let acceptor = TlsAcceptor::from(tls);
     let (listener, address) = bind("webhooks", address).await?;
     say(&format!("webhooks at https://{address}"));
-    let stop = stop.clone();
+    let (router, stop) = (operator::webhook::router(client.clone()), stop.clone());
     tokio::spawn(async move {
         let serving = async {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        tokio::spawn(connection(acceptor.clone(), stream));
+                        tokio::spawn(connection(acceptor.clone(), router.clone(), stream));
                     }
                     Err(problem) => {
                         tracing::warn!("a connection was not accepted: {problem}");
@@ -77,13 +79,13 @@ pub(super) async fn webhooks(
     Ok(())
 }
 
-async fn connection(acceptor: TlsAcceptor, stream: TcpStream) {
+async fn connection(acceptor: TlsAcceptor, router: Router, stream: TcpStream) {
     let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
     let Ok(Ok(stream)) = accepted else {
         tracing::debug!("a TLS handshake failed");
         return;
     };
-    let service = TowerToHyperService::new(operator::webhook::router());
+    let service = TowerToHyperService::new(router);
     let served = Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::json_patch::difference;
-use super::{convert, mutate, validate};
+use super::{convert, mutate, scale, validate};
 
 fn deployment() -> Value {
     json!({
@@ -82,7 +82,7 @@ fn an_object_that_has_its_defaults_is_left_alone() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_field() {
+fn a_rejection_names_the_field() {
     let mut object = deployment();
     object["spec"]["selector"] = json!({"matchLabels": {"a": "b"}});
     object["spec"]["template"]["metadata"] = json!({"labels": {"a": "c"}});
@@ -95,6 +95,35 @@ fn what_is_wrong_is_told_with_its_field() {
         message.starts_with("MachineDeployment.cluster.x-k8s.io \"md-0\" is invalid: spec."),
         "{message}"
     );
+}
+
+#[test]
+fn a_scale_is_judged_as_the_replicas_of_its_object() {
+    let plane = json!({
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+        "kind": "KubeadmControlPlane",
+        "metadata": {"name": "demo", "namespace": "default"},
+        "spec": {"replicas": 3, "version": "v1.34.1", "machineTemplate": {"spec": {"infrastructureRef": {
+            "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "K", "name": "n"}}}},
+    });
+    let review = |replicas: i64| {
+        let scale = |replicas: i64| {
+            json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+            "metadata": {"name": "demo", "namespace": "default"}, "spec": {"replicas": replicas}})
+        };
+        let mut review = review(scale(replicas), scale(3));
+        let request = &mut review["request"];
+        request["subResource"] = "scale".into();
+        request["kind"] = json!({"group": "autoscaling", "version": "v1", "kind": "Scale"});
+        review
+    };
+    assert!(scale::is_scale(&review(2)));
+    let answer = validate(&scale::of_object(&review(2), &plane));
+    let message = answer["response"]["status"]["message"].as_str().unwrap();
+    let expected = "KubeadmControlPlane.controlplane.cluster.x-k8s.io \"demo\" is invalid: spec.replicas: 2 is even";
+    assert!(message.starts_with(expected), "{message}");
+    let answer = validate(&scale::of_object(&review(5), &plane));
+    assert_eq!(answer["response"], json!({"uid": "u-1", "allowed": true}));
 }
 
 #[test]
