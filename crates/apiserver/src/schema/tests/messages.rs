@@ -238,3 +238,42 @@ fn formats_accept_and_refuse() {
     }
     assert!(messages(json!({"type": "string", "format": "made-up"}), json!("x")).is_empty());
 }
+
+/// `kube-apiserver` drops these formats before it validates (`StripUnsupportedFormatsPostProcess`).
+#[test]
+fn formats_of_integers_are_not_enforced() {
+    for format in ["int32", "int64"] {
+        let property = json!({"type": "integer", "format": format});
+        for value in [json!(99_999_999_999_i64), json!(i64::MAX)] {
+            assert_eq!(messages(property.clone(), value), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn floats_are_integers_where_the_reference_takes_them_for_some() {
+    let property = json!({"type": "integer"});
+    for value in [
+        -3.0,
+        9_007_199_254_740_991.0,
+        1_000_000_000.5,
+        100.000_000_01,
+    ] {
+        assert_eq!(
+            messages(property.clone(), json!(value)),
+            Vec::<String>::new(),
+            "{value}"
+        );
+    }
+    let expected =
+        "spec.x: Invalid value: \"number\": spec.x in body must be of type integer: \"number\"";
+    for value in [
+        json!(-3.5),
+        json!(1.5),
+        json!(9_007_199_254_740_992.0),
+        json!(1e20),
+        json!(u64::MAX),
+    ] {
+        assert_eq!(messages(property.clone(), value), [expected]);
+    }
+}

@@ -47,10 +47,9 @@ pub(super) fn check_type(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
         };
     }
     let numeric = allowed.iter().any(|t| matches!(*t, "integer" | "number"));
-    let whole = |number: &Number| number.as_f64().is_some_and(|f| f.fract() == 0.0);
     let matches = allowed.contains(&found)
         || (found == "integer" && allowed.contains(&"number"))
-        || matches!(value, Value::Number(n) if allowed.contains(&"integer") && whole(n));
+        || matches!(value, Value::Number(n) if allowed.contains(&"integer") && n.as_f64().is_some_and(is_json_integer));
     outcome.checks += 1;
     let structured = matches!(value, Value::String(_) | Value::Array(_));
     if !structured && !format.is_empty() && !matches {
@@ -72,6 +71,17 @@ pub(super) fn check_type(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
     } else {
         wrong(&allowed.join(","), found)
     }
+}
+
+/// `swag.IsFloat64AJSONInteger`: within the integers that a float can represent, and as close to one as nine digits show.
+fn is_json_integer(float: f64) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    if float.abs() > LARGEST {
+        return false;
+    }
+    let truncated = float.trunc();
+    // A negative number that is not whole wraps around in the reference.
+    float == truncated || float > 1.0 && (float - truncated) / (float + truncated) < 1e-9
 }
 
 pub(super) fn check_enum(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
