@@ -1,4 +1,4 @@
-//! Defaulting and validation beyond what schemas say, dispatched by API group and kind.
+//! Defaulting and validation beyond schemas, dispatched by API group and kind.
 //!
 //! Both the embedded API server (in process) and the admission webhooks call these functions with
 //! objects in the stored version, v1beta2.
@@ -97,7 +97,7 @@ pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::controlplane::admission::default_object(object, old);
 }
 
-/// Checks what schemas cannot say: that the controllers can decode the object, relations between fields, and fields
+/// Checks what schemas do not: that the controllers can decode the object, relations between fields, and fields
 /// that must not change.
 ///
 /// An update is judged by what it changes. A write of metadata or status passes, whatever the spec; so does one to an

@@ -9,9 +9,9 @@ use k8s_openapi::jiff::Timestamp;
 /// The value of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The condition does not hold.
+    /// The condition is false.
     False,
-    /// The condition holds.
+    /// The condition is true.
     True,
     /// Nobody knows (yet).
     Unknown,
@@ -38,8 +38,8 @@ impl Status {
 }
 
 impl From<bool> for Status {
-    fn from(holds: bool) -> Self {
-        if holds { Status::True } else { Status::False }
+    fn from(value: bool) -> Self {
+        if value { Status::True } else { Status::False }
     }
 }
 
@@ -48,7 +48,7 @@ impl From<bool> for Status {
 pub struct Verdict {
     /// The condition's type, such as `Ready`.
     pub type_: &'static str,
-    /// Whether it holds.
+    /// Whether the condition is true.
     pub status: Status,
     /// A CamelCase word for machines.
     pub reason: String,

@@ -1,4 +1,4 @@
-//! `controlplane.cluster.x-k8s.io`: control planes made with kubeadm.
+//! `controlplane.cluster.x-k8s.io`: control planes managed with kubeadm.
 //!
 //! ```text
 //!   v1beta2      KubeadmControlPlane, KubeadmControlPlaneTemplate (stored)

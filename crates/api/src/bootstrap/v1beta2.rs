@@ -16,7 +16,7 @@ use crate::core::v1beta2::{Deprecated, TemplateMeta};
 pub use kubeadm::*;
 pub use node::*;
 
-/// What a machine runs on its first boot to become a Node of a cluster made with kubeadm.
+/// What a machine runs on its first boot to become a Node of a kubeadm cluster.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "bootstrap.cluster.x-k8s.io",
@@ -27,7 +27,7 @@ pub use node::*;
     status = "KubeadmConfigStatus",
     category = "cluster-api",
     derive = "PartialEq",
-    doc = "What a machine runs on its first boot to become a Node of a cluster made with kubeadm.",
+    doc = "What a machine runs on its first boot to become a Node of a kubeadm cluster.",
     label("cluster.x-k8s.io/v1beta1", "v1beta1"),
     label("cluster.x-k8s.io/v1beta2", "v1beta2"),
     printcolumn(
@@ -70,7 +70,7 @@ pub struct KubeadmConfigSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 200), extend("x-kubernetes-list-type" = "atomic"))]
     pub files: Vec<File>,
-    /// Partitions and filesystems made on first boot.
+    /// Partitions and filesystems created on first boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_setup: Option<DiskSetup>,
     /// Lines of `/etc/fstab`, each a list of its columns.
@@ -123,7 +123,7 @@ pub struct KubeadmConfigSpec {
     pub ignition: Option<Ignition>,
 }
 
-/// What was made of a KubeadmConfig.
+/// The observed state of a KubeadmConfig.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -138,7 +138,7 @@ pub struct KubeadmConfigStatus {
     /// What the Machine controller waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<KubeadmConfigInitialization>,
-    /// The Secret that holds the bootstrap data (keys `value` and `format`).
+    /// The Secret that contains the bootstrap data (keys `value` and `format`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub data_secret_name: Option<String>,

@@ -43,7 +43,7 @@ pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
     }
 }
 
-/// One machine more than replicas, unless something else is said.
+/// Defaults of the rollout: one machine more than replicas.
 fn rollout(spec: &mut Value) {
     if spec.get("rollout").is_none_or(Value::is_null) {
         spec["rollout"] = json!({});
@@ -113,7 +113,7 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
             .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
     // An update that leaves the spec as it is does not come here.
     if review.changed_from().is_some() && !dry_run {
-        let text = "a template cannot be changed; make a new one and refer to that";
+        let text = "a template cannot be changed; create a new one and refer to it";
         errors.push(FieldError::new("spec.template", text));
     }
 }

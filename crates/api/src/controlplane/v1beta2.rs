@@ -19,7 +19,7 @@ use crate::core::v1beta2::{
 pub use status::*;
 pub use template::*;
 
-/// The control plane machines of a cluster, made and kept by kubeadm.
+/// The control plane machines of a cluster, managed with kubeadm.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "controlplane.cluster.x-k8s.io",
@@ -31,7 +31,7 @@ pub use template::*;
     status = "KubeadmControlPlaneStatus",
     category = "cluster-api",
     derive = "PartialEq",
-    doc = "The control plane machines of a cluster, made and kept by kubeadm.",
+    doc = "The control plane machines of a cluster, managed with kubeadm.",
     label("cluster.x-k8s.io/v1beta1", "v1beta1"),
     label("cluster.x-k8s.io/v1beta2", "v1beta2"),
     scale(
@@ -84,7 +84,7 @@ pub use template::*;
     printcolumn(
         name = "Up-to-date",
         type_ = "integer",
-        description = "How many machines are as the spec says",
+        description = "How many machines match the spec",
         json_path = ".status.upToDateReplicas"
     ),
     printcolumn(
@@ -172,18 +172,18 @@ pub struct ControlPlaneMachineSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct Rollout {
-    /// What else makes a machine outdated.
+    /// Further criteria of an outdated machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<RolloutBefore>,
-    /// Machines made before this moment are outdated once it has passed.
+    /// Machines created before this time are outdated once it has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Time>,
-    /// In which order machines are made and deleted.
+    /// In which order machines are created and deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<RolloutStrategy>,
 }
 
-/// What else makes a machine outdated.
+/// Further criteria of an outdated machine.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -194,7 +194,7 @@ pub struct RolloutBefore {
     pub certificates_expiry_days: Option<i32>,
 }
 
-/// In which order machines are made and deleted during a rollout.
+/// In which order machines are created and deleted during a rollout.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]

@@ -11,7 +11,7 @@ mod check;
 /// Annotations of the cluster autoscaler: the bounds of a group of machines.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const AUTOSCALER_MAX: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
-/// Seconds for which deleting a Node is tried unless the Machine says otherwise.
+/// Default of the seconds for which the deletion of a Node is retried.
 const NODE_DELETION_TIMEOUT: i32 = 10;
 
 /// Fills in what the webhooks fill in; objects of other groups are left alone.
@@ -64,9 +64,8 @@ fn machine(object: &mut Value) {
     }
 }
 
-/// What MachineSets and MachineDeployments have in common; `own` is the label that tells the
-/// machines of one object from those of all others.
-fn group(object: &mut Value, old: Option<&Value>, own: &str) {
+/// What MachineSets and MachineDeployments have in common; `label` identifies the machines of one object.
+fn group(object: &mut Value, old: Option<&Value>, label: &str) {
     label_with_cluster(object);
     prefix_version(object, "/spec/template/spec");
     let name = object
@@ -94,7 +93,7 @@ fn group(object: &mut Value, old: Option<&Value>, own: &str) {
     };
     let mut labels = Map::new();
     if is_empty("matchLabels") && is_empty("matchExpressions") {
-        labels.extend(name.map(|name| (own.to_owned(), json!(name))));
+        labels.extend(name.map(|name| (label.to_owned(), json!(name))));
     }
     labels.extend(cluster.map(|cluster| (CLUSTER_NAME_LABEL.to_owned(), json!(cluster))));
     entry(selector, "matchLabels").extend(labels.clone());
@@ -102,7 +101,7 @@ fn group(object: &mut Value, old: Option<&Value>, own: &str) {
     entry(entry(template, "metadata"), "labels").extend(labels);
 }
 
-/// The number of machines to fill in: 1, or what the autoscaler's bounds and the stored object say.
+/// The number of machines to fill in: 1, or what follows from the autoscaler's bounds and the stored object.
 fn replicas(object: &Value, old: Option<&Value>) -> Option<i64> {
     if object
         .pointer("/spec/replicas")
@@ -165,7 +164,7 @@ fn fields<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, V
     object.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// The object `name` within `fields`; made if there is none.
+/// The object `name` within `fields`, created if there is none.
 fn entry<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
     let value = fields
         .entry(name)
@@ -175,7 +174,7 @@ fn entry<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<Stri
     }
     match value {
         Value::Object(inner) => inner,
-        _ => unreachable!("it was made an object just now"),
+        _ => unreachable!("the value was set to an object above"),
     }
 }
 

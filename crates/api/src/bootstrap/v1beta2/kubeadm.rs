@@ -1,4 +1,4 @@
-//! kubeadm's own configuration, as Cluster API spells it: the shapes of kubeadm v1beta4 with
+//! kubeadm's configuration, as Cluster API spells it: the shapes of kubeadm v1beta4 with
 //! durations in seconds.
 
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ pub struct HostPathMount {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct Component {
-    /// Command line arguments beyond kubeadm's own.
+    /// Command line arguments in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -142,7 +142,7 @@ pub struct Component {
         )
     )]
     pub extra_args: Vec<Arg>,
-    /// Host paths mounted beyond kubeadm's own.
+    /// Host paths mounted in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub extra_volumes: Vec<HostPathMount>,
@@ -157,7 +157,7 @@ pub struct Component {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct ApiServer {
-    /// Command line arguments beyond kubeadm's own.
+    /// Command line arguments in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -171,7 +171,7 @@ pub struct ApiServer {
         )
     )]
     pub extra_args: Vec<Arg>,
-    /// Host paths mounted beyond kubeadm's own.
+    /// Host paths mounted in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub extra_volumes: Vec<HostPathMount>,
@@ -212,7 +212,7 @@ pub struct Etcd {
     /// A member on every control plane machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalEtcd>,
-    /// An etcd that somebody else runs.
+    /// An external etcd cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalEtcd>,
 }
@@ -234,7 +234,7 @@ pub struct LocalEtcd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub data_dir: Option<String>,
-    /// Command line arguments beyond kubeadm's own.
+    /// Command line arguments in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -278,7 +278,7 @@ pub struct LocalEtcd {
     pub peer_cert_sans: Vec<String>,
 }
 
-/// An etcd that somebody else runs.
+/// An external etcd cluster.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalEtcd {
@@ -417,7 +417,7 @@ pub struct Timeouts {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct Patches {
-    /// The directory on the machine that holds them.
+    /// The directory on the machine that contains them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub directory: Option<String>,
@@ -436,11 +436,11 @@ pub struct NodeRegistration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub cri_socket: Option<String>,
-    /// The Node's taints; unset means kubeadm's own, an empty list means none.
+    /// The Node's taints; unset means kubeadm's default, an empty list means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100))]
     pub taints: Option<Vec<Taint>>,
-    /// Command line arguments of the kubelet beyond kubeadm's own.
+    /// Command line arguments of the kubelet in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -637,7 +637,7 @@ pub struct FileDiscovery {
     /// The file on the machine.
     #[schemars(length(min = 1, max = 512))]
     pub kube_config_path: String,
-    /// What the file holds, when the bootstrap data is to write it.
+    /// The content of the file, if the bootstrap data is to write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<FileDiscoveryKubeConfig>,
 }
@@ -743,7 +743,7 @@ pub struct KubeConfigExec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub api_version: Option<String>,
-    /// Whether the command is told about the cluster.
+    /// Whether cluster information is passed to the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provide_cluster_info: Option<bool>,
 }

@@ -127,7 +127,7 @@ pub struct User {
     /// The user's name.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// What `finger` says.
+    /// The GECOS field of the user, as `finger` displays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub gecos: Option<String>,
@@ -199,7 +199,7 @@ pub struct Ntp {
     pub enabled: Option<bool>,
 }
 
-/// Partitions and filesystems made on first boot.
+/// Partitions and filesystems created on first boot.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[schemars(extend("minProperties" = 1))]
 pub struct DiskSetup {

@@ -65,14 +65,14 @@ fn compare(old: Option<&Value>, new: Option<&Value>, path: &str, errors: &mut Ve
         None => Some(empty.clone()),
         Some(_) => None,
     };
-    // An object is as immutable as what it holds.
-    let holds_mutable = MUTABLE.iter().any(|known| {
+    // An object is as immutable as its fields.
+    let has_mutable = MUTABLE.iter().any(|known| {
         known
             .strip_prefix(path)
             .is_some_and(|rest| rest.starts_with('.'))
     });
     match (fields(old), fields(new)) {
-        (Some(old), Some(new)) if holds_mutable => {
+        (Some(old), Some(new)) if has_mutable => {
             let mut names: Vec<_> = old.keys().chain(new.keys()).collect();
             names.sort();
             names.dedup();

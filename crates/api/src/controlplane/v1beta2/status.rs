@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::v1beta2::{Deprecated, VersionCount};
 
-/// What was made of a KubeadmControlPlane.
+/// The observed state of a KubeadmControlPlane.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct KubeadmControlPlaneStatus {
-    /// What is the case; `Available` is what the Cluster shows.
+    /// Conditions; the Cluster mirrors `Available`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 32),
@@ -34,7 +34,7 @@ pub struct KubeadmControlPlaneStatus {
     /// How many of them are available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
-    /// How many of them are as the spec says.
+    /// How many of them match the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to_date_replicas: Option<i32>,
     /// The lowest Kubernetes version of the machines.

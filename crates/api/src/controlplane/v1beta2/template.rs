@@ -1,4 +1,4 @@
-//! KubeadmControlPlaneTemplate: what a ClusterClass makes control planes from.
+//! KubeadmControlPlaneTemplate: the template of the control planes of a ClusterClass.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use super::{MachineNaming, Remediation, Rollout};
 use crate::bootstrap::v1beta2::KubeadmConfigSpec;
 use crate::core::v1beta2::{MachineDeletion, MachineTaint, TemplateMeta};
 
-/// What a ClusterClass makes control planes from.
+/// The template of the control planes of a ClusterClass.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "controlplane.cluster.x-k8s.io",
@@ -18,7 +18,7 @@ use crate::core::v1beta2::{MachineDeletion, MachineTaint, TemplateMeta};
     namespaced,
     category = "cluster-api",
     derive = "PartialEq",
-    doc = "What a ClusterClass makes control planes from.",
+    doc = "The template of the control planes of a ClusterClass.",
     label("cluster.x-k8s.io/v1beta1", "v1beta1"),
     label("cluster.x-k8s.io/v1beta2", "v1beta2"),
     printcolumn(
@@ -39,7 +39,7 @@ pub struct KubeadmControlPlaneTemplateSpec {
     pub template: KubeadmControlPlaneTemplateResource,
 }
 
-/// Metadata and spec of a control plane made from a template.
+/// Metadata and spec of a control plane created from a template.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -47,7 +47,7 @@ pub struct KubeadmControlPlaneTemplateResource {
     /// Labels and annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<TemplateMeta>,
-    /// The spec, without what the Cluster's topology says.
+    /// The spec, without what the Cluster's topology defines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<KubeadmControlPlaneTemplateResourceSpec>,
 }

@@ -1,4 +1,4 @@
-//! What schemas cannot say about the group's kinds.
+//! Validation of the group's kinds beyond their schemas.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::admission::{FieldError, Review};
 use crate::version::Version;
 
-/// Label values and the names made from these names must stay within 63 characters.
+/// Label values and the names generated from these names must stay within 63 characters.
 const LONGEST_NAME: usize = 63;
 
 pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
@@ -111,16 +111,16 @@ fn group(review: Review<'_>, errors: &mut Vec<FieldError>) {
             ));
         }
     }
-    let (own, inner) = (
+    let (outer, inner) = (
         text(object, "/spec/clusterName"),
         text(object, "/spec/template/spec/clusterName"),
     );
-    if let (Some(own), Some(inner)) = (own, inner)
-        && own != inner
+    if let (Some(outer), Some(inner)) = (outer, inner)
+        && outer != inner
     {
         errors.push(FieldError::new(
             "spec.template.spec.clusterName",
-            format!("must be {own}, as spec.clusterName is"),
+            format!("must be {outer}, as spec.clusterName is"),
         ));
     }
     if let Some(template) = text(object, "/spec/machineNaming/template")
@@ -142,7 +142,7 @@ fn name(object: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::new(
             "metadata.name",
             format!(
-                "has {} characters; names and labels made from it allow {LONGEST_NAME}",
+                "has {} characters; names and labels generated from it may have at most {LONGEST_NAME}",
                 name.len()
             ),
         ));

@@ -180,7 +180,7 @@ pub struct ClusterStatus {
     /// Worker machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<WorkersStatus>,
-    /// Where machines can be placed, as the infrastructure provider says.
+    /// Where machines can be placed, as reported by the infrastructure provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -285,7 +285,7 @@ pub struct FailureDomain {
     /// Whether control plane machines may be put here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
-    /// What else the provider says about the place.
+    /// Further attributes of the failure domain, as reported by the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributes: Option<BTreeMap<String, String>>,
 }
@@ -295,7 +295,7 @@ pub struct FailureDomain {
 pub enum ClusterPhase {
     /// Nothing is referenced yet.
     Pending,
-    /// Infrastructure is being made.
+    /// The infrastructure is being provisioned.
     Provisioning,
     /// Infrastructure and endpoint are there.
     Provisioned,
@@ -303,12 +303,12 @@ pub enum ClusterPhase {
     Deleting,
     /// A person must help.
     Failed,
-    /// None of the above can be told.
+    /// The phase cannot be determined.
     Unknown,
 }
 
 impl Cluster {
-    /// Whether somebody asked controllers to leave the whole cluster alone.
+    /// Whether reconciliation of the whole cluster is paused.
     pub fn is_paused(&self) -> bool {
         self.spec.paused == Some(true)
     }

@@ -129,10 +129,10 @@ pub struct MachineSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
-    /// The object whose controller makes the data, such as a KubeadmConfig.
+    /// The object whose controller generates the data, such as a KubeadmConfig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_ref: Option<ContractReference>,
-    /// The Secret that holds the data.
+    /// The Secret that contains the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 0, max = 253))]
     pub data_secret_name: Option<String>,
@@ -197,7 +197,7 @@ pub enum TaintPropagation {
     OnInitialization,
 }
 
-/// What a MachineSet or MachineDeployment makes machines from.
+/// The template of the machines of a MachineSet or MachineDeployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineTemplate {
@@ -223,7 +223,7 @@ pub struct MachineStatus {
     /// The machine's Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_ref: Option<NodeReference>,
-    /// What the Node says about its system.
+    /// System information of the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<NodeInfo>,
     /// When the status changed last.
@@ -276,7 +276,7 @@ pub struct NodeReference {
     pub name: String,
 }
 
-/// What a Node says about its system, as in `status.nodeInfo` of the Node.
+/// System information of a Node, as in `status.nodeInfo` of the Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeInfo {
@@ -300,7 +300,7 @@ pub struct NodeInfo {
     pub operating_system: String,
     /// Name of the operating system's image.
     pub os_image: String,
-    /// Identity of the machine, as its firmware says.
+    /// The machine's UUID, as reported by its firmware.
     #[serde(rename = "systemUUID")]
     pub system_uuid: String,
     /// Swap of the machine.
@@ -332,7 +332,7 @@ pub struct MachineAddress {
 /// What an address of a machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MachineAddressType {
-    /// The host's own name.
+    /// The host name.
     Hostname,
     /// An address that can be reached from outside.
     ExternalIP,
@@ -367,7 +367,7 @@ pub struct MachineDeletionStatus {
 pub enum MachinePhase {
     /// First-boot data is missing.
     Pending,
-    /// Infrastructure is being made.
+    /// The infrastructure is being provisioned.
     Provisioning,
     /// Infrastructure is there, the Node is not.
     Provisioned,
@@ -381,7 +381,7 @@ pub enum MachinePhase {
     Deleted,
     /// A person must help.
     Failed,
-    /// None of the above can be told.
+    /// The phase cannot be determined.
     Unknown,
 }
 

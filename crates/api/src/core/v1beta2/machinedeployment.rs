@@ -78,7 +78,7 @@ pub struct MachineDeploymentSpec {
     /// Which machines are ours; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub selector: LabelSelector,
-    /// What machines are made from.
+    /// The template of the machines.
     pub template: MachineTemplate,
     /// How the machines are named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,7 +201,7 @@ pub enum MachineDeploymentPhase {
     Running,
     /// A person must help.
     Failed,
-    /// None of the above can be told.
+    /// The phase cannot be determined.
     Unknown,
 }
 

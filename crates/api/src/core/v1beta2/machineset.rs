@@ -12,7 +12,7 @@ use super::{Deprecated, MachineTemplate, VersionCount};
     group = "cluster.x-k8s.io",
     version = "v1beta2",
     kind = "MachineSet",
-    doc = "A number of machines made from one template.",
+    doc = "A number of machines created from one template.",
     namespaced,
     status = "MachineSetStatus",
     derive = "PartialEq",
@@ -68,7 +68,7 @@ pub struct MachineSetSpec {
     /// Which machines are ours; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub selector: LabelSelector,
-    /// What machines are made from.
+    /// The template of the machines.
     pub template: MachineTemplate,
     /// How the machines are named.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A reference to an object of a provider, in the same namespace.
 ///
-/// It names no version: the contract label of the kind's CRD tells which one to use.
+/// It names no version: the contract label of the kind's CRD determines which one is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractReference {
@@ -48,7 +48,7 @@ impl ContractReference {
     }
 }
 
-/// The part of metadata that a template hands to the objects made from it.
+/// The part of the metadata that a template passes on to the objects created from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMeta {
@@ -188,7 +188,7 @@ pub struct DeprecatedV1Beta1 {
     /// MachineDeployment: machines that are missing or not available.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_replicas: Option<i32>,
-    /// MachineDeployment: machines made from the current template.
+    /// MachineDeployment: machines created from the current template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_replicas: Option<i32>,
 }

@@ -207,7 +207,7 @@ pub struct ControlPlaneHealthCheckTopology {
     /// Whether there is a check; decided by the class when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// What makes a machine unhealthy.
+    /// The criteria of an unhealthy machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<HealthChecks>,
     /// What is done about it.
@@ -234,7 +234,7 @@ pub struct HealthCheckTopology {
     /// Whether there is a check; decided by the class when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// What makes a machine unhealthy.
+    /// The criteria of an unhealthy machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<HealthChecks>,
     /// What is done about it.
@@ -242,7 +242,7 @@ pub struct HealthCheckTopology {
     pub remediation: Option<HealthRemediation>,
 }
 
-/// What makes a machine unhealthy.
+/// The criteria of an unhealthy machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthChecks {
@@ -284,7 +284,7 @@ pub struct UnhealthyMachineCondition {
 /// The status of a condition that makes a machine unhealthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UnhealthyStatus {
-    /// It holds.
+    /// The condition is true.
     True,
     /// It does not.
     False,
