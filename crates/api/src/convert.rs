@@ -3,7 +3,14 @@
 //! The hub of every group is v1beta2. Both the embedded API server (in process) and the conversion
 //! webhook call [`convert`].
 
+pub(crate) mod duration;
+pub(crate) mod fields;
+mod mapping;
+pub(crate) mod stash;
+
 use serde_json::Value;
+
+pub(crate) use mapping::Mapping;
 
 /// Why an object could not be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,3 +70,6 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
         to: desired.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::GROUP;
-use crate::bootstrap::convert::spec::{not_a_duration, prune, seconds_of};
-use crate::bootstrap::convert::{Mapping, conditions_down, conditions_up, duration, spec, within};
-use crate::convert::ConversionError;
+use crate::bootstrap::convert::spec::{self, prune};
+use crate::bootstrap::convert::{conditions_down, conditions_up};
+use crate::convert::fields::{not_a_duration, seconds_of, within};
+use crate::convert::{ConversionError, Mapping, duration};
 
 /// Timeouts of machines: the name in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [
@@ -161,7 +162,7 @@ fn machine_down(template: &mut Map<String, Value>) -> Result<(), String> {
             .get("apiGroup")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        // v1beta2 names no version. Whoever reads v1beta1 of this group is served v1beta1 there, too.
+        // A reference has no version in v1beta2; in v1beta1 it gets the v1beta1 of its group.
         template.insert(
             "infrastructureRef".to_owned(),
             json!({
@@ -197,7 +198,7 @@ fn to_durations(fields: &mut Map<String, Value>, names: &[(&str, &str)]) {
     }
 }
 
-/// Counters that v1beta1 computes differently; they stay what they were, beneath `deprecated`.
+/// Counters that v1beta1 computes differently; they are kept beneath `deprecated`.
 const OLD_COUNTERS: [&str; 3] = ["readyReplicas", "updatedReplicas", "unavailableReplicas"];
 
 fn status_up(fields: &mut Map<String, Value>) -> Result<(), String> {

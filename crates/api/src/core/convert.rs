@@ -1,14 +1,15 @@
 //! v1beta1 <-> v1beta2 of Cluster, Machine, MachineSet and MachineDeployment, without loss of spec.
 //!
-//! Conversion works on JSON, as that of the kubeadm kinds, whose stash keeps what the other version
-//! cannot say. Status is never stashed: what v1beta1 shows is computed from what v1beta2 says.
+//! What one version has no field for is kept by [`crate::convert::stash`]. Status is computed: what v1beta1
+//! shows follows from v1beta2.
 
 use serde_json::{Map, Value, json};
 
 use super::GROUP;
-use crate::bootstrap::convert::spec::{not_a_duration, seconds_of};
-use crate::bootstrap::convert::{Mapping, duration, within};
-use crate::convert::ConversionError;
+use crate::convert::fields::{
+    Done, Fields, nested, not_a_duration, put, rename, seconds_of, take, within,
+};
+use crate::convert::{ConversionError, Mapping, duration};
 
 mod status;
 mod topology;
@@ -19,9 +20,6 @@ const TIMEOUTS: [(&str, &str); 3] = [
     ("nodeVolumeDetachTimeout", "nodeVolumeDetachTimeoutSeconds"),
     ("nodeDeletionTimeout", "nodeDeletionTimeoutSeconds"),
 ];
-
-type Fields = Map<String, Value>;
-type Done = Result<(), String>;
 
 /// Converts an object of this group; `None` when this pair of versions is not one of ours.
 pub(crate) fn convert(
@@ -93,7 +91,7 @@ fn machine_down(fields: &mut Fields) -> Done {
         Ok(())
     })?;
     timeouts_down(fields);
-    // v1beta1 has it on sets and deployments only.
+    // In v1beta1 only sets and deployments have it.
     fields.remove("minReadySeconds");
     Ok(())
 }
@@ -123,7 +121,7 @@ fn deployment_up(fields: &mut Fields) -> Done {
     strategy_up(fields);
     put(fields, &["rollout", "after"], "rolloutAfter");
     rename(fields, "machineNamingStrategy", "machineNaming");
-    // No longer of any effect.
+    // Without effect in v1beta2.
     for name in ["progressDeadlineSeconds", "revisionHistoryLimit"] {
         fields.remove(name);
     }
@@ -140,12 +138,12 @@ fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// `strategy` splits into how machines are rolled out, which go first, and how sick ones are replaced.
+/// `strategy` splits into the strategy of the rollout, the order of deletion, and remediation.
 fn strategy_up(fields: &mut Fields) {
     let Some(Value::Object(mut strategy)) = fields.remove("strategy") else {
         return;
     };
-    // A strategy that says no more than which machines go first says nothing about the rollout.
+    // A strategy with nothing but the order of deletion is none for the rollout.
     let order = take(&mut strategy, &["rollingUpdate", "deletePolicy"]);
     if let Some(order) = order {
         nested(fields, &["deletion"]).insert("order".to_owned(), order);
@@ -213,7 +211,7 @@ fn timeouts_down(fields: &mut Fields) {
     }
 }
 
-/// An object reference becomes group, kind and name. One that names no kind is none.
+/// An object reference becomes group, kind and name. One without kind and name is absent.
 fn reference_up(fields: &mut Fields, name: &str) {
     let Some(reference) = fields.remove(name) else {
         return;
@@ -234,7 +232,7 @@ fn reference_up(fields: &mut Fields, name: &str) {
     fields.insert(name.to_owned(), new);
 }
 
-/// v1beta2 names no version. Whoever reads v1beta1 here finds the providers' v1beta1 beside it.
+/// A reference has no version in v1beta2; in v1beta1 it gets the v1beta1 of its group.
 fn reference_down(fields: &mut Fields, name: &str) {
     let Some(reference) = fields.get_mut(name) else {
         return;
@@ -250,8 +248,8 @@ fn reference_down(fields: &mut Fields, name: &str) {
     });
 }
 
-/// Takes out nulls and empty lists, which v1beta1 allows where v1beta2 wants nothing at all. Values of
-/// variables are left as they are.
+/// Removes nulls and empty lists, which v1beta1 allows and v1beta2 does not. Values of variables stay
+/// as they are.
 fn tidy(fields: &mut Fields) {
     fields.retain(|name, value| {
         if name == "value" {
@@ -269,51 +267,6 @@ fn tidy(fields: &mut Fields) {
         }
         !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty())
     });
-}
-
-fn rename(fields: &mut Fields, from: &str, to: &str) {
-    let value = fields.remove(from);
-    fields.extend(value.map(|value| (to.to_owned(), value)));
-}
-
-/// Moves the field `from` to `path`.
-fn put(fields: &mut Fields, path: &[&str], from: &str) {
-    let Some((last, parents)) = path.split_last() else {
-        return;
-    };
-    if let Some(value) = fields.remove(from) {
-        nested(fields, parents).insert((*last).to_owned(), value);
-    }
-}
-
-/// Takes the value at `path` out, and the objects on the way that it leaves empty.
-fn take(fields: &mut Fields, path: &[&str]) -> Option<Value> {
-    let (first, rest) = path.split_first()?;
-    if rest.is_empty() {
-        return fields.remove(*first);
-    }
-    let inner = fields.get_mut(*first).and_then(Value::as_object_mut)?;
-    let value = take(inner, rest)?;
-    if inner.is_empty() {
-        fields.remove(*first);
-    }
-    Some(value)
-}
-
-/// The object at `path`; made if there is none.
-fn nested<'a>(fields: &'a mut Fields, path: &[&str]) -> &'a mut Fields {
-    let mut at = fields;
-    for name in path {
-        let value = at.entry(*name).or_insert_with(|| Value::Object(Map::new()));
-        if !value.is_object() {
-            *value = Value::Object(Map::new());
-        }
-        let Value::Object(inner) = value else {
-            unreachable!("it was made an object just now")
-        };
-        at = inner;
-    }
-    at
 }
 
 #[cfg(test)]

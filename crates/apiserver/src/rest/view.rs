@@ -20,8 +20,21 @@ pub(crate) struct Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// The object in `api_version`.
-    pub(crate) fn convert(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
+    /// The object in `api_version`, with the defaults of that version.
+    pub(crate) fn convert(&self, value: Value, api_version: &str) -> Result<Value, ApiError> {
+        let same = value["apiVersion"] == api_version;
+        let mut converted = self.convert_alone(value, api_version)?;
+        if !same
+            && let Origin::Custom { converts: true } = self.resource.origin
+            && let Some(schema) = self.schema(api_version)
+        {
+            schema.default(&mut converted);
+        }
+        Ok(converted)
+    }
+
+    /// The object in `api_version` as the conversion returns it.
+    fn convert_alone(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
         if value["apiVersion"] == api_version {
             return Ok(value);
         }
@@ -38,11 +51,7 @@ impl Kind<'_> {
                 let Some(webhook) = &self.resource.conversion else {
                     return Ok(value);
                 };
-                let mut converted = webhook.convert(self.core, value, api_version)?;
-                if let Some(schema) = self.schema(api_version) {
-                    schema.default(&mut converted);
-                }
-                Ok(converted)
+                webhook.convert(self.core, value, api_version)
             }
             Origin::Custom { converts: true } => {
                 let metadata = value["metadata"].clone();
@@ -59,9 +68,6 @@ impl Kind<'_> {
                         ))
                     })?;
                 keep_identity(&mut converted, metadata);
-                if let Some(schema) = self.schema(api_version) {
-                    schema.default(&mut converted);
-                }
                 Ok(converted)
             }
             _ => {
@@ -162,7 +168,9 @@ impl Versions for Kind<'_> {
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        Kind::convert(self, object.clone(), api_version).map_err(|error| error.message)
+        // Part of an object: neither are defaults added to it nor nulls dropped, as kube-apiserver does it.
+        self.convert_alone(object.clone(), api_version)
+            .map_err(|error| error.message)
     }
 }
 

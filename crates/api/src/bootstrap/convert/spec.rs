@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{duration, within};
+use crate::convert::duration;
+use crate::convert::fields::{not_a_duration, seconds_of, within};
 
 /// Components of the cluster configuration that take arguments.
 const COMPONENTS: [&[&str]; 4] = [
@@ -11,7 +12,7 @@ const COMPONENTS: [&[&str]; 4] = [
     &["scheduler"],
     &["etcd", "local"],
 ];
-/// Fields in which an empty list or object means something else than none.
+/// Fields in which an empty list or object differs from an absent one.
 const MEANINGFUL_WHEN_EMPTY: [&str; 2] = ["taints", "controlPlane"];
 /// Fields of a v1beta1 ClusterConfiguration that v1beta2 does not have.
 const GONE_FROM_CLUSTER: [&str; 5] = [
@@ -42,7 +43,7 @@ pub(crate) fn up(spec: &mut Map<String, Value>) -> Result<(), String> {
     if let Some(timeout) = timeout {
         let field = "clusterConfiguration.apiServer.timeoutForControlPlane";
         let seconds = seconds_of(&timeout).ok_or_else(|| not_a_duration(field, &timeout))?;
-        // Init and join have one each; in v1beta1 one is for both.
+        // In v1beta2 init and join have a timeout each, in v1beta1 one in common.
         for name in ["initConfiguration", "joinConfiguration"] {
             let part = spec.entry(name).or_insert_with(|| json!({}));
             if part.is_null() {
@@ -110,7 +111,7 @@ pub(crate) fn down(spec: &mut Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes out lists and objects that are empty: v1beta1 allows them, v1beta2 wants them absent.
+/// Removes empty lists and objects, which v1beta1 allows and v1beta2 does not.
 pub(crate) fn prune(fields: &mut Map<String, Value>) {
     let names: Vec<_> = fields.keys().cloned().collect();
     for name in names {
@@ -244,14 +245,4 @@ fn map(of: &mut Map<String, Value>, name: &str) -> Result<(), String> {
         None | Some(Value::Null) => Ok(()),
         Some(_) => Err(format!("{name} is not a list")),
     }
-}
-
-/// The whole seconds of a duration in JSON.
-pub(crate) fn seconds_of(value: &Value) -> Option<i32> {
-    duration::seconds(value.as_str()?)
-}
-
-/// What to say about a text that is no duration.
-pub(crate) fn not_a_duration(field: &str, value: &Value) -> String {
-    format!("{field}: {value} is not a duration such as 10m or 1h30m")
 }

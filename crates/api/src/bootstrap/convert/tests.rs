@@ -1,9 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::stash;
 use crate::bootstrap::v1beta2::KubeadmConfigSpec;
-use crate::convert::convert;
+use crate::convert::{convert, stash};
 
 const OLD: &str = "bootstrap.cluster.x-k8s.io/v1beta1";
 const NEW: &str = "bootstrap.cluster.x-k8s.io/v1beta2";
@@ -338,25 +337,4 @@ proptest! {
         serde_json::from_value::<KubeadmConfigSpec>(there["spec"].clone()).unwrap();
         prop_assert_eq!(convert(there, OLD).unwrap(), object);
     }
-
-    #[test]
-    fn a_stash_restores_what_was_lost(before in json_value(), back in json_value()) {
-        let mut restored = back.clone();
-        stash::Stash::of(&before, &back).restore(&mut restored);
-        prop_assert_eq!(restored, before);
-    }
-}
-
-/// Objects of objects and plain values, as specs are.
-fn json_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(json!(1)),
-        Just(json!("a")),
-        Just(json!({})),
-        Just(json!([1, 2]))
-    ];
-    let inner = leaf.prop_recursive(3, 16, 3, |inner| {
-        proptest::collection::btree_map("[ab~/]{1,2}", inner, 0..3).prop_map(|map| json!(map))
-    });
-    proptest::collection::btree_map("[abc]", inner, 0..3).prop_map(|map| json!(map))
 }

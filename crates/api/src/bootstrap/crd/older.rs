@@ -169,7 +169,10 @@ pub(crate) fn relax(schema: &mut Value) {
 
 /// A duration.
 pub(crate) fn duration(description: &str) -> Value {
-    json!({"type": "string", "description": format!("{description} A duration such as 4m0s.")})
+    // What Go parses as a duration; anything else could not be converted to seconds.
+    let pattern = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
+    json!({"type": "string", "pattern": pattern,
+        "description": format!("{description} A duration such as 4m0s.")})
 }
 
 /// A text of limited length.

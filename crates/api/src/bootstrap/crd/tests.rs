@@ -68,6 +68,8 @@ fn schemas_have_the_shape_of_upstream() {
             );
             // `deprecated` is shared by all kinds and knows more counters.
             problems.retain(|problem| !problem.contains("status.deprecated"));
+            // What is no duration cannot be converted, upstream either; here the schema rejects it.
+            problems.retain(|problem| !problem.contains("(ns|us|"));
             assert_eq!(problems, Vec::<String>::new(), "{plural} {version}");
         }
     }

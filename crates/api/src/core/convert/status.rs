@@ -1,14 +1,14 @@
-//! Status in the words of the other version.
+//! The status in the other version.
 //!
-//! Downwards everything that v1beta1 shows is computed from v1beta2, so that its readers never see
-//! something old. Upwards, what v1beta1 holds of v1beta2 wins; its own conditions and counters are
-//! kept beneath `deprecated` only when there is nothing else.
+//! From v1beta2 to v1beta1 every field is computed, so that its readers never see an outdated value. From
+//! v1beta1 to v1beta2 the fields beneath `v1beta2` take precedence; conditions and counters of v1beta1 are
+//! kept beneath `deprecated` only where there are none.
 
 use serde_json::{Map, Value, json};
 
-use super::{Done, Fields, nested, take};
+use crate::convert::fields::{Done, Fields, nested, take};
 
-/// Fields that v1beta1 of MachineSets counts by other rules.
+/// Counters of MachineSets that v1beta1 computes differently.
 const SET_COUNTERS: [&str; 3] = ["readyReplicas", "availableReplicas", "fullyLabeledReplicas"];
 /// The same for MachineDeployments.
 const DEPLOYMENT_COUNTERS: [&str; 4] = [
@@ -81,9 +81,9 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     if let Some(reference) = fields.get_mut("nodeRef") {
         *reference = json!({ "apiVersion": "v1", "kind": "Node", "name": reference["name"] });
     }
-    // In v1beta1 it stands in the spec alone.
+    // In v1beta1 it is a field of the spec only.
     fields.remove("failureDomain");
-    // v1beta1 does not know the word.
+    // v1beta1 does not have this phase.
     if fields.get("phase") == Some(&json!("Updating")) {
         fields.insert("phase".to_owned(), json!("Running"));
     }
@@ -132,7 +132,7 @@ pub(super) fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// The counters of v1beta2, taken out.
+/// Removes the counters of v1beta2 and returns them.
 fn counters(fields: &mut Fields) -> Fields {
     let mut new = Map::new();
     for name in ["readyReplicas", "availableReplicas", "upToDateReplicas"] {
@@ -141,7 +141,7 @@ fn counters(fields: &mut Fields) -> Fields {
     new
 }
 
-/// Takes what `v1beta2` holds up; without it, what v1beta1 says itself goes beneath `deprecated`.
+/// Moves the fields beneath `v1beta2` up; without any, those of v1beta1 move beneath `deprecated`.
 fn up(fields: &mut Fields, counters: &[&str]) {
     let mut old = Map::new();
     for name in ["conditions", "failureReason", "failureMessage"]
@@ -167,7 +167,7 @@ fn up(fields: &mut Fields, counters: &[&str]) {
     }
 }
 
-/// Puts what is v1beta2's own beneath `v1beta2`, and shows its conditions in v1beta1's form.
+/// Moves the fields that only v1beta2 has beneath `v1beta2`, and computes the conditions of v1beta1.
 fn down(fields: &mut Fields, mut new: Fields) {
     let deprecated = fields.remove("deprecated").and_then(|mut all| {
         all.get_mut("v1beta1")
@@ -180,7 +180,7 @@ fn down(fields: &mut Fields, mut new: Fields) {
         fields.insert("conditions".to_owned(), Value::Array(old));
     }
     for (name, value) in deprecated.into_iter().flatten() {
-        // Computed values are never older than these.
+        // Computed values take precedence.
         fields.entry(name).or_insert(value);
     }
     if !new.is_empty() {

@@ -1,15 +1,16 @@
-//! The part of a Cluster that a ClusterClass sees.
+//! The topology of a Cluster.
 
 use serde_json::{Value, json};
 
-use super::{Done, Fields, duration, nested, put, rename, strategy_down, strategy_up, take};
-use super::{timeouts_down, timeouts_up};
-use crate::bootstrap::convert::spec::{not_a_duration, seconds_of};
-use crate::bootstrap::convert::within;
+use super::{strategy_down, strategy_up, timeouts_down, timeouts_up};
+use crate::convert::duration;
+use crate::convert::fields::{
+    Done, Fields, nested, not_a_duration, put, rename, seconds_of, take, within,
+};
 
 /// From v1beta1 to v1beta2.
 pub(super) fn up(fields: &mut Fields) -> Done {
-    // Replaced by the one of the control plane and of each deployment.
+    // v1beta2 has it in the control plane and in each deployment.
     fields.remove("rolloutAfter");
     put(fields, &["classRef", "name"], "class");
     put(fields, &["classRef", "namespace"], "classNamespace");
@@ -161,7 +162,7 @@ fn health_down(fields: &mut Fields) {
     }
     let template = take(&mut new, &["remediation", "templateRef"]);
     new.extend(template.map(|template| ("remediationTemplate".to_owned(), template)));
-    // Empty shells have no place in v1beta1; the stash brings them back.
+    // Objects that are now empty have no image in v1beta1; the stash restores them.
     new.remove("checks");
     new.remove("remediation");
     if !new.is_empty() {
@@ -169,7 +170,7 @@ fn health_down(fields: &mut Fields) {
     }
 }
 
-/// `definitionFrom` of variables is gone.
+/// Removes `definitionFrom` of variables, which v1beta2 does not have.
 fn undefined(fields: &mut Fields, name: &str) {
     let list = fields.get_mut(name).and_then(Value::as_array_mut);
     for variable in list.into_iter().flatten().filter_map(Value::as_object_mut) {

@@ -1,6 +1,6 @@
 //! Go durations (`1h2m3.5s`, package time, ParseDuration) and whole seconds.
 
-/// The seconds of a Go duration, fractions cut off; `None` when it is none or out of range.
+/// The seconds of a Go duration, fractions cut off, at most what 32 bits can represent; `None` when it is none.
 pub(crate) fn seconds(text: &str) -> Option<i32> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -25,10 +25,8 @@ pub(crate) fn seconds(text: &str) -> Option<i32> {
         rest = &rest[end..];
     }
     let whole = (nanoseconds / 1e9).trunc() * if negative { -1.0 } else { 1.0 };
-    // Both bounds are exact in f64.
-    (f64::from(i32::MIN)..=f64::from(i32::MAX))
-        .contains(&whole)
-        .then_some(whole as i32)
+    // The cast saturates.
+    Some(whole as i32)
 }
 
 fn unit(name: &str) -> Option<f64> {

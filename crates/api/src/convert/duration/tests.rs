@@ -17,7 +17,8 @@ fn go_durations_are_read() {
         ("ten minutes", None),
         ("10x", None),
         ("s", None),
-        ("99999999h", None),
+        ("99999999h", Some(i32::MAX)),
+        ("-99999999h", Some(i32::MIN)),
     ] {
         assert_eq!(seconds(given), expected, "{given:?}");
     }

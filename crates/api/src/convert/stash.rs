@@ -1,0 +1,218 @@
+//! What the other version has no field for, kept in an annotation of the converted object.
+//!
+//! There is one entry for each field. It has the field's value and a hash of what the way there and back
+//! leaves of it; on the way back the value is restored only where the field still has that hash, that is,
+//! where nobody changed it in the other version. Elements of lists are found by their merge key, and where
+//! the list has none by the hash of the whole element, so that entries survive other elements coming and going.
+//! (Upstream keeps a copy of the whole object and restores it unconditionally, which undoes such changes.)
+
+use serde_json::{Map, Value, json};
+
+mod former;
+mod hash;
+mod lists;
+mod path;
+
+use hash::hash;
+pub(crate) use lists::Lists;
+use path::{Path, Step};
+
+/// The annotation that contains the stash.
+pub(crate) const ANNOTATION: &str = "cluster.x-k8s.io/ferrostack-conversion";
+
+/// Fields that mean something only beside others: the entry of the first is stale once the others change.
+const TOGETHER: &[(&str, &[&str])] = &[
+    // The name of a flavor that also has an id.
+    ("flavor", &["flavorID"]),
+    (
+        "observedGeneration",
+        &["status", "reason", "message", "lastTransitionTime"],
+    ),
+];
+
+/// Fields of one version that the other has no place for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stash {
+    /// By path in the object: `h`, the hash of what is left of the field (absent: nothing); `d`, its
+    /// value (absent: the field was absent).
+    entries: Map<String, Value>,
+    /// Entries that an earlier release wrote.
+    former: Option<former::Entries>,
+}
+
+impl Stash {
+    /// Adds what is lost of a spec when only `back` comes back.
+    pub(crate) fn add_spec(&mut self, before: &Value, back: &Value, lists: &Lists) {
+        let mut found = Vec::new();
+        differences(before, Some(back), &Path::of("spec"), lists, &mut found);
+        self.add(found);
+    }
+
+    /// Adds what is lost of a status. Status is computed for each version, except for the generation that a
+    /// condition is about, which a reader of v1beta1 has no field for.
+    pub(crate) fn add_status(&mut self, before: &Value, back: &Value, lists: &Lists) {
+        let mut found = Vec::new();
+        differences(before, Some(back), &Path::of("status"), lists, &mut found);
+        found.retain(|(path, _)| path.is("/status/conditions/*/observedGeneration"));
+        self.add(found);
+    }
+
+    fn add(&mut self, found: Vec<(Path, Value)>) {
+        let found = found.into_iter().map(|(path, entry)| (path.text, entry));
+        self.entries.extend(found);
+    }
+
+    /// Restores every field that nobody changed since.
+    pub(crate) fn restore(&self, object: &mut Value, lists: &Lists) {
+        if let Some(former) = &self.former {
+            former.restore(object);
+        }
+        let converted = object.clone();
+        for (text, entry) in &self.entries {
+            let Some(steps) = path::find(text, &converted, lists) else {
+                continue;
+            };
+            let now = match steps.split_last() {
+                Some((Step::Member(name), parents)) => seen(
+                    path::get(&converted, parents).and_then(Value::as_object),
+                    name,
+                ),
+                _ => path::get(&converted, &steps).map(hash),
+            };
+            if now.as_deref() != entry.get("h").and_then(Value::as_str) {
+                continue;
+            }
+            match entry.get("d") {
+                Some(value) => path::insert(object, &steps, value.clone()),
+                None => path::remove(object, &steps),
+            }
+        }
+    }
+}
+
+/// Removes the stash of `version` from an object's annotations; a stash of another version is dropped.
+pub(crate) fn take(object: &mut Value, version: &str) -> Stash {
+    let mut stash = Stash::default();
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else {
+        return stash;
+    };
+    let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
+        return stash;
+    };
+    let kept = [ANNOTATION, former::ANNOTATION].map(|name| annotations.remove(name));
+    if annotations.is_empty() && kept.iter().any(Option::is_some) {
+        metadata.remove("annotations");
+    }
+    for (kept, of_infra) in kept.into_iter().zip([false, true]) {
+        // A stash that cannot be parsed is worth no more than none.
+        let parsed = kept.as_ref().and_then(Value::as_str);
+        let parsed = parsed.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let Some(mut parsed) = parsed.filter(|kept| kept["version"] == version) else {
+            continue;
+        };
+        if let Some(Value::Object(entries)) = parsed.get_mut("lost").map(Value::take) {
+            stash.entries = entries;
+        } else if let Some(Value::Object(fields)) = parsed.get_mut("fields").map(Value::take) {
+            stash.former = Some(former::Entries { fields, of_infra });
+        }
+    }
+    stash
+}
+
+/// Adds the stash of an object that was in `version` to its annotations.
+pub(crate) fn put(object: &mut Value, version: &str, stash: &Stash) {
+    let Some(object) = object.as_object_mut().filter(|_| !stash.entries.is_empty()) else {
+        return;
+    };
+    let text = json!({"version": version, "lost": stash.entries}).to_string();
+    super::fields::nested(object, &["metadata", "annotations"])
+        .insert(ANNOTATION.to_owned(), json!(text));
+}
+
+fn differences(
+    before: &Value,
+    back: Option<&Value>,
+    path: &Path,
+    lists: &Lists,
+    into: &mut Vec<(Path, Value)>,
+) {
+    if back == Some(before) {
+        return;
+    }
+    match (before, back) {
+        (Value::Object(old), None | Some(Value::Object(_))) if !old.is_empty() => {
+            let new = back.and_then(Value::as_object);
+            members(old, new, path, lists, into);
+        }
+        (Value::Array(old), Some(Value::Array(new))) if lists.pair(path, old, new) => {
+            let keys = lists.keys(path);
+            for (at, (old_item, new_item)) in old.iter().zip(new).enumerate() {
+                match keys.and_then(|keys| path::key_of(new_item, keys)) {
+                    Some(key) => {
+                        let path = path.element(&key);
+                        differences(old_item, Some(new_item), &path, lists, into);
+                    }
+                    None if old_item != new_item => {
+                        let path = path.element(&path::by_hash(new, at));
+                        into.push((path, entry(Some(old_item), Some(hash(new_item)))));
+                    }
+                    None => {}
+                }
+            }
+        }
+        (value, left) => into.push((path.clone(), entry(Some(value), left.map(hash)))),
+    }
+}
+
+fn members(
+    old: &Map<String, Value>,
+    new: Option<&Map<String, Value>>,
+    path: &Path,
+    lists: &Lists,
+    into: &mut Vec<(Path, Value)>,
+) {
+    for (name, value) in old {
+        let path = path.member(name);
+        let left = new.and_then(|new| new.get(name));
+        if left == Some(value) {
+            continue;
+        }
+        if together(name).is_empty() {
+            differences(value, left, &path, lists, into);
+        } else {
+            into.push((path, entry(Some(value), seen(new, name))));
+        }
+    }
+    let added = new.into_iter().flat_map(Map::keys);
+    for name in added.filter(|name| !old.contains_key(*name)) {
+        into.push((path.member(name), entry(None, seen(new, name))));
+    }
+}
+
+fn entry(value: Option<&Value>, left: Option<String>) -> Value {
+    let mut entry = Map::new();
+    entry.extend(left.map(|hash| ("h".to_owned(), json!(hash))));
+    entry.extend(value.map(|value| ("d".to_owned(), value.clone())));
+    Value::Object(entry)
+}
+
+/// The hash of a field and of those it belongs together with; `None` where there is nothing.
+fn seen(fields: Option<&Map<String, Value>>, name: &str) -> Option<String> {
+    let fields = fields?;
+    let others = together(name);
+    if others.is_empty() {
+        return fields.get(name).map(hash);
+    }
+    let all = std::iter::once(&name).chain(others);
+    let all: Vec<_> = all.map(|name| fields.get(*name)).collect();
+    Some(hash(&json!(all)))
+}
+
+fn together(name: &str) -> &'static [&'static str] {
+    let row = TOGETHER.iter().find(|(field, _)| *field == name);
+    row.map_or(&[], |(_, others)| *others)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The merge keys of a kind's lists, from its CustomResourceDefinition.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use serde_json::Value;
+
+use super::path::{Path, key_of};
+
+/// The lists of one kind in one version that are maps by some fields of their elements.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lists {
+    /// The fields, by path; `*` stands for any element.
+    keys: BTreeMap<String, Vec<String>>,
+}
+
+static ALL: LazyLock<BTreeMap<[String; 3], Lists>> = LazyLock::new(|| {
+    let mut all = BTreeMap::new();
+    for crd in crate::crds::all() {
+        for version in &crd.spec.versions {
+            let mut lists = Lists::default();
+            let schema = version.schema.as_ref();
+            if let Some(schema) = schema.and_then(|s| s.open_api_v3_schema.as_ref()) {
+                lists.add(schema, "");
+            }
+            let name = [&crd.spec.group, &crd.spec.names.kind, &version.name];
+            all.insert(name.map(String::clone), lists);
+        }
+    }
+    all
+});
+static NONE: Lists = Lists {
+    keys: BTreeMap::new(),
+};
+
+impl Lists {
+    /// The lists of a kind of ours.
+    pub(crate) fn of(group: &str, kind: &str, version: &str) -> &'static Self {
+        let name = [group, kind, version].map(str::to_owned);
+        ALL.get(&name).unwrap_or(&NONE)
+    }
+
+    /// The fields that identify an element of the list at `path`.
+    pub(super) fn keys(&self, path: &Path) -> Option<&[String]> {
+        self.keys.get(&path.pattern).map(Vec::as_slice)
+    }
+
+    /// Whether the elements of both lists are the same ones in the same order, so that they can be compared
+    /// in pairs.
+    pub(super) fn pair(&self, path: &Path, old: &[Value], new: &[Value]) -> bool {
+        let Some(keys) = self.keys(path) else {
+            return old.len() == new.len();
+        };
+        let mut seen = Vec::new();
+        old.len() == new.len()
+            && old.iter().zip(new).all(|(old, new)| {
+                let key = key_of(old, keys);
+                let first = !seen.contains(&key);
+                seen.push(key.clone());
+                key.is_some() && first && key == key_of(new, keys)
+            })
+    }
+
+    fn add(&mut self, schema: &JSONSchemaProps, path: &str) {
+        if let Some(keys) = &schema.x_kubernetes_list_map_keys {
+            self.keys.insert(path.to_owned(), keys.clone());
+        }
+        for (name, property) in schema.properties.iter().flatten() {
+            self.add(property, &format!("{path}/{name}"));
+        }
+        if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+            self.add(items, &format!("{path}/*"));
+        }
+    }
+}
+
+#[cfg(test)]
+impl Lists {
+    /// Lists by path.
+    pub(super) fn with(keys: &[(&str, &[&str])]) -> Self {
+        let row = |(path, keys): &(&str, &[&str])| {
+            let keys = keys.iter().map(|key| (*key).to_owned());
+            ((*path).to_owned(), keys.collect())
+        };
+        Self {
+            keys: keys.iter().map(row).collect(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Status: what v1beta1 shows is computed from v1beta2.
+
+use serde_json::{Map, Value, json};
+
+use super::machine::{ports_down, ports_up};
+use crate::convert::fields::{Done, Fields, rename, within};
+
+/// The reason of a v1beta1 condition that has none: `metav1.Condition` requires one.
+const NO_REASON: &str = "NoReasonReported";
+/// The type of the condition about the API server's address, in v1beta1 and in v1beta2.
+const INGRESS: (&str, &str) = ("APIServerIngressReadyCondition", "APIServerIngressReady");
+/// The load balancer in v1beta1 and in v1beta2.
+const BALANCER: (&str, &str) = ("apiServerLoadBalancer", "apiServerManagedLoadBalancer");
+/// Fields of v1beta1 that are no longer written.
+const GONE: &[&str] = &["failureReason", "failureMessage"];
+
+pub(super) fn cluster_up(fields: &mut Fields) -> Done {
+    machine_up(fields)?;
+    rename(fields, BALANCER.0, BALANCER.1);
+    within(fields, &["bastion", "resolved"], |resolved| {
+        ports_up(resolved);
+        Ok(())
+    })?;
+    if let Some(Value::Object(zones)) = fields.get("failureDomains") {
+        let mut names: Vec<_> = zones.keys().collect();
+        names.sort();
+        let named = |name: &String| {
+            let mut zone = zones[name].as_object().cloned().unwrap_or_default();
+            zone.insert("name".to_owned(), json!(name));
+            Value::Object(zone)
+        };
+        let list = names.into_iter().map(named).collect();
+        fields.insert("failureDomains".to_owned(), Value::Array(list));
+    }
+    Ok(())
+}
+
+pub(super) fn cluster_down(fields: &mut Fields) -> Done {
+    machine_down(fields)?;
+    rename(fields, BALANCER.1, BALANCER.0);
+    within(fields, &["bastion", "resolved"], |resolved| {
+        ports_down(resolved);
+        Ok(())
+    })?;
+    if let Some(Value::Array(zones)) = fields.get_mut("failureDomains").map(Value::take) {
+        let mut map = Map::new();
+        for mut zone in zones {
+            let name = zone.as_object_mut().and_then(|zone| zone.remove("name"));
+            if let Some(Value::String(name)) = name {
+                map.insert(name, zone);
+            }
+        }
+        fields.insert("failureDomains".to_owned(), Value::Object(map));
+    }
+    Ok(())
+}
+
+pub(super) fn machine_up(fields: &mut Fields) -> Done {
+    template_up(fields)?;
+    let ready = fields.remove("ready") == Some(json!(true));
+    if ready && !fields.contains_key("initialization") {
+        fields.insert("initialization".to_owned(), json!({ "provisioned": true }));
+    }
+    for name in GONE {
+        fields.remove(*name);
+    }
+    within(fields, &["resolved"], |resolved| {
+        ports_up(resolved);
+        Ok(())
+    })
+}
+
+pub(super) fn machine_down(fields: &mut Fields) -> Done {
+    let ready = ready(fields);
+    fields.insert("ready".to_owned(), json!(ready));
+    template_down(fields)?;
+    within(fields, &["resolved"], |resolved| {
+        ports_down(resolved);
+        Ok(())
+    })
+}
+
+/// The status of a machine template has nothing but conditions to convert.
+pub(super) fn template_up(fields: &mut Fields) -> Done {
+    let Some(Value::Array(old)) = fields.get_mut("conditions").map(Value::take) else {
+        return Ok(());
+    };
+    let mut new: Vec<Value> = Vec::new();
+    for mut condition in old {
+        if let Some(condition) = condition.as_object_mut() {
+            condition_up(condition);
+        }
+        // A map by type in v1beta2; in v1beta1 the last one counts.
+        let type_ = condition.get("type");
+        new.retain(|other| type_.is_none() || other.get("type") != type_);
+        new.push(condition);
+    }
+    fields.insert("conditions".to_owned(), Value::Array(new));
+    Ok(())
+}
+
+pub(super) fn template_down(fields: &mut Fields) -> Done {
+    crate::convert::fields::each(fields, "conditions", condition_down);
+    Ok(())
+}
+
+fn condition_up(condition: &mut Fields) {
+    // The generation that it is about is not known; the current one would be a guess.
+    condition.remove("severity");
+    replace(condition, "type", INGRESS.0, INGRESS.1);
+    replace(condition, "reason", "", NO_REASON);
+    if condition.contains_key("status") {
+        for (name, default) in [("reason", NO_REASON), ("message", "")] {
+            condition
+                .entry(name)
+                .or_insert_with(|| Value::from(default));
+        }
+    }
+}
+
+fn condition_down(condition: &mut Fields) {
+    condition.remove("observedGeneration");
+    replace(condition, "type", INGRESS.1, INGRESS.0);
+    // v1beta1 leaves out what is empty.
+    for (name, empty) in [("reason", NO_REASON), ("message", "")] {
+        if condition.get(name).and_then(Value::as_str) == Some(empty) {
+            condition.remove(name);
+        }
+    }
+}
+
+fn replace(fields: &mut Fields, name: &str, from: &str, to: &str) {
+    if let Some(value) = fields.get_mut(name)
+        && value.as_str() == Some(from)
+    {
+        *value = json!(to);
+    }
+}
+
+/// What v1beta1 calls ready: the Ready condition or, before there is one, the first provisioning.
+fn ready(fields: &Fields) -> bool {
+    let conditions = fields.get("conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    match conditions.find(|condition| condition["type"] == "Ready") {
+        Some(condition) => condition["status"] == "True",
+        None => {
+            let step = fields.get("initialization");
+            step.and_then(|step| step.get("provisioned")) == Some(&json!(true))
+        }
+    }
+}
