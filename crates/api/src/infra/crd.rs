@@ -10,6 +10,8 @@ use kube::CustomResourceExt;
 use super::{v1alpha1, v1beta1, v1beta2};
 use crate::names::PROVIDER_LABEL;
 
+mod older;
+
 /// The group's CustomResourceDefinitions, with every version in which they are served.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
@@ -48,7 +50,7 @@ fn served(
     merged
 }
 
-/// Adds the labels by which Cluster API finds the contract versions, and takes `nullable` out: an
+/// Adds the labels by which Cluster API finds the contract versions, and removes `nullable`: an
 /// API server then drops an explicit null, as it does with the Go types' schemas.
 fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let labels = crd.metadata.labels.get_or_insert_with(BTreeMap::new);
@@ -66,6 +68,9 @@ fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
             .and_then(|s| s.open_api_v3_schema.as_mut())
         {
             drop_nullable(schema);
+            if version.name == "v1beta1" {
+                older::relax(schema);
+            }
         }
     }
     crd

@@ -76,7 +76,7 @@ pub(crate) fn one_of(members: Value, about: &str) -> Schema {
     })
 }
 
-/// The schema of an id that OpenStack made up.
+/// The schema of an id that OpenStack generated.
 pub(crate) fn uuid(about: &str) -> Value {
     json!({"type": "string", "format": "uuid", "description": about})
 }

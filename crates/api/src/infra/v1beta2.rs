@@ -1,6 +1,7 @@
 //! v1beta2: the stored version, to and from which the others convert.
 
 mod cluster;
+pub(crate) mod given;
 mod machine;
 mod params;
 mod port;

@@ -118,12 +118,6 @@ fn managed_subnet(subnet: &SubnetSpec, path: &str, errors: &mut Errors) {
 }
 
 fn endpoint(api_server: &ApiServer, path: &str, errors: &mut Errors) {
-    if api_server.port == Some(0) {
-        errors.push(FieldError::new(
-            format!("{path}.port"),
-            "must be between 1 and 65535",
-        ));
-    }
     address(
         api_server.fixed_ip.as_deref(),
         &format!("{path}.fixedIP"),

@@ -9,7 +9,7 @@ use crate::admission::FieldError;
 pub(super) enum Rule {
     /// In any way.
     Freely,
-    /// As this function says: `Err` tells why not.
+    /// If this function accepts the change; its error is the reason why not.
     If(fn(&Change<'_>) -> Result<(), String>),
 }
 
@@ -57,7 +57,7 @@ pub(super) fn cluster(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     nothing_but(old, new, "spec", CLUSTER, errors);
 }
 
-/// Checks that below `spec` nothing changed but what `table` allows.
+/// Checks that below `spec` only fields changed that `table` allows.
 pub(super) fn nothing_but(
     old: &Value,
     new: &Value,
@@ -66,8 +66,13 @@ pub(super) fn nothing_but(
     errors: &mut Vec<FieldError>,
 ) {
     let pointer = format!("/{}", spec.replace('.', "/"));
-    let part = |object: &Value| object.pointer(&pointer).map(settled).unwrap_or_default();
-    let (old_spec, new_spec) = (part(old), part(new));
+    let part = |object: &Value| {
+        let fields = object.pointer(&pointer);
+        fields.map(|fields| settled(fields, "")).unwrap_or_default()
+    };
+    let (mut old_spec, mut new_spec) = (part(old), part(new));
+    inherit_trunk(&mut old_spec);
+    inherit_trunk(&mut new_spec);
     let mut walk = Walk {
         table,
         spec,
@@ -123,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A missing object is one without members, so that the error names the member.
+    /// A missing object is compared as an empty one, so that the error has the path of the member.
     fn members(
         &mut self,
         old: Option<&Map<String, Value>>,
@@ -134,12 +139,7 @@ impl Walk<'_> {
         let (old, new) = (old.unwrap_or(&empty), new.unwrap_or(&empty));
         let added = new.keys().filter(|name| !old.contains_key(*name));
         for name in old.keys().chain(added) {
-            let path = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
-            };
-            self.compare(old.get(name), new.get(name), &path);
+            self.compare(old.get(name), new.get(name), &below(path, name));
         }
     }
 
@@ -165,23 +165,65 @@ fn matches(row: &str, path: &str) -> bool {
     row == plain
 }
 
-/// The value without empty objects, empty lists and nulls, which mean the same as nothing at all.
-fn settled(value: &Value) -> Value {
-    let empty = |value: &Value| match value {
+/// Fields that mean the same when they are absent as with this value.
+const SAME_AS_ABSENT: &[(&str, bool)] = &[
+    ("enableExternalNetwork", true),
+    ("apiServer.enableFloatingIP", true),
+    ("configDrive", false),
+    ("trunk", false),
+    ("ports[].adminStateUp", true),
+    ("ports[].profile.ovsHWOffload", false),
+    ("ports[].profile.trustedVF", false),
+];
+
+/// The value without what means the same as an absent field: nulls, empty texts, lists and objects, 0, and
+/// the fields of [`SAME_AS_ABSENT`]. The Go provider's types do not distinguish these either.
+fn settled(value: &Value, path: &str) -> Value {
+    let nothing = |value: &Value, path: &str| match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
-        _ => false,
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(value) => SAME_AS_ABSENT.contains(&(path, *value)),
     };
     match value {
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, value)| (name.clone(), settled(value)))
-            .filter(|(_, value)| !empty(value))
-            .collect::<Map<_, _>>()
-            .into(),
-        Value::Array(items) => items.iter().map(settled).collect(),
+        Value::Object(members) => {
+            let mut kept = Map::new();
+            for (name, value) in members {
+                let path = below(path, name);
+                let value = settled(value, &path);
+                if !nothing(&value, &path) {
+                    kept.insert(name.clone(), value);
+                }
+            }
+            kept.into()
+        }
+        Value::Array(items) => {
+            let path = format!("{path}[]");
+            items.iter().map(|item| settled(item, &path)).collect()
+        }
         plain => plain.clone(),
+    }
+}
+
+/// Removes the trunk of every port on which it has the machine's value, which a port without one inherits.
+fn inherit_trunk(spec: &mut Value) {
+    let trunk = spec.get("trunk") == Some(&Value::Bool(true));
+    let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if port.get("trunk") == Some(&Value::Bool(trunk)) {
+            port.remove("trunk");
+        }
+    }
+}
+
+/// The path of a member of the object at `path`.
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
     }
 }
 
@@ -272,3 +314,6 @@ fn disabled_before_removed(change: &Change<'_>) -> Result<(), String> {
     }
     Err("cannot be removed while it is enabled: set bastion.enabled to false first".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::{OpenStackMachineSpec, ResolvedMachine};
 use crate::infra::schema;
+use crate::infra::v1beta2::given;
 use crate::infra::v1beta2::{
     ControlPlaneEndpoint, ExternalRouterIp, IdentityRef, Initialization, LoadBalancer,
     LoadBalancerStatus, MachineResources, NetworkParam, NetworkStatus, NetworkStatusWithSubnets,
@@ -78,18 +79,19 @@ use crate::infra::v1beta2::{
 ]))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterSpec {
-    /// The subnet to make, in a network and behind a router made for the cluster. At most one.
+    /// The subnet to create, in a network and behind a router created for the cluster. At most one.
     #[schemars(length(max = 1), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed_subnets: Vec<SubnetSpec>,
-    /// The MTU of the network made for the cluster.
+    /// The MTU of the network that is created for the cluster.
     #[serde(rename = "networkMTU", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = null))]
+    #[serde(default, deserialize_with = "given::number")]
     pub network_mtu: Option<i32>,
-    /// Whether ports of the network made for the cluster have no port security.
+    /// Whether port security is disabled in the network that is created for the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_port_security: Option<bool>,
-    /// The addresses of the router made for the cluster on the external network.
+    /// The addresses, on the external network, of the router that is created for the cluster.
     #[serde(
         rename = "externalRouterIPs",
         default,
@@ -116,7 +118,7 @@ pub struct OpenStackClusterSpec {
     /// Whether the cluster is not reached from outside at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_external_network: Option<bool>,
-    /// A load balancer made for the API server.
+    /// A load balancer that is created for the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server_load_balancer: Option<LoadBalancer>,
     /// Whether the API server has no floating IP.
@@ -130,18 +132,21 @@ pub struct OpenStackClusterSpec {
         rename = "apiServerFloatingIP",
         skip_serializing_if = "Option::is_none"
     )]
+    #[serde(default, deserialize_with = "given::text")]
     pub api_server_floating_ip: Option<String>,
     /// The address of the API server inside the cluster's network.
     #[serde(rename = "apiServerFixedIP", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub api_server_fixed_ip: Option<String>,
     /// The port of the API server; 6443 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 65535), extend("format" = null))]
+    #[serde(default, deserialize_with = "given::number")]
     pub api_server_port: Option<i32>,
-    /// Security groups for the nodes; none are made when absent.
+    /// Security groups for the nodes; none are created when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_security_groups: Option<ManagedSecurityGroups>,
-    /// Tags of everything that is made for the cluster.
+    /// Tags of all resources that are created for the cluster.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -159,10 +164,12 @@ pub struct OpenStackClusterSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bastion: Option<Bastion>,
     /// The credentials.
+    #[serde(default)]
+    #[schemars(!default)]
     pub identity_ref: IdentityRef,
 }
 
-/// The security groups made for the nodes of a cluster.
+/// The security groups that are created for the nodes of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedSecurityGroups {
@@ -191,7 +198,7 @@ pub struct ManagedSecurityGroups {
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct Bastion {
-    /// Whether it is made.
+    /// Whether it is created.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// The server.
@@ -199,22 +206,24 @@ pub struct Bastion {
     pub spec: Option<OpenStackMachineSpec>,
     /// Its availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub availability_zone: Option<String>,
     /// Its floating IP; a new one when absent.
     #[serde(rename = "floatingIP")]
     #[schemars(extend("format" = "ipv4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
 }
 
-/// What is known about a cluster's part of the cloud.
+/// The observed state of a cluster's resources in the cloud.
 ///
 /// Unlike upstream, everything inside is optional that is not known at once: upstream requires the
 /// load balancer's `ip` even where there is no floating IP, and cannot store such a status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterStatus {
-    /// What holds and what is waited for.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::v1beta1_conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -251,11 +260,13 @@ pub struct OpenStackClusterStatus {
     /// The bastion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bastion: Option<BastionStatus>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_reason: Option<String>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_message: Option<String>,
 }
 
@@ -265,18 +276,22 @@ pub struct OpenStackClusterStatus {
 pub struct Condition {
     /// The condition's type.
     #[serde(rename = "type")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub status: String,
-    /// How bad it is that the condition does not hold.
+    /// The severity of a condition whose status is False.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub severity: String,
     /// When the status last changed.
     pub last_transition_time: Time,
-    /// A word for machines.
+    /// The reason of the last transition, in CamelCase.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// A sentence for people.
+    /// A message with details.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -288,7 +303,7 @@ pub struct FailureDomain {
     /// Whether control plane machines may run there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
-    /// Anything else.
+    /// Further attributes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
@@ -299,27 +314,33 @@ pub struct FailureDomain {
 pub struct BastionStatus {
     /// The server's id.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub id: Option<String>,
     /// The server's name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
     /// The key pair that may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ssh_key_name: Option<String>,
-    /// Nova's word for the server's state.
+    /// The state of the server in Nova.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub state: Option<String>,
     /// Its address inside the network.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
     /// Its floating IP.
     #[serde(rename = "floatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<ResolvedMachine>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
 }

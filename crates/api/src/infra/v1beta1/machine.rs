@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster::Condition;
 use crate::infra::schema;
+use crate::infra::v1beta2::given;
 use crate::infra::v1beta2::{
     AdditionalBlockDevice, AddressPair, BindingProfile, FixedIp, FloatingIpPoolRef, IdentityRef,
     ImageParam, Initialization, MachineAddress, MachineResources, NetworkParam, ResolvedFixedIp,
@@ -63,22 +64,28 @@ use crate::infra::v1beta2::{
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineSpec {
-    /// What the Node of this server carries in its own providerID. Set by the controller.
+    /// The providerID of the Node on this server. Set by the controller.
     #[serde(rename = "providerID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub provider_id: Option<String>,
     /// The flavor's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
+    #[serde(default, deserialize_with = "given::text")]
     pub flavor: Option<String>,
     /// The flavor's id; wins over its name.
     #[serde(rename = "flavorID", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
+    #[serde(default, deserialize_with = "given::text")]
     pub flavor_id: Option<String>,
     /// The image.
+    #[serde(default)]
+    #[schemars(!default)]
     pub image: ImageParam,
     /// The key pair that may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ssh_key_name: Option<String>,
     /// The ports; one on the cluster's network when empty.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -88,7 +95,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<SecurityGroupParam>,
-    /// Whether a trunk is made on every port that does not say otherwise.
+    /// Whether a trunk is created on every port that does not set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Tags of the server and its ports, added to those of the cluster.
@@ -99,7 +106,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_metadata: Vec<ServerMetadata>,
-    /// Whether user data is also given on a config drive.
+    /// Whether user data is also provided on a config drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// A volume to boot from, instead of the flavor's disk.
@@ -109,7 +116,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub additional_block_devices: Vec<AdditionalBlockDevice>,
-    /// The server group that decides about placement.
+    /// The server group, whose policy decides about placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_group: Option<ServerGroupParam>,
     /// The credentials; those of the OpenStackCluster when absent.
@@ -125,11 +132,11 @@ pub struct OpenStackMachineSpec {
     pub scheduler_hint_additional_properties: Vec<SchedulerHint>,
 }
 
-/// What is known about a machine's server.
+/// The observed state of a machine's server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineStatus {
-    /// What holds and what is waited for.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::v1beta1_conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -142,28 +149,33 @@ pub struct OpenStackMachineStatus {
     /// The server's id.
     #[serde(rename = "instanceID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub instance_id: Option<String>,
     /// The server's addresses.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<MachineAddress>,
-    /// Nova's word for the server's state.
+    /// The state of the server in Nova.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub instance_state: Option<String>,
     /// The ids that the references of the spec stand for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<ResolvedMachine>,
-    /// The ids of what was made.
+    /// The ids of the resources that were created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
-    /// Where the server runs.
+    /// The availability zone of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_domain: Option<String>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_reason: Option<String>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_message: Option<String>,
 }
 
@@ -173,14 +185,17 @@ pub struct ResolvedMachine {
     /// The server group.
     #[serde(rename = "serverGroupID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub server_group_id: Option<String>,
     /// The image.
     #[serde(rename = "imageID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub image_id: Option<String>,
     /// The flavor.
     #[serde(rename = "flavorID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub flavor_id: Option<String>,
     /// The ports.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -197,9 +212,11 @@ pub struct PortOpts {
     pub network: Option<NetworkParam>,
     /// The port's description.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub description: Option<String>,
-    /// What follows the server's name in the port's name; its index when absent.
+    /// The suffix of the port's name after the server's name; the port's index when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name_suffix: Option<String>,
     /// Fixed addresses.
     #[serde(rename = "fixedIPs")]
@@ -214,15 +231,15 @@ pub struct PortOpts {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is made on the port; as the machine says when absent.
+    /// Whether a trunk is created on the port; inherited from the machine when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
-    /// The members that need no resolving.
+    /// The fields without references.
     #[serde(flatten)]
     pub fields: ResolvedPortFields,
 }
 
-/// The members of a port that go to Neutron as they are.
+/// The fields of a port that are sent to Neutron as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {
@@ -231,6 +248,7 @@ pub struct ResolvedPortFields {
     pub admin_state_up: Option<bool>,
     /// The MAC address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub mac_address: Option<String>,
     /// Further addresses that may send through this port.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -239,17 +257,19 @@ pub struct ResolvedPortFields {
     /// The host to bind to (admin only).
     #[serde(rename = "hostID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub host_id: Option<String>,
     /// The kind of virtual NIC, such as `normal` or `direct`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub vnic_type: Option<String>,
-    /// What the binding needs.
+    /// The binding profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<BindingProfile>,
-    /// Whether port security is off; as the network says when absent.
+    /// Whether port security is disabled; the network's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_port_security: Option<bool>,
-    /// Whether the uplink's status is shown to the guest.
+    /// Whether the status of the uplink is propagated to the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// Vendor-specific members of the port.
@@ -264,6 +284,8 @@ pub struct ResolvedPortFields {
 pub struct ResolvedPortSpec {
     /// The port's name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The port's description.
     #[serde(default)]
@@ -272,12 +294,14 @@ pub struct ResolvedPortSpec {
     /// The network's id.
     #[serde(rename = "networkID")]
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub network_id: String,
     /// Tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is made on the port.
+    /// Whether a trunk is created on the port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Fixed addresses.
@@ -289,7 +313,7 @@ pub struct ResolvedPortSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<String>,
-    /// The members that needed no resolving.
+    /// The fields without references.
     #[serde(flatten)]
     pub fields: ResolvedPortFields,
 }

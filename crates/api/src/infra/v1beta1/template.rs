@@ -12,7 +12,7 @@ use super::machine::OpenStackMachineSpec;
 use crate::infra::schema;
 use crate::infra::v1beta2::NodeInfo;
 
-/// What an OpenStackClusterTemplate holds.
+/// The spec of an OpenStackClusterTemplate.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "infrastructure.cluster.x-k8s.io",
@@ -23,21 +23,21 @@ use crate::infra::v1beta2::NodeInfo;
     category = "cluster-api",
     derive = "PartialEq",
     namespaced,
-    doc = "What a ClusterClass makes OpenStackClusters from."
+    doc = "The template of OpenStackClusters for a ClusterClass."
 )]
 pub struct OpenStackClusterTemplateSpec {
     /// The template.
     pub template: OpenStackClusterTemplateResource,
 }
 
-/// The OpenStackCluster to be made.
+/// The OpenStackCluster to create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackClusterTemplateResource {
     /// Its spec. Immutable.
     pub spec: OpenStackClusterSpec,
 }
 
-/// What an OpenStackMachineTemplate holds.
+/// The spec of an OpenStackMachineTemplate.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "infrastructure.cluster.x-k8s.io",
@@ -49,25 +49,25 @@ pub struct OpenStackClusterTemplateResource {
     status = "OpenStackMachineTemplateStatus",
     derive = "PartialEq",
     namespaced,
-    doc = "What OpenStackMachines are made from."
+    doc = "The template of OpenStackMachines."
 )]
 pub struct OpenStackMachineTemplateSpec {
     /// The template.
     pub template: OpenStackMachineTemplateResource,
 }
 
-/// The OpenStackMachine to be made.
+/// The OpenStackMachine to create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
     /// Its spec. Immutable but for the ports' allowed address pairs.
     pub spec: OpenStackMachineSpec,
 }
 
-/// What machines of a template will offer, for scaling up from zero.
+/// The resources of a template's machines, for scaling up from zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineTemplateStatus {
-    /// What holds.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::v1beta1_conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -75,7 +75,7 @@ pub struct OpenStackMachineTemplateStatus {
     #[schemars(schema_with = "schema::quantities")]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capacity: BTreeMap<String, Quantity>,
-    /// The node that one machine will be.
+    /// The node of one machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<NodeInfo>,
 }

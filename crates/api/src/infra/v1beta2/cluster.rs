@@ -7,6 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given;
 use super::machine::{Initialization, MachineResources, OpenStackMachineSpec, ResolvedMachine};
 use super::params::{IdentityRef, NetworkParam, RouterParam, SubnetParam};
 use crate::infra::schema;
@@ -68,14 +69,14 @@ use crate::infra::schema;
 ]))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterSpec {
-    /// The subnet to make, in a network and behind a router made for the cluster. At most one.
+    /// The subnet to create, in a network and behind a router created for the cluster. At most one.
     #[schemars(length(max = 1), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed_subnets: Vec<SubnetSpec>,
-    /// The network made for the cluster.
+    /// The network that is created for the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_network: Option<ManagedNetwork>,
-    /// The router made for the cluster.
+    /// The router that is created for the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_router: Option<ManagedRouter>,
     /// An existing network to use.
@@ -100,10 +101,10 @@ pub struct OpenStackClusterSpec {
     /// How the API server is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server: Option<ApiServer>,
-    /// Security groups for the nodes; none are made when absent.
+    /// Security groups for the nodes; none are created when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_security_groups: Option<ManagedSecurityGroups>,
-    /// Tags of everything that is made for the cluster.
+    /// Tags of all resources that are created for the cluster.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -121,21 +122,25 @@ pub struct OpenStackClusterSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bastion: Option<Bastion>,
     /// The credentials.
+    #[serde(default)]
+    #[schemars(!default)]
     pub identity_ref: IdentityRef,
 }
 
-/// A subnet to make.
+/// A subnet to create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubnetSpec {
     /// The CIDR.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub cidr: String,
-    /// Name servers that guests are told of.
+    /// Name servers of the servers in this subnet.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dns_nameservers: Vec<String>,
-    /// The ranges that addresses are handed out from; the whole subnet when empty.
+    /// The ranges that addresses are allocated from; the whole subnet when empty.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocation_pools: Vec<AllocationPool>,
@@ -146,13 +151,17 @@ pub struct SubnetSpec {
 pub struct AllocationPool {
     /// The first address.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub start: String,
     /// The last address.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub end: String,
 }
 
-/// The network made for a cluster.
+/// The network that is created for a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "self == null || has(self.mtu) || has(self.enablePortSecurity)",
@@ -162,13 +171,14 @@ pub struct AllocationPool {
 pub struct ManagedNetwork {
     /// The MTU; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub mtu: Option<i32>,
     /// Whether ports have port security; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_port_security: Option<bool>,
 }
 
-/// The router made for a cluster.
+/// The router that is created for a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "has(self.externalIPs)",
@@ -189,8 +199,11 @@ pub struct ExternalRouterIp {
     /// The address; any of the subnet when absent.
     #[serde(rename = "fixedIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub fixed_ip: Option<String>,
     /// The subnet of the external network.
+    #[serde(default)]
+    #[schemars(!default)]
     pub subnet: SubnetParam,
 }
 
@@ -201,20 +214,23 @@ pub struct ApiServer {
     /// The port; 6443 when absent.
     #[schemars(range(min = 0, max = 65535), extend("format" = null))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub port: Option<i32>,
     /// The address inside the cluster's network.
     #[serde(rename = "fixedIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub fixed_ip: Option<String>,
     /// The floating IP; a new one when absent.
     #[serde(rename = "floatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
     /// Whether there is a floating IP; yes when absent.
     #[serde(rename = "enableFloatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_floating_ip: Option<bool>,
-    /// A load balancer made for the API server.
+    /// A load balancer that is created for the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_load_balancer: Option<LoadBalancer>,
 }
@@ -223,20 +239,21 @@ pub struct ApiServer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadBalancer {
-    /// Whether it is made.
+    /// Whether it is created.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// Ports besides that of the API server.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub additional_ports: Vec<i32>,
-    /// Who may connect; everybody when empty.
+    /// The addresses and networks that may connect; all when empty.
     #[serde(rename = "allowedCIDRs")]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_cidrs: Vec<String>,
     /// The Octavia provider; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub provider: Option<String>,
     /// The network of its address; the cluster's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,11 +264,13 @@ pub struct LoadBalancer {
     pub subnets: Vec<SubnetParam>,
     /// The availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub availability_zone: Option<String>,
     /// The name of the Octavia flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub flavor: Option<String>,
-    /// How members are checked.
+    /// The health monitor of the members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor: Option<LoadBalancerMonitor>,
 }
@@ -272,25 +291,29 @@ impl Default for LoadBalancer {
     }
 }
 
-/// How the members of the API server's load balancer are checked.
+/// The health monitor of the API server's load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadBalancerMonitor {
     /// Seconds between checks; 10 when absent.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub delay: Option<i32>,
     /// Seconds until a check has failed; 5 when absent.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub timeout: Option<i32>,
     /// Checks until a member is up; 5 when absent.
     #[schemars(range(min = 0, max = 10))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub max_retries: Option<i32>,
     /// Checks until a member is down; 3 when absent.
     #[schemars(range(min = 1, max = 10))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub max_retries_down: Option<i32>,
 }
 
@@ -301,14 +324,16 @@ pub struct ControlPlaneEndpoint {
     /// A name or an address.
     #[schemars(length(min = 1, max = 512))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub host: Option<String>,
     /// The port.
     #[schemars(range(min = 1, max = 65535))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub port: Option<i32>,
 }
 
-/// The security groups made for the nodes of a cluster.
+/// The security groups that are created for the nodes of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedSecurityGroups {
@@ -333,11 +358,14 @@ pub struct ManagedSecurityGroups {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecurityGroupRule {
-    /// Tells the rules apart.
+    /// The name of the rule, unique in its list; it is not sent to OpenStack.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The rule's description.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub description: Option<String>,
     /// Into or out of the nodes.
     pub direction: Direction,
@@ -352,16 +380,19 @@ pub struct SecurityGroupRule {
     pub port_range_max: Option<i32>,
     /// The protocol, by name or number.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub protocol: Option<String>,
-    /// The other side: members of this group.
+    /// The remote side: members of this security group.
     #[serde(rename = "remoteGroupID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub remote_group_id: Option<String>,
-    /// The other side: addresses of this CIDR.
+    /// The remote side: addresses of this CIDR.
     #[serde(rename = "remoteIPPrefix")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub remote_ip_prefix: Option<String>,
-    /// The other side: members of these groups, one rule for each.
+    /// The remote side: members of these groups, one rule for each.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remote_managed_groups: Vec<ManagedGroup>,
@@ -386,17 +417,17 @@ pub enum EtherType {
     IPv6,
 }
 
-/// A security group made for a cluster.
+/// A security group that is created for a cluster.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ManagedGroup {
-    /// That of the bastion.
+    /// The security group of the bastion.
     Bastion,
-    /// That of the control plane nodes.
+    /// The security group of the control plane nodes.
     ControlPlane,
-    /// That of the workers.
+    /// The security group of the workers.
     Worker,
 }
 
@@ -408,7 +439,7 @@ pub enum ManagedGroup {
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct Bastion {
-    /// Whether it is made.
+    /// Whether it is created.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// The server.
@@ -416,22 +447,24 @@ pub struct Bastion {
     pub spec: Option<OpenStackMachineSpec>,
     /// Its availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub availability_zone: Option<String>,
     /// Its floating IP; a new one when absent.
     #[serde(rename = "floatingIP")]
     #[schemars(extend("format" = "ipv4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
 }
 
-/// What is known about a cluster's part of the cloud.
+/// The observed state of a cluster's resources in the cloud.
 ///
 /// Unlike upstream, everything inside is optional that is not known at once: upstream requires the
 /// load balancer's `ip` even where there is no floating IP, and cannot store such a status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterStatus {
-    /// What holds and what is waited for.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -471,11 +504,13 @@ pub struct OpenStackClusterStatus {
 /// A network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatus {
-    /// Its name.
-    #[schemars(length(min = 1))]
+    /// Its name; may be empty in the cloud, and is left out then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
     /// Its tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
@@ -486,11 +521,13 @@ pub struct NetworkStatus {
 /// A network with its subnets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatusWithSubnets {
-    /// Its name.
-    #[schemars(length(min = 1))]
+    /// Its name; may be empty in the cloud, and is left out then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
     /// Its tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
@@ -510,9 +547,13 @@ pub struct Subnet {
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
     /// Its CIDR.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub cidr: String,
     /// Its tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
@@ -528,6 +569,8 @@ pub struct RouterStatus {
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
     /// Its tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
@@ -545,20 +588,26 @@ pub struct RouterStatus {
 pub struct LoadBalancerStatus {
     /// Its name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
     /// Its floating IP, if it has one.
     #[schemars(length(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
     /// Its address inside the network.
     #[serde(rename = "internalIP")]
     #[schemars(length(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub internal_ip: Option<String>,
-    /// Who may connect.
+    /// The addresses and networks that may connect.
     #[serde(rename = "allowedCIDRs")]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -578,11 +627,13 @@ pub struct LoadBalancerStatus {
 pub struct FailureDomain {
     /// Its name.
     #[schemars(length(min = 1, max = 256))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// Whether control plane machines may run there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
-    /// Anything else.
+    /// Further attributes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
@@ -592,9 +643,13 @@ pub struct FailureDomain {
 pub struct SecurityGroupStatus {
     /// Its name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// Its id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
 }
 
@@ -604,27 +659,33 @@ pub struct SecurityGroupStatus {
 pub struct BastionStatus {
     /// The server's id.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub id: Option<String>,
     /// The server's name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
     /// The key pair that may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ssh_key_name: Option<String>,
-    /// Nova's word for the server's state.
+    /// The state of the server in Nova.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub state: Option<String>,
     /// Its address inside the network.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
     /// Its floating IP.
     #[serde(rename = "floatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<ResolvedMachine>,
-    /// No longer written.
+    /// Deprecated: no longer set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
 }

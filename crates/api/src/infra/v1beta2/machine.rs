@@ -5,6 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given;
 use super::params::{FlavorParam, IdentityRef, ImageParam, SecurityGroupParam, ServerGroupParam};
 use super::port::{PortOpts, ResolvedPortSpec};
 use crate::infra::schema;
@@ -50,16 +51,22 @@ use crate::infra::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineSpec {
-    /// What the Node of this server carries in its own providerID. Set by the controller.
+    /// The providerID of the Node on this server. Set by the controller.
     #[serde(rename = "providerID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub provider_id: Option<String>,
     /// The flavor.
+    #[serde(default)]
+    #[schemars(!default)]
     pub flavor: FlavorParam,
     /// The image.
+    #[serde(default)]
+    #[schemars(!default)]
     pub image: ImageParam,
     /// The key pair that may log in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ssh_key_name: Option<String>,
     /// The ports; one on the cluster's network when empty.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -69,7 +76,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<SecurityGroupParam>,
-    /// Whether a trunk is made on every port that does not say otherwise.
+    /// Whether a trunk is created on every port that does not set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Tags of the server and its ports, added to those of the cluster.
@@ -80,7 +87,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_metadata: Vec<ServerMetadata>,
-    /// Whether user data is also given on a config drive.
+    /// Whether user data is also provided on a config drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// A volume to boot from, instead of the flavor's disk.
@@ -90,7 +97,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub additional_block_devices: Vec<AdditionalBlockDevice>,
-    /// The server group that decides about placement.
+    /// The server group, whose policy decides about placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_group: Option<ServerGroupParam>,
     /// The credentials; those of the OpenStackCluster when absent.
@@ -106,11 +113,11 @@ pub struct OpenStackMachineSpec {
     pub scheduler_hint_additional_properties: Vec<SchedulerHint>,
 }
 
-/// What is known about a machine's server.
+/// The observed state of a machine's server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineStatus {
-    /// What holds and what is waited for.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -120,29 +127,32 @@ pub struct OpenStackMachineStatus {
     /// The server's id.
     #[serde(rename = "instanceID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub instance_id: Option<String>,
     /// The server's addresses.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<MachineAddress>,
-    /// Nova's word for the server's state.
+    /// The state of the server in Nova.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub instance_state: Option<String>,
     /// The ids that the references of the spec stand for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<ResolvedMachine>,
-    /// The ids of what was made.
+    /// The ids of the resources that were created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
-    /// Where the server runs.
+    /// The availability zone of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub failure_domain: Option<String>,
 }
 
 /// The first provisioning of an infrastructure object (Cluster API contract v1beta2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Initialization {
-    /// Whether it is through; never goes back to false.
+    /// Whether it is complete; never set back to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioned: Option<bool>,
 }
@@ -152,8 +162,12 @@ pub struct Initialization {
 pub struct MachineAddress {
     /// `InternalIP`, `ExternalIP`, `InternalDNS`, `ExternalDNS` or `Hostname`.
     #[serde(rename = "type")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub type_: String,
     /// The address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub address: String,
 }
 
@@ -163,14 +177,17 @@ pub struct ResolvedMachine {
     /// The server group.
     #[serde(rename = "serverGroupID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub server_group_id: Option<String>,
     /// The image.
     #[serde(rename = "imageID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub image_id: Option<String>,
     /// The flavor.
     #[serde(rename = "flavorID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub flavor_id: Option<String>,
     /// The ports.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -178,7 +195,7 @@ pub struct ResolvedMachine {
     pub ports: Vec<ResolvedPortSpec>,
 }
 
-/// The ids of what was made for a machine.
+/// The ids of the resources that were created for a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineResources {
     /// The ports, in the order of the spec.
@@ -187,11 +204,13 @@ pub struct MachineResources {
     pub ports: Vec<PortStatus>,
 }
 
-/// A port that was made.
+/// A port that was created.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortStatus {
     /// The port's id.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub id: String,
 }
 
@@ -200,9 +219,13 @@ pub struct PortStatus {
 pub struct ServerMetadata {
     /// The key.
     #[schemars(length(min = 1, max = 255))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub key: String,
     /// The value.
     #[schemars(length(min = 1, max = 255))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub value: String,
 }
 
@@ -212,10 +235,13 @@ pub struct RootVolume {
     /// Size in GiB.
     #[serde(rename = "sizeGiB")]
     #[schemars(range(min = 1))]
+    #[serde(default, skip_serializing_if = "given::is_zero")]
+    #[schemars(!default, !skip_serializing_if)]
     pub size_gib: i32,
     /// The volume type; the cloud's default when absent.
     #[serde(rename = "type")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub type_: Option<String>,
     /// The availability zone; the volume service's default when absent.
     #[serde(rename = "availabilityZone")]
@@ -236,6 +262,7 @@ pub struct VolumeAvailabilityZone {
     /// The zone's name.
     #[schemars(length(min = 1), regex(pattern = "^[^ ]+$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
 }
 
@@ -252,18 +279,22 @@ pub enum VolumeZoneSource {
 /// A further disk of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdditionalBlockDevice {
-    /// The disk's name; `root` is taken when there is a root volume.
+    /// The disk's name; `root` is reserved when there is a root volume.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// Size in GiB.
     #[serde(rename = "sizeGiB")]
     #[schemars(range(min = 1))]
+    #[serde(default, skip_serializing_if = "given::is_zero")]
+    #[schemars(!default, !skip_serializing_if)]
     pub size_gib: i32,
-    /// Where it is kept.
+    /// Where the disk is stored.
     pub storage: BlockDeviceStorage,
 }
 
-/// Where a further disk is kept.
+/// Where a further disk is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDeviceStorage {
     /// On the hypervisor or in a volume.
@@ -274,7 +305,7 @@ pub struct BlockDeviceStorage {
     pub volume: Option<BlockDeviceVolume>,
 }
 
-/// Where a further disk is kept.
+/// Where a further disk is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum StorageType {
     /// On the hypervisor.
@@ -289,6 +320,7 @@ pub struct BlockDeviceVolume {
     /// The volume type; the cloud's default when absent.
     #[serde(rename = "type")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub type_: Option<String>,
     /// The availability zone; the volume service's default when absent.
     #[serde(rename = "availabilityZone")]
@@ -303,10 +335,15 @@ pub struct BlockDeviceVolume {
 pub struct FloatingIpPoolRef {
     /// The group of `kind`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub api_group: Option<String>,
     /// The kind.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub kind: String,
     /// The name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
 }
 
@@ -315,6 +352,8 @@ pub struct FloatingIpPoolRef {
 pub struct SchedulerHint {
     /// The hint's name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The hint's value.
     pub value: SchedulerHintValue,
@@ -340,24 +379,25 @@ pub struct SchedulerHintValue {
     /// Which member is set.
     #[serde(rename = "type")]
     pub type_: HintType,
-    /// A truth value.
+    /// A boolean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bool: Option<bool>,
     /// A number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<i32>,
-    /// A text.
+    /// A string.
     #[schemars(length(min = 1, max = 255))]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub string: Option<String>,
 }
 
 /// The type of a scheduler hint's value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum HintType {
-    /// A truth value.
+    /// A boolean.
     Bool,
-    /// A text.
+    /// A string.
     String,
     /// A number.
     Number,

@@ -6,10 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::given;
 use crate::infra::schema;
 
-/// Where the credentials for a cloud are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// A reference to the credentials for a cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "(!has(self.region) && !has(oldSelf.region)) || self.region == oldSelf.region",
     "message": "region is immutable",
@@ -21,12 +22,17 @@ pub struct IdentityRef {
     pub type_: IdentityType,
     /// The name of the Secret or OpenStackClusterIdentity.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The entry of clouds.yaml to use.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub cloud_name: String,
     /// Overrides the region of the clouds.yaml entry. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub region: Option<String>,
 }
 
@@ -42,12 +48,39 @@ pub enum IdentityType {
 
 /// A resource of the cloud, by its id or by a filter that exactly one resource must match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(
+    rename_all = "camelCase",
+    from = "ByIdOrFilter<F>",
+    bound(deserialize = "F: Default + Deserialize<'de>")
+)]
 pub enum Param<F> {
     /// The resource's id.
     Id(String),
     /// A filter that selects the resource.
     Filter(F),
+}
+
+/// A reference as it is stored: the Go types leave out an empty filter.
+#[derive(Deserialize)]
+struct ByIdOrFilter<F> {
+    #[serde(default, deserialize_with = "given::text")]
+    id: Option<String>,
+    filter: Option<F>,
+}
+
+impl<F: Default> From<ByIdOrFilter<F>> for Param<F> {
+    fn from(given: ByIdOrFilter<F>) -> Self {
+        match given.id {
+            Some(id) => Param::Id(id),
+            None => Param::Filter(given.filter.unwrap_or_default()),
+        }
+    }
+}
+
+impl<F: Default> Default for Param<F> {
+    fn default() -> Self {
+        Param::Filter(F::default())
+    }
 }
 
 impl<F> Param<F> {
@@ -104,13 +137,16 @@ pub type ServerGroupParam = Param<ServerGroupFilter>;
 pub struct NetworkFilter {
     /// The exact name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
     /// The exact description.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub description: Option<String>,
     /// The owning project.
     #[serde(rename = "projectID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub project_id: Option<String>,
     /// All of these tags are set.
     #[schemars(schema_with = "schema::tag_filter")]
@@ -137,31 +173,39 @@ pub struct NetworkFilter {
 pub struct SubnetFilter {
     /// The exact name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
     /// The exact description.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub description: Option<String>,
     /// The owning project.
     #[serde(rename = "projectID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub project_id: Option<String>,
     /// 4 or 6.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
     pub ip_version: Option<i32>,
     /// The gateway's address.
     #[serde(rename = "gatewayIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub gateway_ip: Option<String>,
     /// The CIDR.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub cidr: Option<String>,
-    /// How guests get their IPv6 addresses.
+    /// How servers obtain their IPv6 addresses.
     #[serde(rename = "ipv6AddressMode")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ipv6_address_mode: Option<String>,
-    /// Who sends IPv6 router advertisements.
+    /// The source of IPv6 router advertisements.
     #[serde(rename = "ipv6RAMode")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ipv6_ra_mode: Option<String>,
     /// All of these tags are set.
     #[schemars(schema_with = "schema::tag_filter")]
@@ -188,12 +232,13 @@ pub struct SubnetFilter {
 pub struct ServerGroupFilter {
     /// The exact name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
 }
 
 /// An image: its id, a filter that exactly one image matches, or an ORC `Image` in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "ImageAsStored")]
 pub enum ImageParam {
     /// The image's id.
     Id(String),
@@ -201,6 +246,32 @@ pub enum ImageParam {
     Filter(ImageFilter),
     /// An Image of the OpenStack Resource Controller.
     ImageRef(ImageRef),
+}
+
+/// A reference as it is stored: the Go types leave out an empty filter.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ImageAsStored {
+    #[serde(default, deserialize_with = "given::text")]
+    id: Option<String>,
+    filter: Option<ImageFilter>,
+    image_ref: Option<ImageRef>,
+}
+
+impl From<ImageAsStored> for ImageParam {
+    fn from(given: ImageAsStored) -> Self {
+        match (given.id, given.image_ref) {
+            (Some(id), _) => ImageParam::Id(id),
+            (None, Some(image)) => ImageParam::ImageRef(image),
+            (None, None) => ImageParam::Filter(given.filter.unwrap_or_default()),
+        }
+    }
+}
+
+impl Default for ImageParam {
+    fn default() -> Self {
+        ImageParam::Filter(ImageFilter::default())
+    }
 }
 
 impl JsonSchema for ImageParam {
@@ -231,6 +302,7 @@ impl JsonSchema for ImageParam {
 pub struct ImageFilter {
     /// The exact name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
     /// All of these tags are set.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
@@ -243,17 +315,34 @@ pub struct ImageFilter {
 pub struct ImageRef {
     /// The Image's name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
 }
 
 /// A flavor: its id, which is any text, or a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "ByIdOrFilter<FlavorFilter>")]
 pub enum FlavorParam {
     /// The flavor's id.
     Id(String),
     /// A filter that selects the flavor.
     Filter(FlavorFilter),
+}
+
+impl From<ByIdOrFilter<FlavorFilter>> for FlavorParam {
+    fn from(given: ByIdOrFilter<FlavorFilter>) -> Self {
+        match given.id {
+            Some(id) => FlavorParam::Id(id),
+            None => FlavorParam::Filter(given.filter.unwrap_or_default()),
+        }
+    }
+}
+
+impl Default for FlavorParam {
+    fn default() -> Self {
+        FlavorParam::Filter(FlavorFilter::default())
+    }
 }
 
 impl JsonSchema for FlavorParam {
@@ -283,5 +372,6 @@ impl JsonSchema for FlavorParam {
 pub struct FlavorFilter {
     /// The exact name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name: Option<String>,
 }

@@ -1,8 +1,9 @@
-//! Ports of machines: as asked for, and as resolved.
+//! Ports of machines: as specified, and as resolved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given;
 use super::params::{NetworkParam, SecurityGroupParam, SubnetParam};
 
 /// A port of a server.
@@ -14,9 +15,11 @@ pub struct PortOpts {
     pub network: Option<NetworkParam>,
     /// The port's description.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub description: Option<String>,
-    /// What follows the server's name in the port's name; its index when absent.
+    /// The suffix of the port's name after the server's name; the port's index when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub name_suffix: Option<String>,
     /// Fixed addresses.
     #[serde(rename = "fixedIPs")]
@@ -31,15 +34,15 @@ pub struct PortOpts {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is made on the port; as the machine says when absent.
+    /// Whether a trunk is created on the port; inherited from the machine when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
-    /// The members that need no resolving.
+    /// The fields without references.
     #[serde(flatten)]
     pub fields: ResolvedPortFields,
 }
 
-/// The members of a port that go to Neutron as they are.
+/// The fields of a port that are sent to Neutron as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {
@@ -48,6 +51,7 @@ pub struct ResolvedPortFields {
     pub admin_state_up: Option<bool>,
     /// The MAC address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub mac_address: Option<String>,
     /// Further addresses that may send through this port.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -56,17 +60,19 @@ pub struct ResolvedPortFields {
     /// The host to bind to (admin only).
     #[serde(rename = "hostID")]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub host_id: Option<String>,
     /// The kind of virtual NIC, such as `normal` or `direct`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub vnic_type: Option<String>,
-    /// What the binding needs.
+    /// The binding profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<BindingProfile>,
-    /// Whether port security is on; as the network says when absent.
+    /// Whether port security is enabled; the network's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_port_security: Option<bool>,
-    /// Whether the uplink's status is shown to the guest.
+    /// Whether the status of the uplink is propagated to the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// Vendor-specific members of the port.
@@ -82,13 +88,16 @@ pub struct AddressPair {
     /// The address or CIDR.
     #[serde(rename = "ipAddress")]
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub ip_address: String,
-    /// The MAC address; the port's own when absent.
+    /// The MAC address; the port's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub mac_address: Option<String>,
 }
 
-/// What the binding of a port needs.
+/// The binding profile of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BindingProfile {
     /// Hardware offload by Open vSwitch.
@@ -104,14 +113,20 @@ pub struct BindingProfile {
 /// A vendor-specific member of a port; only key and value go to Neutron.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueSpec {
-    /// Tells the entries apart.
+    /// The name of the entry, unique in its list; it is not sent to Neutron.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The member's name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub key: String,
     /// The member's value.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub value: String,
 }
 
@@ -124,6 +139,7 @@ pub struct FixedIp {
     pub subnet: Option<SubnetParam>,
     /// The address; any of the subnet when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ip_address: Option<String>,
 }
 
@@ -133,6 +149,8 @@ pub struct FixedIp {
 pub struct ResolvedPortSpec {
     /// The port's name.
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub name: String,
     /// The port's description.
     #[serde(default)]
@@ -141,12 +159,14 @@ pub struct ResolvedPortSpec {
     /// The network's id.
     #[serde(rename = "networkID")]
     #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
     pub network_id: String,
     /// Tags.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is made on the port.
+    /// Whether a trunk is created on the port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Fixed addresses.
@@ -158,7 +178,7 @@ pub struct ResolvedPortSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<String>,
-    /// The members that needed no resolving.
+    /// The fields without references.
     #[serde(flatten)]
     pub fields: ResolvedPortFields,
 }
@@ -169,8 +189,10 @@ pub struct ResolvedPortSpec {
 pub struct ResolvedFixedIp {
     /// The subnet's id.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub subnet: Option<String>,
     /// The address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
     pub ip_address: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Templates from which Cluster API makes OpenStackClusters and OpenStackMachines.
+//! Templates from which Cluster API creates OpenStackClusters and OpenStackMachines.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::cluster::OpenStackClusterSpec;
 use super::machine::OpenStackMachineSpec;
 use crate::infra::schema;
 
-/// What an OpenStackClusterTemplate holds.
+/// The spec of an OpenStackClusterTemplate.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "infrastructure.cluster.x-k8s.io",
@@ -23,14 +23,14 @@ use crate::infra::schema;
     category = "cluster-api",
     derive = "PartialEq",
     namespaced,
-    doc = "What a ClusterClass makes OpenStackClusters from."
+    doc = "The template of OpenStackClusters for a ClusterClass."
 )]
 pub struct OpenStackClusterTemplateSpec {
     /// The template.
     pub template: OpenStackClusterTemplateResource,
 }
 
-/// The OpenStackCluster to be made.
+/// The OpenStackCluster to create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackClusterTemplateResource {
     /// Labels and annotations of the OpenStackCluster. Mutable.
@@ -40,7 +40,7 @@ pub struct OpenStackClusterTemplateResource {
     pub spec: OpenStackClusterSpec,
 }
 
-/// The metadata that a template may give.
+/// The metadata of objects of a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 pub struct ObjectMeta {
@@ -52,7 +52,7 @@ pub struct ObjectMeta {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What an OpenStackMachineTemplate holds.
+/// The spec of an OpenStackMachineTemplate.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "infrastructure.cluster.x-k8s.io",
@@ -64,25 +64,25 @@ pub struct ObjectMeta {
     status = "OpenStackMachineTemplateStatus",
     derive = "PartialEq",
     namespaced,
-    doc = "What OpenStackMachines are made from."
+    doc = "The template of OpenStackMachines."
 )]
 pub struct OpenStackMachineTemplateSpec {
     /// The template.
     pub template: OpenStackMachineTemplateResource,
 }
 
-/// The OpenStackMachine to be made.
+/// The OpenStackMachine to create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
     /// Its spec. Immutable but for the ports' allowed address pairs.
     pub spec: OpenStackMachineSpec,
 }
 
-/// What machines of a template will offer, for scaling up from zero.
+/// The resources of a template's machines, for scaling up from zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackMachineTemplateStatus {
-    /// What holds.
+    /// The conditions of the object.
     #[schemars(schema_with = "schema::conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -90,12 +90,12 @@ pub struct OpenStackMachineTemplateStatus {
     #[schemars(schema_with = "schema::quantities")]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capacity: BTreeMap<String, Quantity>,
-    /// The node that one machine will be.
+    /// The node of one machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<NodeInfo>,
 }
 
-/// The node that a machine will be.
+/// The node of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 #[serde(rename_all = "camelCase")]

@@ -1,0 +1,65 @@
+//! v1beta1 consists of the building blocks of v1beta2, without the limits that v1beta2 added.
+//!
+//! An object that the Go provider accepts in v1beta1 is accepted here; docs/validation.md lists what differs.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+
+/// Texts that must not be empty in v1beta1 either, by the end of their path.
+const NOT_EMPTY: &[&str] = &[
+    "spec.flavor",
+    "spec.flavorID",
+    ".identityRef.name",
+    ".identityRef.cloudName",
+    ".availabilityZone.name",
+    ".schedulerHintAdditionalProperties[].name",
+    ".value.string",
+    // Elements of filters by tags.
+    "ags[]",
+    "agsAny[]",
+    ".conditions[].type",
+    ".conditions[].reason",
+    ".conditions[].message",
+];
+/// Lists of a status whose elements may repeat in v1beta1, and so may those of `remoteManagedGroups`.
+const NOT_A_SET: &[&str] = &["tags", "ips", "allowedCIDRs"];
+
+/// Removes what v1beta2 added from the schema of a kind.
+pub(super) fn relax(schema: &mut JSONSchemaProps) {
+    for (name, part) in schema.properties.iter_mut().flatten() {
+        walk(part, name, name == "status");
+    }
+}
+
+fn walk(schema: &mut JSONSchemaProps, path: &str, in_status: bool) {
+    if !NOT_EMPTY.iter().any(|end| path.ends_with(end)) {
+        schema.min_length = None;
+    }
+    let name = path.rsplit('.').next().unwrap_or_default();
+    let repeats = in_status && NOT_A_SET.contains(&name) && !path.contains(".resolved.");
+    if name == "remoteManagedGroups" || repeats {
+        schema.x_kubernetes_list_type = None;
+    }
+    if name == "controlPlaneEndpoint" {
+        endpoint(schema);
+    }
+    for (name, property) in schema.properties.iter_mut().flatten() {
+        walk(property, &format!("{path}.{name}"), in_status);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        walk(items, &format!("{path}[]"), in_status);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        walk(values, &format!("{path}{{}}"), in_status);
+    }
+}
+
+/// An unknown endpoint is an empty host and port 0.
+fn endpoint(schema: &mut JSONSchemaProps) {
+    schema.min_properties = None;
+    for property in schema.properties.iter_mut().flat_map(|p| p.values_mut()) {
+        property.minimum = None;
+        property.maximum = None;
+    }
+}

@@ -1,0 +1,112 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::documented;
+use crate::admission::{Review, validate};
+
+/// For each documented rule an object that breaks it and nothing else.
+fn examples() -> Vec<(&'static str, Value)> {
+    let subnet = |fields: Value| {
+        let mut subnet = json!({"cidr": "10.0.0.0/24"});
+        for (name, value) in fields.as_object().unwrap() {
+            subnet[name] = value.clone();
+        }
+        ("OpenStackCluster", json!({"managedSubnets": [subnet]}))
+    };
+    let pool = |start: &str, end: &str| json!({"allocationPools": [{"start": start, "end": end}]});
+    let server = |fields: Value| ("OpenStackCluster", json!({"apiServer": fields}));
+    let balancer = |fields: Value| server(json!({"managedLoadBalancer": fields}));
+    let rule = |list: &str, fields: Value| {
+        let mut rule = json!({"name": "n", "direction": "ingress"});
+        for (name, value) in fields.as_object().unwrap() {
+            rule[name] = value.clone();
+        }
+        (
+            "OpenStackCluster",
+            json!({"managedSecurityGroups": {list: [rule]}}),
+        )
+    };
+    let machine = |fields: Value| {
+        let mut spec = json!({"flavor": {"id": "f"}, "image": {"id": "i"}});
+        for (name, value) in fields.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        spec
+    };
+    let port = |ports: Value| ("OpenStackMachine", machine(json!({"ports": ports})));
+    let mut all = vec![
+        subnet(json!({"cidr": "10.0.0.0"})),
+        subnet(json!({"dnsNameservers": ["dns"]})),
+        subnet(pool("x", "10.0.0.9")),
+        subnet(pool("10.0.0.9", "10.0.0.3")),
+        subnet(pool("10.0.0.9", "x")),
+        subnet(pool("10.0.0.9", "10.0.1.9")),
+        server(json!({"fixedIP": "10.0.0"})),
+        server(json!({"floatingIP": "x"})),
+        balancer(json!({"allowedCIDRs": ["x"]})),
+        balancer(json!({"additionalPorts": [70000]})),
+        balancer(json!({"additionalPorts": [6443]})),
+        (
+            "OpenStackCluster",
+            json!({"managedRouter": {"externalIPs": [{"fixedIP": "x", "subnet": {"id": "s"}}]}}),
+        ),
+        (
+            "OpenStackCluster",
+            json!({"bastion": {"spec": machine(json!({"providerID": "x"}))}}),
+        ),
+        port(json!([{"nameSuffix": "1"}, {}])),
+        port(json!([{"fixedIPs": [{"ipAddress": "x"}]}])),
+        port(json!([{"allowedAddressPairs": [{"ipAddress": "x"}]}])),
+    ];
+    for list in [
+        "clusterNodesSecurityGroupRules",
+        "controlPlaneNodesSecurityGroupRules",
+        "workerNodesSecurityGroupRules",
+    ] {
+        all.push(rule(list, json!({"remoteIPPrefix": "10.0.0.0/33"})));
+        all.push(rule(list, json!({"portRangeMin": 2, "portRangeMax": 1})));
+    }
+    for (kind, spec) in &mut all {
+        if *kind == "OpenStackCluster" {
+            spec["identityRef"] = json!({"name": "s", "cloudName": "c"});
+        }
+    }
+    all
+}
+
+/// `spec.ports[2].tags[0]` is `spec.ports[].tags[]`.
+fn without_indices(path: &str) -> String {
+    path.chars()
+        .filter(|letter| !letter.is_ascii_digit())
+        .collect()
+}
+
+#[test]
+fn what_admission_rejects_and_the_go_provider_accepts_is_documented() {
+    let documented: BTreeSet<_> = documented("Admission")
+        .into_iter()
+        .map(|row| format!("{} {}", row[0], row[1]))
+        .collect();
+    let mut tried = BTreeSet::new();
+    for (kind, spec) in examples() {
+        let version = "infrastructure.cluster.x-k8s.io/v1beta2";
+        let object =
+            json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": spec});
+        let review = Review {
+            object: &object,
+            old: None,
+            dry_run: false,
+        };
+        let errors = validate(review).unwrap_err();
+        assert_eq!(errors.len(), 1, "{object}: {errors:?}");
+        let path = without_indices(&errors[0].path);
+        let list = ["cluster", "controlPlane", "worker"]
+            .map(|role| format!("{role}NodesSecurityGroupRules"));
+        let path = list.iter().fold(path, |path, name| {
+            path.replace(name, "*NodesSecurityGroupRules")
+        });
+        tried.insert(format!("{kind} {path}"));
+    }
+    assert_eq!(tried, documented);
+}
