@@ -25,6 +25,12 @@ pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: scale down takes this Machine first.
 pub const DELETE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/delete-machine";
+/// Annotation: the identity of an OpenStackCluster, a UUID that everything created for it in the cloud carries.
+pub const CLUSTER_IDENTITY_ANNOTATION: &str =
+    "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";
+/// Annotation: the identity of an OpenStackMachine, a UUID that everything created for it in the cloud carries.
+pub const MACHINE_IDENTITY_ANNOTATION: &str =
+    "infrastructure.cluster.x-k8s.io/ferrostack-machine-id";
 /// Annotation: the template that an object was cloned from.
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 /// Annotation: the kind and group of the template that an object was cloned from.

@@ -4,6 +4,7 @@
 //! here carries the path of its field: [`mutability`] holds one table row for each mutable field.
 
 mod formats;
+mod identity;
 mod mutability;
 
 use serde::de::DeserializeOwned;
@@ -31,8 +32,13 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         .get("kind")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    if !ours || !review.judges_spec() {
+    if !ours {
         return Vec::new();
+    }
+    // Also where the spec did not change: these are annotations.
+    let lost = identity::check(review);
+    if !lost.is_empty() || !review.judges_spec() {
+        return lost;
     }
     match kind {
         "OpenStackCluster" => cluster(review),

@@ -1,0 +1,119 @@
+//! Identity annotations cannot be changed or removed: what was created in the cloud is found by them, and
+//! without them it would be created a second time, or left behind.
+
+use serde_json::Value;
+
+use crate::admission::{FieldError, Review};
+use crate::names::{CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION};
+
+/// An error for each identity annotation that an update would change or remove. Setting one that was absent, or
+/// replacing a value that is no identity, is allowed; so is removing the finalizer, also without the annotation.
+pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
+    let annotation = |object: &Value, name: &str| {
+        let value = object.pointer("/metadata/annotations")?.get(name)?.as_str();
+        value.map(str::to_owned)
+    };
+    let Some(old) = review.old else {
+        return Vec::new();
+    };
+    [CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION]
+        .into_iter()
+        .filter_map(|name| {
+            let known = annotation(old, name).filter(|text| is_identity(text))?;
+            if annotation(review.object, name).as_deref() == Some(known.as_str()) {
+                return None;
+            }
+            Some(FieldError::new(
+                format!("metadata.annotations[{name}]"),
+                format!(
+                    "cannot be changed or removed, since what was created in the cloud is found by it: keep {known} \
+                     (with `kubectl apply` rather than `kubectl replace`, annotations that a manifest does not \
+                     have are kept)"
+                ),
+            ))
+        })
+        .collect()
+}
+
+/// Whether `text` is a UUID as it is stored: in lower case, with hyphens.
+fn is_identity(text: &str) -> bool {
+    text.len() == 36
+        && text.char_indices().all(|(at, letter)| match at {
+            8 | 13 | 18 | 23 => letter == '-',
+            _ => matches!(letter, '0'..='9' | 'a'..='f'),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::admission::{Review, validate};
+
+    const ID: &str = "a2b8f4a2-7a53-4d0b-8e4f-0a4f6c1d2e3f";
+    const CLUSTER: &str = super::CLUSTER_IDENTITY_ANNOTATION;
+    const MACHINE: &str = super::MACHINE_IDENTITY_ANNOTATION;
+
+    fn object(kind: &str, annotations: Value) -> Value {
+        json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind,
+            "metadata": {"name": "o", "annotations": annotations}, "spec": {}})
+    }
+
+    /// The paths of the errors of an update.
+    fn updating(old: &Value, object: &Value) -> Vec<String> {
+        let (old, dry_run) = (Some(old), false);
+        let result = validate(Review {
+            object,
+            old,
+            dry_run,
+        });
+        let errors = result.err().unwrap_or_default();
+        errors.into_iter().map(|error| error.path).collect()
+    }
+
+    #[test]
+    fn identity_annotations_cannot_be_changed_or_removed() {
+        for (kind, name) in [
+            ("OpenStackCluster", CLUSTER),
+            ("OpenStackMachine", CLUSTER),
+            ("OpenStackMachine", MACHINE),
+        ] {
+            let old = object(kind, json!({name: ID, "other": "1"}));
+            let path = [format!("metadata.annotations[{name}]")];
+            let other = ID.replace('a', "b");
+            for annotations in [
+                json!({}),
+                json!({name: ""}),
+                json!({name: other}),
+                Value::Null,
+            ] {
+                assert_eq!(updating(&old, &object(kind, annotations)), path, "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_being_deleted_keeps_its_identity_and_loses_its_finalizers() {
+        let mut old = object("OpenStackCluster", json!({CLUSTER: ID}));
+        old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        old["metadata"]["finalizers"] = json!(["a", "b"]);
+        let mut new = old.clone();
+        new["metadata"]["finalizers"] = json!([]);
+        assert_eq!(updating(&old, &new), Vec::<String>::new());
+        new["metadata"]["annotations"] = json!({});
+        assert_eq!(updating(&old, &new).len(), 1);
+    }
+
+    #[test]
+    fn identity_annotations_may_be_set_and_repaired_and_others_changed() {
+        let with = |annotations| object("OpenStackCluster", annotations);
+        for (old, new) in [
+            (json!({}), json!({CLUSTER: ID})),
+            (json!({CLUSTER: "no identity"}), json!({CLUSTER: ID})),
+            (json!({CLUSTER: ID.to_uppercase()}), json!({})),
+            (json!({CLUSTER: ID, "a": "1"}), json!({CLUSTER: ID})),
+        ] {
+            assert_eq!(updating(&with(old), &with(new)), Vec::<String>::new());
+        }
+    }
+}
