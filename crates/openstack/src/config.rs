@@ -92,6 +92,10 @@ pub enum Scope {
     Project(String, DomainRef),
     /// A domain.
     Domain(DomainRef),
+    /// The whole cloud, for operators.
+    System,
+    /// What another user delegated by a trust, by the trust's id.
+    Trust(String),
     /// The user's default project.
     Default,
 }

@@ -110,11 +110,17 @@ impl Entry {
         Ok(Credential::Password {
             user: self.user(cloud)?,
             password,
-            scope: self.scope(),
+            scope: self.scope(cloud)?,
         })
     }
 
     fn application_credential(&self, cloud: &str) -> Result<Credential> {
+        if let Some((key, _)) = self.special_scope(cloud)? {
+            return Err(invalid(format!(
+                "cloud `{cloud}`: auth.{key} cannot be used with an application credential, which is for one \
+                 project: remove it, or log in with a password"
+            )));
+        }
         let secret = SecretString::from(
             self.need(cloud, "application_credential_secret")?
                 .to_owned(),
@@ -141,8 +147,42 @@ impl Entry {
         Ok(UserRef::Named(name.to_owned(), self.domain("user_domain")))
     }
 
-    /// A project wins over a domain, as in keystoneauth.
-    fn scope(&self) -> Scope {
+    /// `system_scope` or `trust_id`, with its key.
+    fn special_scope(&self, cloud: &str) -> Result<Option<(&'static str, Scope)>> {
+        let scope = match (self.auth("system_scope"), self.auth("trust_id")) {
+            (None, None) => return Ok(None),
+            (Some("all"), None) => ("system_scope", Scope::System),
+            (None, Some(id)) => ("trust_id", Scope::Trust(id.to_owned())),
+            (Some(_), None) => {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth.system_scope must be `all`; Keystone has no other"
+                )));
+            }
+            (Some(_), Some(_)) => {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth.system_scope and auth.trust_id cannot be used together, since a \
+                     token has one scope: remove one of them"
+                )));
+            }
+        };
+        Ok(Some(scope))
+    }
+
+    /// A project wins over a domain. The system or a trust is a scope of its own: keystoneauth
+    /// rejects a second one, too.
+    fn scope(&self, cloud: &str) -> Result<Scope> {
+        let other = self.named_scope();
+        match (self.special_scope(cloud)?, other) {
+            (None, other) => Ok(other),
+            (Some((_, scope)), Scope::Default) => Ok(scope),
+            (Some((key, _)), _) => Err(invalid(format!(
+                "cloud `{cloud}`: auth.{key} cannot be used together with a project or domain, since a token \
+                 has one scope: remove one of them"
+            ))),
+        }
+    }
+
+    fn named_scope(&self) -> Scope {
         let project = |key| {
             self.auth(key)
                 .or_else(|| self.auth(&key.replace("project", "tenant")))

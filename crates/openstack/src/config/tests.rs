@@ -284,3 +284,54 @@ proptest! {
         prop_assert!(cloud == again.unwrap(), "{}", text.expose_secret());
     }
 }
+
+fn scope_of(auth: &str) -> Result<Scope, String> {
+    let text = format!(
+        "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', username: u, password: p, {auth}}}}}}}"
+    );
+    match CloudConfig::parse(&text, "c") {
+        Ok(CloudConfig {
+            credential: Credential::Password { scope, .. },
+            ..
+        }) => Ok(scope),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.message().to_owned()),
+    }
+}
+
+#[test]
+fn the_system_and_trusts_are_scopes() {
+    assert_eq!(scope_of("system_scope: all"), Ok(Scope::System));
+    assert_eq!(scope_of("trust_id: abc"), Ok(Scope::Trust("abc".into())));
+    assert_eq!(scope_of("trust_id: ''"), Ok(Scope::Default));
+    for auth in ["system_scope: all", "trust_id: abc"] {
+        let text = format!(
+            "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', user_id: u, password: p, {auth}}}}}}}"
+        );
+        let cloud = CloudConfig::parse(&text, "c").unwrap();
+        let written = cloud.to_clouds_yaml();
+        let read = CloudConfig::parse(written.expose_secret(), "c").unwrap();
+        assert_eq!(read, cloud);
+    }
+}
+
+#[test]
+fn a_scope_that_cannot_be_used_is_rejected_with_its_key() {
+    for (auth, key) in [
+        ("system_scope: some", "auth.system_scope"),
+        ("system_scope: all, trust_id: abc", "auth.trust_id"),
+        ("system_scope: all, project_name: p", "auth.system_scope"),
+        ("trust_id: abc, domain_id: d", "auth.trust_id"),
+    ] {
+        let message = scope_of(auth).unwrap_err();
+        assert!(message.contains(key), "{message}");
+    }
+    for key in ["system_scope: all", "trust_id: abc"] {
+        let text = format!(
+            "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', application_credential_id: i, \
+             application_credential_secret: s, {key}}}}}}}"
+        );
+        let message = message(&text, "c");
+        assert!(message.contains("application credential"), "{message}");
+    }
+}

@@ -84,6 +84,8 @@ fn add_scope<'a>(auth: &mut Vec<(&'static str, &'a str)>, scope: &'a Scope) {
             add_domain(auth, domain, "project_domain_id", "project_domain_name");
         }
         Scope::Domain(domain) => add_domain(auth, domain, "domain_id", "domain_name"),
+        Scope::System => auth.push(("system_scope", "all")),
+        Scope::Trust(id) => auth.push(("trust_id", id)),
         Scope::Default => {}
     }
 }

@@ -189,7 +189,7 @@ pub(super) fn url_path(base: &str, rest: &str) -> String {
     format!("{path}{rest}")
 }
 
-fn login_body(config: &CloudConfig) -> Value {
+pub(super) fn login_body(config: &CloudConfig) -> Value {
     match &config.credential {
         Credential::Password {
             user,
@@ -208,6 +208,8 @@ fn login_body(config: &CloudConfig) -> Value {
                         json!({"project": {"name": name, "domain": domain_body(domain)}});
                 }
                 Scope::Domain(domain) => auth["scope"] = json!({"domain": domain_body(domain)}),
+                Scope::System => auth["scope"] = json!({"system": {"all": true}}),
+                Scope::Trust(id) => auth["scope"] = json!({"OS-TRUST:trust": {"id": id}}),
                 Scope::Default => {}
             }
             json!({"auth": auth})

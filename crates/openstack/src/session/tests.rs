@@ -643,3 +643,18 @@ async fn a_session_keeps_to_its_number_of_requests_at_once() {
     assert!(results.iter().all(Result::is_ok));
     assert_eq!(highest(), 3);
 }
+
+#[test]
+fn a_login_names_the_system_or_the_trust_that_it_is_for() {
+    for (auth, scope) in [
+        ("system_scope: all", json!({"system": {"all": true}})),
+        ("trust_id: abc", json!({"OS-TRUST:trust": {"id": "abc"}})),
+    ] {
+        let text = format!(
+            "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', user_id: u, password: p, {auth}}}}}}}"
+        );
+        let config = crate::CloudConfig::parse(&text, "c").unwrap();
+        let body = super::auth::login_body(&config);
+        assert_eq!(body["auth"]["scope"], scope);
+    }
+}
