@@ -21,9 +21,12 @@ pub struct Intervals {
     pub pending_first: Duration,
     /// Interval that it rises to while nothing changes.
     pub pending_most: Duration,
-    /// Interval when nothing is pending. Kinds that only change when someone changes them are
+    /// First interval when nothing is pending. Kinds that only change when someone changes them are
     /// read a fifth as often.
     pub idle: Duration,
+    /// Interval that it rises to the longer nothing changes; twice as much for kinds that only
+    /// change when someone changes them.
+    pub rest: Duration,
     /// What age of flavors, images and the like is always good enough.
     pub slow: Duration,
     /// A kind that nobody asked for during this time is no longer read in the background.
@@ -37,6 +40,7 @@ impl Default for Intervals {
             pending_first: Duration::from_millis(500),
             pending_most: Duration::from_secs(5),
             idle: Duration::from_secs(60),
+            rest: Duration::from_secs(300),
             slow: Duration::from_secs(600),
             forget: Duration::from_secs(3600),
         }
@@ -45,6 +49,8 @@ impl Default for Intervals {
 
 /// How much the interval grows with each list that brought nothing new.
 const GROWTH: f64 = 1.5;
+/// How much the idle interval grows with each list that brought nothing new.
+const IDLE_GROWTH: u32 = 2;
 /// What is pending for longer is stuck: from here on the interval grows to the idle one.
 const STUCK: u32 = 60;
 /// The first interval is this many times what a list takes.
@@ -179,14 +185,14 @@ impl Pace {
         let Some(begun) = state.begun else {
             return Some(now);
         };
-        let idle = match tempo {
-            Tempo::Lively => intervals.idle,
-            Tempo::Calm | Tempo::Slow => intervals.idle * 5,
+        let (idle, rest) = match tempo {
+            Tempo::Lively => (intervals.idle, intervals.rest),
+            Tempo::Calm | Tempo::Slow => (intervals.idle * 5, intervals.rest * 2),
         };
         let mut interval = if pending {
             state.pending_interval(intervals).min(idle)
         } else {
-            idle
+            state.idle_interval(idle, rest)
         };
         if state.failures > 0 {
             let doubled = intervals.pending_first * 2_u32.pow(state.failures.min(16));
@@ -198,6 +204,7 @@ impl Pace {
         } else {
             begun
         };
+        // Nothing puts off a list that is due anyway.
         Some((from + interval).min(begun + idle.max(interval)))
     }
 }
@@ -206,6 +213,12 @@ impl State {
     fn hurry(&mut self, now: Instant) {
         self.unchanged = 0;
         self.hurried.get_or_insert(now);
+    }
+
+    /// `idle` after a change, and more with each list that brought nothing new, up to `rest`.
+    fn idle_interval(&self, idle: Duration, rest: Duration) -> Duration {
+        let factor = IDLE_GROWTH.saturating_pow(self.unchanged.min(16));
+        idle.saturating_mul(factor).min(rest.max(idle))
     }
 
     fn pending_interval(&self, intervals: &Intervals) -> Duration {

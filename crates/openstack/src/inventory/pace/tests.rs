@@ -143,3 +143,40 @@ fn a_list_that_began_before_the_kind_went_stale_does_not_count() {
     pace.done(now + 2 * MS, MS, false);
     assert!(pace.is_read_since(None));
 }
+
+/// How often a kind is read in ten minutes that begin `after` its last change.
+fn lists_in_ten_minutes(tempo: Tempo, after: Duration) -> usize {
+    let start = Instant::now();
+    let pace = read(start, MS);
+    pace.done(start, MS, true);
+    let (from, until) = (start + after, start + after + Duration::from_secs(600));
+    let mut now = start;
+    let mut lists = 0;
+    while let Some(due) = pace.due(now, tempo, false, &Intervals::default()) {
+        if due >= until {
+            break;
+        }
+        now = due;
+        pace.begin(now);
+        pace.done(now, MS, false);
+        lists += usize::from(now >= from);
+    }
+    lists
+}
+
+#[test]
+fn lists_become_rarer_the_longer_nothing_changes_down_to_one_in_five_minutes() {
+    let at_rest = Duration::from_secs(1800);
+    assert_eq!(lists_in_ten_minutes(Tempo::Lively, Duration::ZERO), 3);
+    assert_eq!(lists_in_ten_minutes(Tempo::Lively, at_rest), 2);
+    assert_eq!(lists_in_ten_minutes(Tempo::Calm, Duration::ZERO), 1);
+    assert_eq!(lists_in_ten_minutes(Tempo::Calm, at_rest), 1);
+    let now = Instant::now();
+    let pace = read(now, MS);
+    for _ in 0..100 {
+        pace.done(now, MS, false);
+    }
+    assert_eq!(wait(&pace, now, Tempo::Lively, false), Some(300_000 * MS));
+    pace.done(now, MS, true);
+    assert_eq!(wait(&pace, now, Tempo::Lively, false), Some(60_000 * MS));
+}
