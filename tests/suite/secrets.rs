@@ -57,6 +57,13 @@ async fn the_password_of_the_cloud_is_seen_nowhere_but_in_its_secret() {
         .request_text(http::Request::get("/metrics").body(Vec::new()).unwrap())
         .await
         .unwrap();
+    // What the controllers count is there, too.
+    for counted in [
+        "controller_runtime_reconcile_total{controller=\"openstackcluster\"",
+        "ferrostack_openstack_requests_total{service=\"network\"",
+    ] {
+        assert!(metrics.contains(counted), "no {counted} in /metrics");
+    }
     seen.push(("metrics".to_owned(), metrics));
     let log: String = reqwest::get(format!("{}/_simulator/log", cloud.url))
         .await

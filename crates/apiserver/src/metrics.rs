@@ -257,6 +257,9 @@ pub(crate) fn text(core: &Core) -> String {
         head(&mut out, name, help, "gauge");
         let _ = writeln!(out, "{name} {value}");
     }
+    if let Some(more) = &core.options.more_metrics {
+        out.push_str(&more());
+    }
     out
 }
 

@@ -60,6 +60,8 @@ pub struct Options {
     pub own_service: Option<u16>,
     /// What `/version` reports, as `v1.34.1`.
     pub kubernetes_version: String,
+    /// Metrics of the same process that `/metrics` shows after the server's own, in the same text form.
+    pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     /// How many past events of each resource watches can resume from before they get 410 Gone.
     pub history: usize,
 }
@@ -77,6 +79,7 @@ impl Default for Options {
             root_ca: None,
             own_service: None,
             kubernetes_version: "v1.34.1".to_owned(),
+            more_metrics: None,
             history: 1000,
         }
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use kube::Client;
 use openstack::config::CloudConfig;
+use operator::metrics::Metrics;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,8 @@ pub(crate) async fn run(
     endpoints.management = Some(address);
     let (simulated, config) = start_cloud(args, environment, &data, &mut endpoints, &stop).await?;
     endpoints.write(&data)?;
-    let management = Management::start(&data, listener, stop.clone()).await?;
+    let metrics = Metrics::default();
+    let management = Management::start(&data, listener, &metrics, stop.clone()).await?;
     progress.say(&format!("management API at https://{address}"))?;
     match &simulated {
         Some(simulated) => progress.say(&format!("simulated OpenStack at {}", simulated.url))?,
@@ -67,7 +69,7 @@ pub(crate) async fn run(
             config.name, config.auth_url
         ))?,
     }
-    let controllers = start_controllers(args, &management.client, &stop);
+    let controllers = start_controllers(args, &management.client, metrics, &stop);
     let snapshots = observer::observe(&management.client, stop.clone());
 
     let welcome = Welcome {
@@ -148,12 +150,22 @@ async fn start_cloud(
     Ok((Some(simulated), config))
 }
 
-fn start_controllers(args: &Up, client: &Client, stop: &CancellationToken) -> JoinSet<()> {
+fn start_controllers(
+    args: &Up,
+    client: &Client,
+    metrics: Metrics,
+    stop: &CancellationToken,
+) -> JoinSet<()> {
+    let core = clusterapi::Options {
+        metrics: metrics.clone(),
+        ..clusterapi::Options::default()
+    };
     let infrastructure = provider::Options {
         bootstrap_timeout: args.bootstrap_timeout,
+        metrics,
         ..provider::Options::default()
     };
-    manager::controllers(client, clusterapi::Options::default(), infrastructure, stop)
+    manager::controllers(client, core, infrastructure, stop)
 }
 
 /// Applies the given manifests; without any, and with no Cluster stored, those of the default one.

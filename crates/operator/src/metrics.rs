@@ -94,11 +94,56 @@ impl Metrics {
         add(&mut self.registry.lock());
     }
 
+    /// The metrics in the older text format of Prometheus, to be appended to others of that format:
+    /// there, a counter's type is declared under the name that its samples have.
+    pub fn prometheus_text(&self) -> String {
+        let text = self.text();
+        let counters: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+            .collect();
+        let mut out = String::with_capacity(text.len());
+        for line in text.lines().filter(|line| *line != "# EOF") {
+            let mut words = line.splitn(4, ' ');
+            match (words.next(), words.next(), words.next(), words.next()) {
+                (Some("#"), Some("UNIT"), ..) => continue,
+                (Some("#"), Some(what), Some(name), Some(rest)) if counters.contains(&name) => {
+                    out.push_str(&format!("# {what} {name}_total {rest}"));
+                }
+                _ => out.push_str(line),
+            }
+            out.push('\n');
+        }
+        out
+    }
+
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry.lock());
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Metrics;
+
+    #[test]
+    fn counters_are_declared_under_the_name_of_their_samples_in_the_older_format() {
+        let metrics = Metrics::default();
+        metrics.observe("a", Duration::from_millis(1), true);
+        let text = metrics.prometheus_text();
+        for line in [
+            "# TYPE controller_runtime_reconcile_total counter",
+            "controller_runtime_reconcile_total{controller=\"a\",result=\"success\"} 1",
+            "# TYPE controller_runtime_reconcile_time_seconds histogram",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}:\n{text}");
+        }
+        assert!(!text.contains("EOF"));
     }
 }

@@ -20,7 +20,7 @@ pub struct Options {
     pub bootstrap_timeout: Duration,
     /// How clouds are reached and observed.
     pub clouds: PoolOptions,
-    /// Where reconciles are counted.
+    /// Where reconciles are counted, and the requests to clouds.
     pub metrics: Metrics,
 }
 

@@ -8,6 +8,7 @@ use apiserver::{ApiServer, Options, Store, Synchronous};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, PostParams};
+use operator::metrics::Metrics;
 use secrecy::ExposeSecret;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -25,14 +26,17 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// Opens the store, writes the admin kubeconfig, serves on `listener`.
+    /// Opens the store, writes the admin kubeconfig, serves on `listener`. `/metrics` has the
+    /// controllers' `metrics`, too.
     pub(super) async fn start(
         data: &DataDir,
         listener: TcpListener,
+        metrics: &Metrics,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let authority = Authority::open(data)?;
+        let controllers = metrics.clone();
         let server = ApiServer::open(Options {
             store: Store::Sqlite {
                 path: data.file("management.db"),
@@ -40,6 +44,7 @@ impl Management {
             },
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
+            more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             ..Options::default()
         })
         .await?;
