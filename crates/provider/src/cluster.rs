@@ -1,10 +1,12 @@
 //! OpenStackCluster: network, router, security groups, and what leads to the API server.
 
 pub(crate) mod apply;
+mod control_plane;
 pub mod desired;
 pub mod facts;
 pub mod observed;
 pub mod plan;
+mod prepare;
 pub mod request;
 pub mod rules;
 mod status;
@@ -13,10 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions::Status;
-use api::core::v1beta2::{Cluster, Machine};
+use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
 use kube::api::ListParams;
-use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
@@ -25,13 +26,15 @@ use operator::{finalizer, patch};
 use tracing::instrument;
 
 use self::apply::{Outcome, Work};
-use self::desired::{ControlPlaneMachine, Desired, balancer_spec};
+use self::control_plane::control_plane;
+use self::desired::{Desired, balancer_spec};
 use self::observed::Observed;
+use self::prepare::prepare;
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
@@ -71,55 +74,6 @@ pub(crate) async fn reconcile(
     finish(&ctx, &object, next, result).await
 }
 
-/// Stores identity and finalizer, both in one patch, before anything is made.
-async fn prepare(ctx: &Context, object: &OpenStackCluster) -> Result<OpenStackCluster, Error> {
-    let known = Identity::of(object, CLUSTER_ID).is_some();
-    if known && finalizer::has(object, FINALIZER) {
-        return Ok(object.clone());
-    }
-    if known {
-        unique(ctx, object).await?;
-    }
-    let mut next = object.clone();
-    if !known {
-        let id = Identity::new().to_string();
-        next.annotations_mut().insert(CLUSTER_ID.to_owned(), id);
-    }
-    if !finalizer::has(object, FINALIZER) {
-        next.finalizers_mut().push(FINALIZER.to_owned());
-    }
-    let stored = patch::object(&api(ctx, object), object, &next).await;
-    let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
-    Ok(stored.unwrap_or(next))
-}
-
-/// Refuses an identity that another object has, too: whoever copies an object with its annotations
-/// would share its network with the copy, and lose it when the copy is deleted.
-async fn unique(ctx: &Context, object: &OpenStackCluster) -> Result<(), Error> {
-    let Some(id) = Identity::of(object, CLUSTER_ID) else {
-        return Ok(());
-    };
-    let all: Api<OpenStackCluster> = match &ctx.options.namespace {
-        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
-        None => Api::all(ctx.client.clone()),
-    };
-    let all = all.list_metadata(&ListParams::default()).await;
-    let all = all.map_err(Error::kubernetes("listing OpenStackClusters"))?;
-    let same = |other: &&PartialObjectMeta<OpenStackCluster>| {
-        other.uid() != object.uid() && Identity::of(*other, CLUSTER_ID) == Some(id)
-    };
-    let Some(other) = all.iter().find(same) else {
-        return Ok(());
-    };
-    let text = format!(
-        "OpenStackCluster {}/{} has the same annotation {CLUSTER_ID}: remove it from the copy, \
-         which then gets an identity of its own",
-        namespace(other),
-        other.name_any()
-    );
-    Err(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text).into())
-}
-
 /// Does everything that can be done now.
 async fn normal(
     ctx: &Context,
@@ -140,23 +94,33 @@ async fn normal(
         cloud: &cloud,
         cluster: id,
         kinds: &kinds,
+        age: age(object),
     };
-    let observed = work.observe(apply::FRESH).await?;
-    let machines = control_plane(ctx, object, cluster, &observed).await?;
+    let observed = work.observe(work.age).await?;
+    let place = facts::place(&object.spec, &observed)?;
+    let machines = control_plane(ctx, object, cluster, &observed, &place).await?;
     let names = Names::new(&namespace(object), &cluster.name_any());
     let facts = facts::facts(&object.spec, Mark::cluster(id), names, &observed, machines)?;
-    for (reason, text) in &facts.warnings {
-        let recorded = ctx
-            .recorder
-            .warning(object, reason, "CreateLoadBalancer", text);
-        recorded.await;
-    }
     let desired = desired::desired(&object.spec, &facts);
     let plan = |observed: &Observed| plan::plan(&desired, observed);
     let request =
         |step: &plan::Step, observed: &Observed| request::request(step, &desired, observed);
     let outcome = work.apply(plan, request).await?;
+    // What they warn of was decided when the load balancer was created: once.
+    if observed.balancer().is_none() && outcome.observed.balancer().is_some() {
+        for (reason, text) in &facts.warnings {
+            let recorder = &ctx.recorder;
+            recorder
+                .warning(object, reason, "CreateLoadBalancer", text)
+                .await;
+        }
+    }
     Ok(show(ctx, &object.spec, next, &desired, outcome))
+}
+
+fn age(object: &OpenStackCluster) -> Duration {
+    let status = object.status.as_ref();
+    context::age(object, status.map(|status| status.conditions.as_slice()))
 }
 
 /// The kinds of resources that this spec needs a look at.
@@ -181,13 +145,15 @@ fn show(
 ) -> Progress {
     let problem = outcome.problem;
     let problem = problem.or_else(|| status::no_endpoint(spec, desired));
+    let unusable = status::unusable_cidrs(spec, desired, &outcome.observed);
     if let Some(endpoint) = status::endpoint(spec, desired, &outcome.observed) {
         next.spec.control_plane_endpoint = Some(endpoint);
     }
     let shown = next.status.get_or_insert_default();
     status::resources(shown, spec, desired, &outcome.observed);
-    status::verdicts(next, &outcome.plan, problem.as_ref(), ctx.now());
-    match problem {
+    let verdicts = [problem.as_ref(), unusable.as_ref()];
+    status::verdicts(next, &outcome.plan, verdicts, ctx.now());
+    match problem.or(unusable) {
         Some(problem) => Progress::Stopped(problem),
         None if outcome.plan.is_empty() => Progress::Settled,
         None => Progress::Waiting,
@@ -277,11 +243,15 @@ async fn delete(
     if !finalizer::has(object, FINALIZER) {
         return Ok(Action::await_change());
     }
-    let mut next = object.clone();
-    let waiting = match machines_left(ctx, object, cluster).await? {
-        Some(machines) => Ok(Some(machines)),
-        None => take_down(ctx, object).await,
+    let (object, waiting) = match prepare(ctx, object).await {
+        Ok(stored) => {
+            let waiting = left(ctx, &stored, cluster).await;
+            (stored, waiting)
+        }
+        Err(error) => (object.clone(), Err(error)),
     };
+    let object = &object;
+    let mut next = object.clone();
     let (reason, message, action) = match waiting {
         Ok(None) => {
             let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
@@ -324,13 +294,24 @@ fn undeletable(problem: &Problem) -> String {
     }
 }
 
+/// What a deletion waits for: the machines, then everything that carries the cluster's mark.
+async fn left(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Option<String>, Error> {
+    match machines_left(ctx, object, cluster).await? {
+        Some(machines) => Ok(Some(machines)),
+        None => take_down(ctx, object).await,
+    }
+}
+
 /// What is being waited for until nothing in the cloud carries the cluster's mark.
 async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<String>, Error> {
-    // Without an identity nothing was ever made.
     let Some(id) = Identity::of(object, CLUSTER_ID) else {
         return Ok(None);
     };
-    unique(ctx, object).await?;
+    prepare::unique(ctx, object, id).await?;
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
@@ -342,6 +323,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         cloud: &cloud,
         cluster: id,
         kinds: &kinds,
+        age: age(object),
     };
     let router = object
         .status
@@ -374,8 +356,9 @@ async fn machines_left(
     cluster: Option<&Cluster>,
 ) -> Result<Option<String>, Error> {
     let name = cluster.map(ResourceExt::name_any);
-    let name = name.or_else(|| object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned());
-    let Some(name) = name else { return Ok(None) };
+    let Some(name) = name.or_else(|| cluster_name(object)) else {
+        return Ok(None);
+    };
     let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
     let machines = machines.list_metadata(&labelled(&name)).await;
     let machines = machines
@@ -392,64 +375,12 @@ async fn machines_left(
     )))
 }
 
-/// The control plane machines whose servers run, by name. A Machine that is being drained still
-/// serves the API; only when its OpenStackMachine goes, too, it leaves the load balancer.
-async fn control_plane(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    cluster: &Cluster,
-    observed: &Observed,
-) -> Result<Vec<ControlPlaneMachine>, Error> {
-    let list = labelled(&cluster.name_any()).labels(api::names::CONTROL_PLANE_LABEL);
-    let machines = Api::<Machine>::namespaced(ctx.client.clone(), &namespace(object));
-    let machines = machines
-        .list_metadata(&list)
-        .await
-        .map_err(Error::kubernetes("listing control plane machines"))?;
-    let machines: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
-    let mut found: Vec<_> = openstack_machines(ctx, object, &cluster.name_any())
-        .await?
-        .iter()
-        .filter(|machine| !is_deleting(*machine))
-        .filter(|machine| {
-            context::owner(*machine, "Machine")
-                .is_some_and(|owner| machines.iter().any(|name| name == owner))
-        })
-        .filter_map(|machine| running(machine, observed))
-        .collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(found)
-}
-
-/// The address of a machine whose server runs.
-fn running(machine: &OpenStackMachine, observed: &Observed) -> Option<ControlPlaneMachine> {
-    let mark = Mark::machine(observed.cluster, Identity::of(machine, MACHINE_ID)?);
-    let server = observed
-        .servers
-        .iter()
-        .find(|server| Mark::in_tags(&server.tags) == Some(mark))?;
-    if matches!(server.status.as_str(), "BUILD" | "ERROR") || server.is_deleting() {
-        return None;
-    }
-    let mut ports: Vec<_> = observed
-        .ports
-        .iter()
-        .filter(|port| Mark::in_description(&port.description) == Some(mark))
-        .collect();
-    ports.sort_by(|a, b| a.name.cmp(&b.name));
-    let address = |port: &&Arc<openstack::network::Port>| {
-        let ip = port
-            .fixed_ips
-            .iter()
-            .find(|ip| !ip.ip_address.contains(':'))?;
-        Some((ip.ip_address.clone(), port.id.clone()))
-    };
-    let (address, port_id) = ports.iter().find_map(address)?;
-    Some(ControlPlaneMachine {
-        name: machine.name_any(),
-        address,
-        port_id,
-    })
+/// The name of the Cluster of `object`: its owner, or that of its label.
+fn cluster_name(object: &OpenStackCluster) -> Option<String> {
+    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned();
+    context::owner(object, "Cluster")
+        .map(str::to_owned)
+        .or(label)
 }
 
 async fn openstack_machines(

@@ -12,9 +12,11 @@ use operator::decode::NotDecoded;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 
+use crate::cluster::apply::{AT_REST, FRESH};
 use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::reason::Type;
 
 /// What every reconcile has at hand.
 pub(crate) struct Context {
@@ -35,7 +37,7 @@ impl Context {
 /// Why a reconcile did not get through.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The API server said no.
+    /// The API server rejected a request.
     #[error("{doing}")]
     Kubernetes {
         /// What was being done.
@@ -67,7 +69,7 @@ impl Retry for Error {
     }
 }
 
-/// How long until something that waits is looked at again even though no change of the cloud told so.
+/// How long until an object that waits is reconciled again without a change of the cloud.
 pub(crate) const FALLBACK: Duration = Duration::from_secs(30);
 
 /// Look again when something changes, and now and then.
@@ -133,6 +135,17 @@ pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
     object
         .annotations()
         .contains_key(api::names::MANAGED_BY_ANNOTATION)
+}
+
+/// How old what is known of the cloud may be when an object with these conditions is looked at.
+pub(crate) fn age<K: Resource>(object: &K, conditions: Option<&[Condition]>) -> Duration {
+    let ready = api::conditions::find(conditions.unwrap_or_default(), Type::Ready.as_str());
+    let generation = object.meta().generation;
+    let settled = ready.is_some_and(|c| c.status == "True" && c.observed_generation == generation);
+    match settled && !is_deleting(object) {
+        true => AT_REST,
+        false => FRESH,
+    }
 }
 
 /// Whether `object` is being deleted.

@@ -53,20 +53,34 @@ async fn config(
         ))
     })?;
     let data = secret.data.unwrap_or_default();
-    let text = |key: &str| {
-        data.get(key)
-            .and_then(|value| std::str::from_utf8(&value.0).ok())
+    let value = |key: &str| {
+        let text = data.get(key).map(|value| std::str::from_utf8(&value.0));
+        text.transpose().map_err(|_| {
+            refused(format!(
+                "Secret {namespace}/{name}: the value of the key {key} is not text"
+            ))
+        })
     };
-    let clouds = text("clouds.yaml").ok_or_else(|| {
-        refused(format!(
-            "Secret {namespace}/{name} has no readable key clouds.yaml"
-        ))
-    })?;
+    let clouds = value("clouds.yaml")?
+        .ok_or_else(|| refused(format!("Secret {namespace}/{name} has no key clouds.yaml")))?;
+    let ca = certificates(value("cacert")?)
+        .map_err(|why| refused(format!("Secret {namespace}/{name}: the key cacert {why}")))?;
     let config = CloudConfig::parse(clouds, &identity.cloud_name)
         .map_err(|error| refused(format!("Secret {namespace}/{name}: {error}")))?;
-    Ok(config
-        .with_ca(text("cacert"))
-        .with_region(identity.region.clone()))
+    Ok(config.with_ca(ca).with_region(identity.region.clone()))
+}
+
+/// The certificates of the key `cacert`; blank text means those of the system, as upstream's templates
+/// write it.
+fn certificates(text: Option<&str>) -> Result<Option<&str>, &'static str> {
+    match text.map(str::trim) {
+        None | Some("") => Ok(None),
+        Some(text) if text.contains("-----BEGIN CERTIFICATE-----") => Ok(Some(text)),
+        Some(_) => Err(
+            "has no certificate: it needs certificates in PEM (-----BEGIN CERTIFICATE-----), or \
+             nothing, for the authorities that the system trusts",
+        ),
+    }
 }
 
 /// The Secret of an OpenStackClusterIdentity that objects in `namespace` may use.
@@ -136,3 +150,6 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
 fn after(error: &openstack::Error) -> When {
     problem::when(error)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,9 +12,9 @@ use kube::ResourceExt;
 use uuid::Uuid;
 
 /// Annotation with the identity of an OpenStackCluster.
-pub const CLUSTER_ID: &str = "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";
+pub const CLUSTER_ID: &str = api::names::CLUSTER_IDENTITY_ANNOTATION;
 /// Annotation with the identity of an OpenStackMachine.
-pub const MACHINE_ID: &str = "infrastructure.cluster.x-k8s.io/ferrostack-machine-id";
+pub const MACHINE_ID: &str = api::names::MACHINE_IDENTITY_ANNOTATION;
 
 /// The identity of a cluster or machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

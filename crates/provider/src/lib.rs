@@ -4,7 +4,9 @@
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   identity     whose a resource of the cloud is
+//!   evidence     which identity an object had that lost its annotation
 //!   credentials  from an identityRef to a cloud
+//!   index        objects by their cluster and their mark
 //!   wake         from a change in the cloud to the objects concerned
 //! ```
 //!
@@ -15,7 +17,9 @@
 pub mod cluster;
 mod context;
 mod credentials;
+mod evidence;
 pub mod identity;
+mod index;
 pub mod machine;
 pub mod names;
 mod options;

@@ -6,6 +6,7 @@ pub mod facts;
 mod inputs;
 pub mod observed;
 pub mod plan;
+mod prepare;
 mod running;
 mod status;
 mod surroundings;
@@ -17,24 +18,22 @@ use std::time::Duration;
 
 use api::conditions::Status;
 use api::infra::v1beta2::OpenStackMachine;
-use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
-use openstack::{Cloud, Kind};
+use openstack::Kind;
 use operator::patch;
 use tracing::instrument;
 
-use self::inputs::{cloud, kinds, known_server, prepare, provider_id, user_data};
-use self::observed::Observed;
+use self::inputs::{cloud, kinds, provider_id, user_data};
+use self::observed::{Known, Observed};
 use self::plan::Step;
+use self::prepare::prepare;
 use self::surroundings::{Needs, Surroundings};
 use self::work::Work;
-use crate::cluster::apply::FRESH;
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
-use crate::identity::Mark;
 use crate::reason::{Reason, Type};
 
 /// The finalizer of OpenStackMachines, the Go provider's.
@@ -152,23 +151,22 @@ async fn normal(
             return Ok(Action::await_change());
         }
     };
-    let control_plane = around.is_control_plane();
-    let mark = prepare(ctx, object, next, needs.cluster_id, control_plane).await?;
+    let mark = prepare(ctx, object, next, around, &needs).await?;
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     status::condition(next, now, Type::Authentication, verdict);
-    let known = known_server(object);
     let work = Work {
         ctx,
         object,
         cloud: &cloud,
         mark,
-        known: known.as_deref(),
+        before: Known::of(object),
     };
-    let kinds = kinds(object, known.is_none(), around.is_balanced());
-    let observed = work.observe(&kinds, FRESH).await?;
-    if let (Some(id), None) = (&known, observed.server()) {
-        return gone(&cloud, id, next, now).await;
+    let is_new = work.before.server().is_none();
+    let kinds = kinds(object, is_new, around.is_balanced());
+    let observed = work.observe(&kinds, work.age()).await?;
+    if let (Some(id), None) = (work.before.server(), observed.server()) {
+        return missing(&work, &observed, id, next).await;
     }
     if let Some(wait) = create(&work, next, around, &needs, &kinds, &observed).await? {
         status::not_ready(next, now, Type::Instance, Reason::WaitingForCloud, &wait);
@@ -235,24 +233,25 @@ async fn create(
     Ok(result?.into_iter().next())
 }
 
-/// The server that was this machine's is gone: only a new Machine gets a new one.
-async fn gone(
-    cloud: &Cloud,
+/// The server that was this machine's is gone, or cannot be told to be its own: only a new Machine
+/// gets a new one.
+async fn missing(
+    work: &Work<'_>,
+    observed: &Observed,
     id: &str,
     next: &mut OpenStackMachine,
-    now: Timestamp,
 ) -> Result<Action, Error> {
-    match cloud.session.compute().server(id).await {
+    let now = work.ctx.now();
+    if let Some(server) = &observed.unproven {
+        let text = plan::unproven(observed, server);
+        status::not_ready(next, now, Type::Instance, Reason::InstanceNotFound, &text);
+        return Ok(Action::requeue(FALLBACK));
+    }
+    match work.cloud.session.compute().server(id).await {
         Ok(server) if !server.is_deleting() => {
-            // The list was wrong, or somebody took our tags away.
-            let tags = Mark::in_tags(&server.tags);
-            cloud.inventory.fold(server);
-            if tags.is_some() {
-                return Ok(Action::requeue(Duration::from_secs(5)));
-            }
-            let text = format!("server {id} has lost the tags that mark it as this machine's");
-            status::not_ready(next, now, Type::Instance, Reason::InstanceNotFound, &text);
-            Ok(Action::requeue(FALLBACK))
+            // The list lacked it; from now on it is part of every view.
+            work.cloud.inventory.fold(server);
+            Ok(Action::requeue(Duration::from_secs(5)))
         }
         Err(error) if !error.is_absent() => Err(credentials::listing(&error).into()),
         _ => {

@@ -3,7 +3,7 @@
 /// A type of condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Type {
-    /// Everything below holds.
+    /// All other conditions are met.
     Ready,
     /// Reconciling is suspended.
     Paused,
@@ -63,15 +63,15 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// It holds.
+    /// The condition is met.
     Ready,
-    /// Something below does not hold.
+    /// A condition that this one sums up is not met.
     NotReady,
     /// Reconciling is suspended.
     Paused,
     /// Reconciling is not suspended.
     NotPaused,
-    /// It is being taken down.
+    /// The object is being deleted.
     Deleting,
     /// Deletion waits for something.
     WaitingForDeletion,
@@ -85,17 +85,19 @@ reasons! {
     WaitingForClusterInfrastructure,
     /// The Machine has no bootstrap data yet.
     WaitingForBootstrapData,
-    /// Something is being made.
+    /// Something is being created.
     Creating,
     /// The cloud is working on it.
     WaitingForCloud,
-    /// The spec cannot be made into a server.
+    /// No server can be created from the spec.
     InvalidMachineSpec,
-    /// The spec cannot be made into a cluster.
+    /// No cluster can be created from the spec.
     InvalidClusterSpec,
+    /// The identity annotation is gone, and what was created does not prove what it was.
+    IdentityUnknown,
     /// Something that the spec refers to is not there.
     DependencyFailed,
-    /// Nova refused to make the server.
+    /// Nova rejected the server.
     InstanceCreateFailed,
     /// The server was not found.
     InstanceNotFound,
@@ -109,25 +111,25 @@ reasons! {
     InstanceDeleteFailed,
     /// The server runs but did not become a Node.
     BootstrapFailed,
-    /// Neutron refused a port.
+    /// Neutron rejected a port.
     PortCreateFailed,
-    /// Cinder refused a volume.
+    /// Cinder rejected a volume.
     VolumeCreateFailed,
     /// A call to the cloud failed.
     OpenStackError,
     /// A member of the load balancer could not be set.
     LoadBalancerMemberError,
-    /// The floating IP could not be made or associated.
+    /// The floating IP could not be created or associated.
     FloatingIPError,
-    /// Network or subnet could not be made or found.
+    /// Network or subnet could not be created or found.
     NetworkCreateFailed,
-    /// The subnet could not be made.
+    /// The subnet could not be created.
     SubnetCreateFailed,
-    /// The router could not be made or found.
+    /// The router could not be created or found.
     RouterCreateFailed,
-    /// A security group or its rules could not be made.
+    /// A security group or its rules could not be created.
     SecurityGroupCreateFailed,
-    /// The load balancer or floating IP of the API server could not be made.
+    /// The load balancer or floating IP of the API server could not be created.
     APIEndpointConfigFailed,
     /// It is asked for but not built yet.
     NotImplemented,

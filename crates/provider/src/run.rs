@@ -1,10 +1,12 @@
 //! Starting the controllers, and what wakes them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
-use kube::runtime::reflector::{ObjectRef, Store};
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
 use openstack::CloudPool;
@@ -14,7 +16,9 @@ use operator::events::Recorder;
 use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, owner};
+use crate::context::{Context, namespace, owner};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::index::{Index, Key};
 use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::{cluster, machine, wake};
@@ -26,6 +30,10 @@ const MACHINES: &str = "openstackmachine";
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
 /// the reconciles under way are through.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+    let requests = &options.clouds.session.metrics;
+    options
+        .metrics
+        .register(|registry| requests.register(registry));
     let clouds = CloudPool::new(options.clouds.clone());
     let context = |controller: &str| {
         let client = operator::client::named(&client, &format!("ferrostack-{controller}"));
@@ -49,8 +57,9 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         config(&ctx.options),
         reports(&ctx, MACHINES, true),
     );
-    let (of_cluster, of_infra) = (controller.store(), controller.store());
-    let changes = wake::machines(ctx.clouds.changes(), controller.store());
+    let index = Index::new(controller.store(), machine_keys);
+    let (of_cluster, of_infra) = (Arc::clone(&index), Arc::clone(&index));
+    let changes = wake::machines(ctx.clouds.changes(), Arc::clone(&index));
     let controller = controller
         .watches_stream(
             watch::touched::<Machine>(all(&ctx), reports(&ctx, MACHINES, false)),
@@ -63,23 +72,14 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         )
         .watches_stream(
             watch::touched::<Cluster>(all(&ctx), reports(&ctx, MACHINES, false)),
-            move |cluster| {
-                members_of(
-                    &of_cluster,
-                    &cluster.name_any(),
-                    cluster.namespace().as_deref(),
-                )
-            },
+            move |cluster| of_cluster.find(&Key::Cluster(namespace(&cluster), cluster.name_any())),
         )
         .watches_stream(
             watch::touched::<OpenStackCluster>(all(&ctx), reports(&ctx, MACHINES, false)),
             move |infra| {
-                let label = infra
-                    .labels()
-                    .get(api::names::CLUSTER_NAME_LABEL)
-                    .map(String::as_str);
+                let label = infra.labels().get(CLUSTER_NAME_LABEL).map(String::as_str);
                 let cluster = owner(&infra, "Cluster").or(label).unwrap_or_default();
-                members_of(&of_infra, cluster, infra.namespace().as_deref())
+                of_infra.find(&Key::Cluster(namespace(&infra), cluster.to_owned()))
             },
         )
         .reconcile_on(changes);
@@ -89,27 +89,29 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };
-    controller::run(controller, machine::reconcile, ctx, settings).await;
+    let reconcile = move |object: Arc<OpenStackMachine>, ctx| {
+        index.enter(&object);
+        machine::reconcile(object, ctx)
+    };
+    controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The OpenStackMachines of a Cluster.
-fn members_of(
-    store: &Store<OpenStackMachine>,
-    cluster: &str,
-    namespace: Option<&str>,
-) -> Vec<ObjectRef<OpenStackMachine>> {
-    let belongs = |object: &OpenStackMachine| {
-        let label = object
-            .labels()
-            .get(api::names::CLUSTER_NAME_LABEL)
-            .map(String::as_str);
-        object.namespace().as_deref() == namespace && label == Some(cluster)
-    };
-    let objects = store.state();
-    let found = objects.iter().filter(|object| belongs(object));
-    found
-        .map(|object| ObjectRef::from_obj(object.as_ref()))
-        .collect()
+/// What OpenStackMachines are found by.
+fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
+    let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
+    let mut keys = BTreeSet::new();
+    keys.extend(cluster.map(|name| Key::Cluster(namespace(object), name)));
+    let (machine, cluster) = (
+        Identity::of(object, MACHINE_ID),
+        Identity::of(object, CLUSTER_ID),
+    );
+    if let (Some(machine), Some(cluster)) = (machine, cluster) {
+        keys.insert(Key::Mark(Mark::machine(cluster, machine)));
+        if object.labels().contains_key(CONTROL_PLANE_LABEL) {
+            keys.insert(Key::Members(cluster));
+        }
+    }
+    keys
 }
 
 async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
@@ -118,35 +120,25 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         config(&ctx.options),
         reports(&ctx, CLUSTERS, true),
     );
-    let (of_cluster, of_machine) = (controller.store(), controller.store());
-    let changes = wake::clusters(ctx.clouds.changes(), controller.store());
+    let index = Index::new(controller.store(), cluster_keys);
+    let (of_cluster, of_machine) = (Arc::clone(&index), Arc::clone(&index));
+    let changes = wake::clusters(ctx.clouds.changes(), Arc::clone(&index));
     let controller = controller
         .watches_stream(
             watch::touched::<Cluster>(all(&ctx), reports(&ctx, CLUSTERS, false)),
-            move |cluster| {
-                owned_by(
-                    &of_cluster,
-                    &cluster.name_any(),
-                    cluster.namespace().as_deref(),
-                )
-            },
+            move |cluster| of_cluster.find(&Key::Cluster(namespace(&cluster), cluster.name_any())),
         )
         .watches_stream(
             watch::touched::<OpenStackMachine>(all(&ctx), reports(&ctx, CLUSTERS, false)),
             move |machine| {
                 // What workers do does not concern the cluster, but that they go.
-                let concerns = machine
-                    .labels()
-                    .contains_key(api::names::CONTROL_PLANE_LABEL)
+                let concerns = machine.labels().contains_key(CONTROL_PLANE_LABEL)
                     || machine.metadata.deletion_timestamp.is_some();
-                let cluster = machine
-                    .labels()
-                    .get(api::names::CLUSTER_NAME_LABEL)
-                    .cloned();
-                let cluster = cluster.unwrap_or_default();
-                match concerns {
-                    true => owned_by(&of_machine, &cluster, machine.namespace().as_deref()),
-                    false => Vec::new(),
+                match machine.labels().get(CLUSTER_NAME_LABEL) {
+                    Some(name) if concerns => {
+                        of_machine.find(&Key::Cluster(namespace(&machine), name.clone()))
+                    }
+                    _ => Vec::new(),
                 }
             },
         )
@@ -157,28 +149,23 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };
-    controller::run(controller, cluster::reconcile, ctx, settings).await;
+    let reconcile = move |object: Arc<OpenStackCluster>, ctx| {
+        index.enter(&object);
+        cluster::reconcile(object, ctx)
+    };
+    controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The OpenStackClusters of a Cluster.
-fn owned_by(
-    store: &Store<OpenStackCluster>,
-    cluster: &str,
-    namespace: Option<&str>,
-) -> Vec<ObjectRef<OpenStackCluster>> {
-    let belongs = |object: &OpenStackCluster| {
-        let label = object
-            .labels()
-            .get(api::names::CLUSTER_NAME_LABEL)
-            .map(String::as_str);
-        object.namespace().as_deref() == namespace
-            && (owner(object, "Cluster") == Some(cluster) || label == Some(cluster))
-    };
-    let objects = store.state();
-    let found = objects.iter().filter(|object| belongs(object));
-    found
-        .map(|object| ObjectRef::from_obj(object.as_ref()))
-        .collect()
+/// What OpenStackClusters are found by.
+fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
+    let label = object.labels().get(CLUSTER_NAME_LABEL).map(String::as_str);
+    let names = [owner(object, "Cluster"), label].into_iter().flatten();
+    let mut keys: BTreeSet<_> = names
+        .map(|name| Key::Cluster(namespace(object), name.to_owned()))
+        .collect();
+    let id = Identity::of(object, CLUSTER_ID);
+    keys.extend(id.map(|id| Key::Mark(Mark::cluster(id))));
+    keys
 }
 
 /// What the options let us see of a kind of ours.

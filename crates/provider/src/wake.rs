@@ -5,40 +5,24 @@ use std::sync::Arc;
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use futures::stream::{self, Stream, StreamExt};
-use kube::ResourceExt;
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
 use openstack::{Change, Kind};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::identity::{Identity, Mark};
+use crate::index::{Index, Key};
 
 /// The OpenStackClusters that changes concern.
 pub(crate) fn clusters(
     changes: Receiver<Change>,
-    store: Store<OpenStackCluster>,
+    index: Arc<Index<OpenStackCluster>>,
 ) -> impl Stream<Item = ObjectRef<OpenStackCluster>> + Send + 'static {
-    batches(changes).flat_map(move |batch| {
-        let concerned: Option<BTreeSet<_>> = batch.map(|changes| {
-            changes
-                .iter()
-                .filter(|c| c.kind != Kind::Servers)
-                .flat_map(cluster_of)
-                .collect()
-        });
-        let objects = store.state();
-        let wakes = move |object: &Arc<OpenStackCluster>| match &concerned {
-            None => true,
-            Some(ids) => {
-                Identity::of(object.as_ref(), CLUSTER_ID).is_some_and(|id| ids.contains(&id))
-            }
-        };
-        let found: Vec<_> = objects
-            .iter()
-            .filter(|object| wakes(object))
-            .map(|object| ObjectRef::from_obj(object.as_ref()))
-            .collect();
-        stream::iter(found)
+    woken(changes, index, |change| {
+        let cluster = cluster_of(change).filter(|_| change.kind != Kind::Servers);
+        let mark = cluster.map(|id| Key::Mark(Mark::cluster(id)));
+        mark.into_iter().collect()
     })
 }
 
@@ -46,44 +30,36 @@ pub(crate) fn clusters(
 /// plane when its load balancer changed, since they wait for their membership to begin or to end.
 pub(crate) fn machines(
     changes: Receiver<Change>,
-    store: Store<OpenStackMachine>,
+    index: Arc<Index<OpenStackMachine>>,
 ) -> impl Stream<Item = ObjectRef<OpenStackMachine>> + Send + 'static {
+    woken(changes, index, |change| {
+        let balances = matches!(
+            change.kind,
+            Kind::LoadBalancers | Kind::Pools | Kind::Members
+        );
+        let members = cluster_of(change).filter(|_| balances).map(Key::Members);
+        let own = mark_of(change).map(Key::Mark);
+        own.into_iter().chain(members).collect()
+    })
+}
+
+/// The objects that changes concern, by the keys of each change.
+fn woken<K>(
+    changes: Receiver<Change>,
+    index: Arc<Index<K>>,
+    keys: fn(&Change) -> Vec<Key>,
+) -> impl Stream<Item = ObjectRef<K>> + Send + 'static
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
     batches(changes).flat_map(move |batch| {
-        let concerned = batch.map(|changes| {
-            let marks: BTreeSet<_> = changes.iter().filter_map(mark_of).collect();
-            let balanced: BTreeSet<_> = changes
-                .iter()
-                .filter(|change| {
-                    matches!(
-                        change.kind,
-                        Kind::LoadBalancers | Kind::Pools | Kind::Members
-                    )
-                })
-                .filter_map(cluster_of)
-                .collect();
-            (marks, balanced)
-        });
-        let wakes = |object: &OpenStackMachine| {
-            let Some((marks, balanced)) = &concerned else {
-                return true;
-            };
-            let machine = Identity::of(object, MACHINE_ID);
-            let cluster = Identity::of(object, CLUSTER_ID);
-            let (Some(machine), Some(cluster)) = (machine, cluster) else {
-                return false;
-            };
-            let control_plane = object
-                .labels()
-                .contains_key(api::names::CONTROL_PLANE_LABEL);
-            marks.contains(&Mark::machine(cluster, machine))
-                || (control_plane && balanced.contains(&cluster))
+        let found = match batch {
+            None => index.all(),
+            Some(changes) => {
+                let keys: BTreeSet<_> = changes.iter().flat_map(keys).collect();
+                keys.iter().flat_map(|key| index.find(key)).collect()
+            }
         };
-        let objects = store.state();
-        let found: Vec<_> = objects
-            .iter()
-            .filter(|object| wakes(object))
-            .map(|object| ObjectRef::from_obj(object.as_ref()))
-            .collect();
         stream::iter(found)
     })
 }

@@ -9,6 +9,9 @@ mod world;
 #[path = "provider/cluster.rs"]
 mod cluster;
 
+#[path = "provider/identity.rs"]
+mod identity;
+
 #[path = "provider/invalid.rs"]
 mod invalid;
 

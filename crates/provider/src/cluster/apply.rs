@@ -7,7 +7,7 @@ use api::infra::v1beta2::OpenStackCluster;
 use openstack::{Cloud, Kind};
 use operator::events::Recorder;
 
-use super::observed::Observed;
+use super::observed::{Known, Observed};
 use super::plan::{Plan, Step};
 use super::request::{Request, send};
 use crate::credentials;
@@ -15,11 +15,15 @@ use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// How often a plan is made anew within one reconcile. More rounds than this mean that the cloud
-/// does not keep what it is told.
+/// How often a plan is computed within one reconcile. More rounds than this mean that the cloud
+/// accepts writes without effect.
 const ROUNDS: usize = 6;
-/// How old what is known of the cloud may be. Its changes wake us; this is for the changes missed.
+/// How old what is known of the cloud may be while an object is worked on. Its changes wake us; this
+/// is for the changes missed.
 pub(crate) const FRESH: Duration = Duration::from_secs(60);
+/// The same for an object that is as its spec wants it: longer than the inventory's own intervals, so
+/// that looking at it again now and then causes no lists.
+pub(crate) const AT_REST: Duration = Duration::from_secs(900);
 
 /// What is worked on, and with what.
 pub(crate) struct Work<'a> {
@@ -28,6 +32,8 @@ pub(crate) struct Work<'a> {
     pub(crate) cloud: &'a Cloud,
     pub(crate) cluster: Identity,
     pub(crate) kinds: &'a [Kind],
+    /// How old what is known of the cloud may be.
+    pub(crate) age: Duration,
 }
 
 /// How far it went.
@@ -45,12 +51,13 @@ impl Work<'_> {
     pub(crate) async fn observe(&self, age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(self.kinds, age).await;
         let view = view.map_err(|error| credentials::listing(&error))?;
-        Ok(Observed::of(view, self.cluster))
+        Ok(Observed::of(view, self.cluster, &Known::of(self.object)))
     }
 
     /// What is known now, with our own writes.
     fn known(&self) -> Observed {
-        Observed::of(self.cloud.inventory.known(), self.cluster)
+        let view = self.cloud.inventory.known();
+        Observed::of(view, self.cluster, &Known::of(self.object))
     }
 
     /// Plans and applies until nothing is left to do but wait.
@@ -60,7 +67,7 @@ impl Work<'_> {
         request: impl Fn(&Step, &Observed) -> Option<Request>,
     ) -> Result<Outcome, Problem> {
         for _ in 0..ROUNDS {
-            let observed = self.observe(FRESH).await?;
+            let observed = self.observe(self.age).await?;
             let now = plan(&observed);
             let mut sent = false;
             for step in &now.steps {
@@ -95,7 +102,8 @@ impl Work<'_> {
             .collect::<Vec<_>>()
             .join(", ");
         let about = plan.steps.first().map_or(Type::Ready, Step::about);
-        let message = format!("the cloud does not keep what it is told; still to do: {left}");
+        let message =
+            format!("the cloud accepts requests that have no effect; remaining steps: {left}");
         let problem = Some(Problem::new(about, Reason::OpenStackError, message));
         Ok(Outcome {
             observed,

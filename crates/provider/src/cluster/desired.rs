@@ -58,6 +58,8 @@ pub enum Network {
         /// The subnets to use, that for addresses of the API and of nodes first.
         subnets: Vec<String>,
     },
+    /// None: the machines name theirs.
+    None,
 }
 
 /// The router of a cluster.
@@ -215,9 +217,12 @@ fn network(spec: &OpenStackClusterSpec, facts: &Facts) -> Network {
             subnet: subnet.clone(),
         };
     }
-    Network::Existing {
-        network: facts.network.clone().unwrap_or_default(),
-        subnets: facts.subnets.clone(),
+    match &facts.network {
+        Some(network) => Network::Existing {
+            network: network.clone(),
+            subnets: facts.subnets.clone(),
+        },
+        None => Network::None,
     }
 }
 

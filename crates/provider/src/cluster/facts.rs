@@ -47,6 +47,33 @@ pub struct Facts {
     pub warnings: Vec<(&'static str, String)>,
 }
 
+/// Where the API server is reached inside the cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The cluster's network, once it is there.
+    pub network: Option<String>,
+    /// Its subnet for addresses of the API and of nodes.
+    pub subnet: Option<String>,
+}
+
+/// Where the API server of a cluster with this spec is reached.
+///
+/// # Errors
+/// The first reference to a network or subnet that is not there, or that is not unique.
+pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
+    if !spec.managed_subnets.is_empty() {
+        return Ok(Place {
+            network: observed.network().map(|network| network.id.clone()),
+            subnet: observed.subnet().map(|subnet| subnet.id.clone()),
+        });
+    }
+    let (network, subnets) = existing_network(spec, &observed.view)?;
+    Ok(Place {
+        network,
+        subnet: subnets.into_iter().next(),
+    })
+}
+
 /// Finds what `spec` refers to.
 ///
 /// # Errors
@@ -281,6 +308,13 @@ fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Resu
                 .first()
                 .map(|subnet| subnet.id.clone());
             Some((network, subnet))
+        }
+        (None, None) if facts.network.is_none() && spec.managed_subnets.is_empty() => {
+            return Err(about(Type::ApiEndpoint)(
+                "the cluster has no network for the address of the load balancer: give \
+                 managedSubnets, network or subnets, or apiServer.managedLoadBalancer.network"
+                    .to_owned(),
+            ));
         }
         (None, None) => None,
     };

@@ -1,9 +1,9 @@
 //! What the cloud shows of a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::infra::v1beta2::ManagedGroup;
+use api::infra::v1beta2::{ManagedGroup, OpenStackCluster};
 use openstack::View;
 use openstack::compute::Server;
 use openstack::inventory::{Resource, Table};
@@ -14,24 +14,58 @@ use openstack::volume::Volume;
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
 
+/// What an OpenStackCluster names of its resources. Of two resources with one mark, that which is
+/// named stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The ids in status.
+    pub ids: BTreeSet<String>,
+    /// The host of the API endpoint.
+    pub host: Option<String>,
+}
+
+impl Known {
+    /// What `object` names.
+    pub fn of(object: &OpenStackCluster) -> Self {
+        let status = object.status.clone().unwrap_or_default();
+        let network = status.network;
+        let subnets = network.iter().flat_map(|network| &network.subnets);
+        let mut ids: BTreeSet<_> = subnets.map(|subnet| subnet.id.clone()).collect();
+        ids.extend(network.map(|network| network.id));
+        ids.extend(status.router.map(|router| router.id));
+        ids.extend(status.control_plane_security_group.map(|group| group.id));
+        ids.extend(status.worker_security_group.map(|group| group.id));
+        ids.extend(status.bastion_security_group.map(|group| group.id));
+        let balancer = status.api_server_managed_load_balancer;
+        ids.extend(balancer.map(|balancer| balancer.id));
+        let endpoint = object.spec.control_plane_endpoint.as_ref();
+        Self {
+            ids,
+            host: endpoint.and_then(|endpoint| endpoint.host.clone()),
+        }
+    }
+}
+
 /// Everything in the cloud that carries a cluster's mark, and all of the rest for looking things up.
+/// Of several resources of a kind, the first is the cluster's: that which its object names, or else
+/// one that is in use. The others are surplus.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The cluster.
     pub cluster: Identity,
-    /// Networks made for the cluster, by id as all others.
+    /// Networks created for the cluster.
     pub networks: Vec<Arc<Network>>,
-    /// Subnets made for it.
+    /// Subnets created for it.
     pub subnets: Vec<Arc<Subnet>>,
-    /// Routers made for it.
+    /// Routers created for it.
     pub routers: Vec<Arc<Router>>,
-    /// Security groups made for it.
+    /// Security groups created for it.
     pub groups: Vec<Arc<SecurityGroup>>,
-    /// Load balancers made for it.
+    /// Load balancers created for it.
     pub balancers: Vec<Arc<LoadBalancer>>,
-    /// Floating IPs made for it.
+    /// Floating IPs created for it.
     pub floating_ips: Vec<Arc<FloatingIp>>,
-    /// Ports made for its machines.
+    /// Ports created for its machines.
     pub ports: Vec<Arc<Port>>,
     /// Servers of its machines.
     pub servers: Vec<Arc<Server>>,
@@ -42,8 +76,14 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// What `view` shows of a cluster.
-    pub fn of(view: Arc<View>, cluster: Identity) -> Self {
+    /// What `view` shows of a cluster whose object names `known`.
+    pub fn of(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
+        let mut observed = Self::marked(view, cluster);
+        observed.sort(known);
+        observed
+    }
+
+    fn marked(view: Arc<View>, cluster: Identity) -> Self {
         Self {
             cluster,
             networks: described(&view.networks, cluster),
@@ -62,7 +102,34 @@ impl Observed {
         }
     }
 
-    /// The network made for the cluster.
+    fn sort(&mut self, known: &Known) {
+        let unnamed = |id: &str| !known.ids.contains(id);
+        let in_use: BTreeSet<_> = self
+            .ports
+            .iter()
+            .map(|port| port.network_id.clone())
+            .chain(self.balancers.iter().map(|lb| lb.vip_network_id.clone()))
+            .chain(self.subnets.iter().map(|subnet| subnet.network_id.clone()))
+            .collect();
+        self.networks
+            .sort_by_key(|network| (unnamed(&network.id), !in_use.contains(&network.id)));
+        self.subnets.sort_by_key(|subnet| unnamed(&subnet.id));
+        let mut routers = std::mem::take(&mut self.routers);
+        routers.sort_by_key(|router| {
+            let connected = self.interfaces(&router.id).next().is_some();
+            (unnamed(&router.id), !connected)
+        });
+        self.routers = routers;
+        self.groups.sort_by_key(|group| unnamed(&group.id));
+        self.balancers
+            .sort_by_key(|lb| (unnamed(&lb.id), lb.provisioning_status == "ERROR"));
+        self.floating_ips.sort_by_key(|ip| {
+            let named = known.host.as_deref() == Some(ip.floating_ip_address.as_str());
+            (!named, ip.port_id.is_none())
+        });
+    }
+
+    /// The network created for the cluster.
     pub fn network(&self) -> Option<&Arc<Network>> {
         self.networks.first()
     }
@@ -75,7 +142,7 @@ impl Observed {
             .find(|subnet| subnet.network_id == network.id)
     }
 
-    /// The router made for the cluster.
+    /// The router created for the cluster.
     pub fn router(&self) -> Option<&Arc<Router>> {
         self.routers.first()
     }

@@ -4,6 +4,8 @@
 //! observed then, so that a step can rely on what those before it made. Whatever has to wait for the
 //! cloud is left out of the steps and named among the waits.
 
+mod surplus;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -141,7 +143,11 @@ impl fmt::Display for Step {
             Step::CreateRouter => f.write_str("create the router"),
             Step::UpdateRouter => f.write_str("change the router's gateway"),
             Step::AddInterface => f.write_str("connect the subnet to the router"),
-            Step::CreateGroup(role) => write!(f, "create the security group for {role:?} nodes"),
+            Step::CreateGroup(role) => write!(
+                f,
+                "create the {} security group",
+                crate::names::role_word(*role)
+            ),
             Step::CreateRules(role) => {
                 write!(
                     f,
@@ -161,7 +167,7 @@ impl fmt::Display for Step {
             Step::CreateFloatingIp => f.write_str("create the floating IP of the API server"),
             Step::AssociateFloatingIp => f.write_str("associate the floating IP of the API server"),
             Step::Tag(collection, id) => write!(f, "tag {id} of {collection}"),
-            Step::TagCreated(created) => write!(f, "tag the {created:?}"),
+            Step::TagCreated(created) => write!(f, "tag the {created}"),
             Step::DeleteBalancer(id) => write!(f, "delete load balancer {id}"),
             Step::DeleteFloatingIp(id) => write!(f, "delete floating IP {id}"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
@@ -174,6 +180,20 @@ impl fmt::Display for Step {
             Step::DeleteSubnet(id) => write!(f, "delete subnet {id}"),
             Step::DeleteNetwork(id) => write!(f, "delete network {id}"),
             Step::DeleteGroup(id) => write!(f, "delete security group {id}"),
+        }
+    }
+}
+
+impl fmt::Display for Created {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Created::Network => f.write_str("network"),
+            Created::Subnet => f.write_str("subnet"),
+            Created::Router => f.write_str("router"),
+            Created::Group(role) => {
+                write!(f, "{} security group", crate::names::role_word(*role))
+            }
+            Created::FloatingIp => f.write_str("floating IP of the API server"),
         }
     }
 }
@@ -227,6 +247,7 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     balancer(desired, observed, &mut plan);
     floating_ip(desired, observed, &mut plan);
     members(desired, observed, &mut plan);
+    surplus::others(desired, observed, &mut plan);
     plan
 }
 
@@ -290,6 +311,7 @@ fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             }
         },
     };
+    surplus::routers(observed, steps);
     if !matches!(desired.network, Network::Managed { .. }) {
         return;
     }
@@ -375,7 +397,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
                 about: Type::ApiEndpoint,
                 message: format!(
                     "load balancer {name} is in ERROR: ask the cloud's operator, or delete it \
-                     (openstack loadbalancer delete --cascade {}) and a new one is made",
+                     (openstack loadbalancer delete --cascade {}) and a new one is created",
                     known.id
                 ),
                 is_stuck: true,
@@ -401,6 +423,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         };
         if let Some(cidrs) = allowed_cidrs(desired, observed) {
             let known: BTreeSet<_> = listener.allowed_cidrs.iter().collect();
+            // No list at all admits everybody, also where a listener had one before.
             if known != cidrs.iter().collect() {
                 plan.steps.push(Step::UpdateListener(*port));
                 return;
@@ -481,7 +504,7 @@ fn floating_ip(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         tag(desired, "floatingips", &known.id, &known.tags, steps);
     }
     let target = super::request::floating_ip_target(desired, observed, Some(known));
-    if target.is_some() && known.port_id != target {
+    if target.is_some_and(|(port, _)| known.port_id.as_ref() != Some(&port)) {
         steps.push(Step::AssociateFloatingIp);
     }
     for surplus in observed.floating_ips.iter().filter(|ip| ip.id != known.id) {

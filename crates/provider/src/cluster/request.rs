@@ -1,8 +1,10 @@
 //! The request of a step: a function of what is desired and of what is observed when its turn comes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::infra::v1beta2::ManagedGroup;
+use ipnet::IpNet;
 use openstack::inventory::Inventory;
 use openstack::loadbalancer::{
     ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
@@ -193,20 +195,21 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
             if desired.balancer.is_some() && target.is_none() {
                 return None;
             }
+            let (port_id, fixed_ip_address) = target.unzip();
             Request::CreateFloatingIp(FloatingIpCreate {
                 floating_network_id: wanted.network.clone(),
-                port_id: target,
-                fixed_ip_address: None,
+                port_id,
+                fixed_ip_address: fixed_ip_address.flatten(),
                 floating_ip_address: wanted.address.clone(),
                 description: Some(description),
             })
         }
         Step::AssociateFloatingIp => {
             let known = floating_ip(desired, observed)?;
-            let port_id = Some(floating_ip_target(desired, observed, Some(known))?);
+            let (port_id, fixed_ip_address) = floating_ip_target(desired, observed, Some(known))?;
             let change = FloatingIpUpdate {
-                port_id,
-                fixed_ip_address: None,
+                port_id: Some(port_id),
+                fixed_ip_address,
             };
             Request::UpdateFloatingIp(known.id.clone(), change)
         }
@@ -407,25 +410,30 @@ pub fn floating_ip<'a>(
     }
 }
 
-/// The port that the floating IP belongs on: the load balancer's, or that of a control plane
-/// machine. It stays with a machine for as long as that machine runs.
+/// The port that the floating IP belongs on, and which of its addresses: the load balancer's, or that
+/// of a control plane machine. It stays with a machine for as long as that machine runs.
 pub fn floating_ip_target(
     desired: &Desired,
     observed: &Observed,
     known: Option<&Arc<network::FloatingIp>>,
-) -> Option<String> {
+) -> Option<(String, Option<String>)> {
     if desired.balancer.is_some() {
         let port = &observed.balancer()?.vip_port_id;
-        return Some(port.clone()).filter(|port| !port.is_empty());
+        return Some((port.clone(), None)).filter(|(port, _)| !port.is_empty());
     }
     let machines = &desired.control_plane;
     let current = known.and_then(|ip| ip.port_id.as_deref());
     let stays = machines
         .iter()
         .find(|machine| Some(machine.port_id.as_str()) == current);
-    stays
-        .or_else(|| machines.first())
-        .map(|machine| machine.port_id.clone())
+    // Neutron wants to know which one where a port has several addresses of IPv4.
+    stays.or_else(|| machines.first()).map(|machine| {
+        let address = Some(machine.address.clone());
+        (
+            machine.port_id.clone(),
+            address.filter(|address| !address.contains(':')),
+        )
+    })
 }
 
 /// The id of the cluster's subnet for addresses of the API and of nodes.
@@ -433,15 +441,19 @@ pub fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
     match &desired.network {
         Network::Managed { .. } => observed.subnet().map(|subnet| subnet.id.clone()),
         Network::Existing { subnets, .. } => subnets.first().cloned(),
+        Network::None => None,
     }
 }
 
-/// Who may connect to the load balancer, sorted: who the spec says, and the cluster itself. `None`
-/// when everybody may, or where Octavia's driver cannot tell.
+/// Who may connect to the load balancer, sorted: whom the spec names, and the cluster itself; nobody
+/// is listed when everybody may. `None` where Octavia's driver cannot restrict it.
 pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let wanted = desired.balancer.as_ref()?;
-    if wanted.allowed_cidrs.is_empty() || wanted.is_ovn() {
+    if wanted.is_ovn() {
         return None;
+    }
+    if wanted.allowed_cidrs.is_empty() {
+        return Some(Vec::new());
     }
     let subnets = match &desired.network {
         Network::Managed { subnet, .. } => vec![subnet.cidr.clone()],
@@ -455,6 +467,7 @@ pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<Strin
                     .map(|subnet| subnet.cidr.clone())
             })
             .collect(),
+        Network::None => Vec::new(),
     };
     let router = match &desired.router {
         Router::Existing(id) => observed.view.routers.get(id),
@@ -469,24 +482,59 @@ pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<Strin
                 .iter()
                 .map(|ip| ip.ip_address.clone())
         });
+    let ipv4 = vip_is_ipv4(desired, observed);
     let mut all: Vec<_> = wanted
         .allowed_cidrs
         .iter()
         .cloned()
         .chain(subnets)
         .chain(gateways)
-        .map(|cidr| {
-            if cidr.contains('/') {
-                cidr
-            } else {
-                format!("{cidr}/32")
-            }
-        })
-        .filter(|cidr| is_ipv4(cidr))
+        .filter_map(|text| network_of(&text))
+        .filter(|net| net.addr().is_ipv4() == ipv4)
+        .map(|net| net.to_string())
         .collect();
     all.sort();
     all.dedup();
     Some(all)
+}
+
+/// Entries of the spec's `allowedCIDRs` that Octavia would reject: of another family of addresses
+/// than the load balancer's, or no addresses at all.
+pub fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> Vec<&'d str> {
+    let Some(wanted) = &desired.balancer else {
+        return Vec::new();
+    };
+    let ipv4 = vip_is_ipv4(desired, observed);
+    let usable = |text: &str| network_of(text).is_some_and(|net| net.addr().is_ipv4() == ipv4);
+    let all = wanted.allowed_cidrs.iter().map(String::as_str);
+    all.filter(|text| !usable(text)).collect()
+}
+
+/// A CIDR, or an address as the CIDR that holds nothing else; as written otherwise, since Octavia
+/// keeps what it was given.
+fn network_of(text: &str) -> Option<IpNet> {
+    let address = || Some(IpNet::from(text.parse::<IpAddr>().ok()?));
+    text.parse().ok().or_else(address)
+}
+
+/// Whether the load balancer's address is, or will be, one of IPv4.
+pub fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
+    let wanted = desired.balancer.as_ref();
+    let cidr_of = |id: &String| Some(observed.view.subnets.get(id)?.cidr.clone());
+    let there = observed.balancer().map(|known| known.vip_address.clone());
+    let given = || wanted.and_then(|wanted| wanted.address.clone());
+    let elsewhere = || wanted.and_then(|wanted| wanted.network.clone());
+    let subnet = || match (elsewhere(), &desired.network) {
+        (Some((_, subnet)), _) => cidr_of(&subnet?),
+        (None, Network::Managed { subnet, .. }) => Some(subnet.cidr.clone()),
+        (None, Network::Existing { subnets, .. }) => cidr_of(subnets.first()?),
+        (None, Network::None) => None,
+    };
+    there
+        .filter(|address| !address.is_empty())
+        .or_else(given)
+        .or_else(subnet)
+        .is_none_or(|text| !text.contains(':'))
 }
 
 /// The members of the pool for `port`.
@@ -586,6 +634,7 @@ fn balancer(
         (None, Network::Existing { network, subnets }) => {
             (network.clone(), subnets.first().cloned())
         }
+        (None, Network::None) => return None,
     };
     Some(LoadBalancerCreate {
         name: desired.names.balancer(),
@@ -621,7 +670,7 @@ fn listener(
         name: name.clone(),
         protocol: "TCP".to_owned(),
         protocol_port: port,
-        allowed_cidrs: allowed_cidrs(desired, observed),
+        allowed_cidrs: allowed_cidrs(desired, observed).filter(|all| !all.is_empty()),
         tags: desired.tags.clone(),
         default_pool: Some(PoolCreate {
             name,

@@ -11,7 +11,7 @@ use api::infra::v1beta2::{
 use api::k8s_openapi::jiff::Timestamp;
 use openstack::network;
 
-use super::desired::{Desired, Network, Router, api_port, wants_floating_ip};
+use super::desired::{Desired, Network, Router, api_port, balancer_spec, wants_floating_ip};
 use super::observed::Observed;
 use super::plan::{Plan, Wait};
 use super::request;
@@ -93,6 +93,30 @@ pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Opt
     ))
 }
 
+/// Which entries of `allowedCIDRs` have no effect, and why. The others are applied.
+pub(crate) fn unusable_cidrs(
+    spec: &OpenStackClusterSpec,
+    desired: &Desired,
+    observed: &Observed,
+) -> Option<Problem> {
+    let entries = request::unusable_cidrs(desired, observed);
+    if entries.is_empty() || balancer_spec(spec).is_none() {
+        return None;
+    }
+    let family = match request::vip_is_ipv4(desired, observed) {
+        true => "IPv4",
+        false => "IPv6",
+    };
+    let message = format!(
+        "apiServer.managedLoadBalancer.allowedCIDRs: {} cannot be applied, since the address of the \
+         load balancer is one of {family} and Octavia accepts CIDRs of the same family only: remove \
+         them. The other entries are applied",
+        entries.join(", ")
+    );
+    let reason = Reason::InvalidClusterSpec;
+    Some(Problem::new(Type::ApiEndpoint, reason, message))
+}
+
 /// What is in the cloud, as status shows it.
 pub(crate) fn resources(
     status: &mut OpenStackClusterStatus,
@@ -151,6 +175,7 @@ fn network_status(desired: &Desired, observed: &Observed) -> Option<NetworkStatu
                 .filter_map(|id| view.subnets.get(id))
                 .collect(),
         ),
+        Network::None => return None,
     };
     Some(with_subnets(network, &subnets))
 }
@@ -252,13 +277,15 @@ pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: T
     }
 }
 
-/// The conditions, and whether everything is there that machines need.
+/// The conditions, and whether everything is there that machines need: `stopped` is what stopped the
+/// plan, `unusable` what of the spec has no effect.
 pub(crate) fn verdicts(
     object: &mut OpenStackCluster,
     plan: &Plan,
-    problem: Option<&Problem>,
+    [stopped, unusable]: [Option<&Problem>; 2],
     now: Timestamp,
 ) {
+    let problem = stopped.or(unusable);
     let generation = object.metadata.generation;
     let spec = &object.spec;
     let has_endpoint = spec
@@ -308,7 +335,7 @@ pub(crate) fn verdicts(
         (holds, reason, &message),
     );
     if bastion {
-        let text = "bastions are not built yet: the cluster is made without one";
+        let text = "bastions are not built yet: the cluster is created without one";
         let verdict = (Status::False, Reason::NotImplemented, text);
         condition(status, generation, now, Type::Bastion, verdict);
     } else {
@@ -317,7 +344,7 @@ pub(crate) fn verdicts(
     // Machines need network, groups and the address of the API, but not a load balancer that works
     // already: it comes up while the first of them boots.
     let ready_for_machines = has_endpoint
-        && problem.is_none()
+        && stopped.is_none()
         && plan
             .steps
             .iter()
@@ -349,7 +376,7 @@ fn part(
         return (
             Status::False,
             Reason::Creating,
-            format!("still to do: {step}"),
+            format!("next step: {step}"),
         );
     }
     let hinders = |wait: &&Wait| wait.about == type_ && !(held && wait.serves);

@@ -154,7 +154,13 @@ fn port_facts(
             let ips = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
             (network, ips)
         }
-        None => cluster_network(cluster, view).map_err(invalid)?,
+        None => {
+            let (network, ips) = cluster_network(cluster, view).map_err(invalid)?;
+            // Addresses that the port asks for take the place of one on each subnet.
+            let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
+            let ips = if wanted.is_empty() { ips } else { wanted };
+            (network, ips)
+        }
     };
     let secure = port.fields.enable_port_security != Some(false);
     let mut security_groups = Vec::new();
@@ -266,3 +272,6 @@ fn managed_group(cluster: &OpenStackCluster, control_plane: bool) -> Option<Stri
     };
     group.map(|group| group.id.clone())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,56 +2,19 @@
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
-use kube::{Api, ResourceExt};
+use kube::Api;
 use openstack::compute::UserData;
 use openstack::{Cloud, Kind};
-use operator::{finalizer, patch};
 
 use super::surroundings::Surroundings;
-use super::{FINALIZER, api};
 use crate::context::{Context, Error, namespace};
 use crate::credentials;
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
 /// Nova's limit for user data, in bytes of base64.
 const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
-/// Stores identity and finalizer, both in one patch, before anything is made; gives the mark.
-pub(super) async fn prepare(
-    ctx: &Context,
-    object: &OpenStackMachine,
-    next: &mut OpenStackMachine,
-    cluster: Identity,
-    control_plane: bool,
-) -> Result<Mark, Error> {
-    let known = Identity::of(object, MACHINE_ID);
-    let id = known.unwrap_or_default();
-    let mut wanted = object.clone();
-    wanted
-        .annotations_mut()
-        .insert(MACHINE_ID.to_owned(), id.to_string());
-    // A machine outlives its cluster's object in a forced deletion; its mark must not.
-    wanted
-        .annotations_mut()
-        .insert(CLUSTER_ID.to_owned(), cluster.to_string());
-    if control_plane {
-        // KCP sets it; the cluster's controller looks at machines with it only.
-        wanted
-            .labels_mut()
-            .entry(api::names::CONTROL_PLANE_LABEL.to_owned())
-            .or_default();
-    }
-    if !finalizer::has(object, FINALIZER) {
-        wanted.finalizers_mut().push(FINALIZER.to_owned());
-    }
-    if wanted.metadata != object.metadata {
-        let stored = patch::object(&api(ctx, object), object, &wanted).await;
-        let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
-        next.metadata = stored.unwrap_or(wanted).metadata;
-    }
-    Ok(Mark::machine(cluster, id))
-}
 
 pub(super) fn cluster_id(object: &OpenStackMachine, around: &Surroundings) -> Option<Identity> {
     let infra = around.openstack_cluster.as_ref();
@@ -72,26 +35,6 @@ pub(super) async fn cloud(
         return Err(Problem::new(Type::Authentication, reason, text));
     };
     credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
-}
-
-/// The id of the server that this machine is known to have had. providerID survives a move to
-/// another management cluster, status does not.
-pub(super) fn known_server(object: &OpenStackMachine) -> Option<String> {
-    let status = object
-        .status
-        .as_ref()
-        .and_then(|status| status.instance_id.clone());
-    let provider_id = object.spec.provider_id.as_deref();
-    let moved = || {
-        Some(
-            provider_id?
-                .strip_prefix("openstack://")?
-                .rsplit_once('/')?
-                .1
-                .to_owned(),
-        )
-    };
-    status.or_else(moved).filter(|id| !id.is_empty())
 }
 
 /// What the Node of a server carries in its providerID; the region only where the machine says it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::infra::v1beta2::OpenStackMachine;
 use openstack::View;
 use openstack::compute::Server;
 use openstack::loadbalancer::Member;
@@ -10,15 +11,55 @@ use openstack::volume::Volume;
 
 use crate::identity::Mark;
 
+/// What is known of a machine's server and ports from before: status, and providerID, which unlike
+/// status survives a move to another management cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The id in providerID, which is set once the server ran.
+    pub provider_id: Option<String>,
+    /// The id in status.
+    pub instance_id: Option<String>,
+    /// The ids of the ports in status.
+    pub ports: Vec<String>,
+}
+
+impl Known {
+    /// What the object of a machine tells.
+    pub fn of(object: &OpenStackMachine) -> Self {
+        let status = object.status.as_ref();
+        let provider_id = object.spec.provider_id.as_deref();
+        let id = provider_id
+            .and_then(|text| text.strip_prefix("openstack://"))
+            .and_then(|text| text.rsplit_once('/'));
+        let created = status.and_then(|status| status.resources.as_ref());
+        let ports = created.iter().flat_map(|created| &created.ports);
+        Self {
+            provider_id: id.map(|(_, id)| id.to_owned()).filter(|id| !id.is_empty()),
+            instance_id: status
+                .and_then(|status| status.instance_id.clone())
+                .filter(|id| !id.is_empty()),
+            ports: ports.map(|port| port.id.clone()).collect(),
+        }
+    }
+
+    /// The id of the server that the machine is known to have had.
+    pub fn server(&self) -> Option<&str> {
+        self.provider_id.as_deref().or(self.instance_id.as_deref())
+    }
+}
+
 /// Everything in the cloud that carries a machine's mark.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The machine.
     pub mark: Mark,
-    /// The id of the server that is known to be the machine's.
-    pub known_server: Option<String>,
-    /// Servers, the known one first.
+    /// What is known of it from before.
+    pub known: Known,
+    /// Servers, the one that stays first.
     pub servers: Vec<Arc<Server>>,
+    /// The known server, when nothing shows that it is this machine's: its tags are gone, or they
+    /// are those of another machine.
+    pub unproven: Option<Arc<Server>>,
     /// Ports.
     pub ports: Vec<Arc<Port>>,
     /// Volumes.
@@ -28,8 +69,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// What `view` shows of a machine; `known` is the id of its server, if it ever had one.
-    pub fn of(view: Arc<View>, mark: Mark, known: Option<&str>) -> Self {
+    /// What `view` shows of a machine of which this much is known.
+    pub fn of(view: Arc<View>, mark: Mark, known: Known) -> Self {
         // Compared as text: this runs over every port of the project.
         let suffix = mark.suffix();
         let described = |description: &str| description.ends_with(&suffix);
@@ -41,7 +82,20 @@ impl Observed {
             .filter(|server| Mark::in_tags(&server.tags) == Some(mark))
             .cloned()
             .collect();
-        servers.sort_by_key(|server| Some(server.id.as_str()) != known);
+        let mut unproven = None;
+        let known_server = known.server().and_then(|id| view.servers.get(id));
+        if let Some(server) = known_server
+            && !servers.iter().any(|marked| marked.id == server.id)
+        {
+            // Tags can be taken away; the ports that were created for the server still tell.
+            let mut ports = view.ports.of_parent(&server.id).iter();
+            let ours = ports.any(|port| described(&port.description));
+            match ours && Mark::in_tags(&server.tags).is_none() {
+                true => servers.push(Arc::clone(server)),
+                false => unproven = Some(Arc::clone(server)),
+            }
+        }
+        servers.sort_by_key(|server| rank(server, &known));
         let ports = view
             .ports
             .iter()
@@ -50,22 +104,36 @@ impl Observed {
             .volumes
             .iter()
             .filter(|volume| described(&volume.description));
+        let (mut ports, mut volumes): (Vec<_>, Vec<_>) =
+            (ports.cloned().collect(), volumes.cloned().collect());
+        // Of two ports or volumes with one name, that in use stays.
+        ports.sort_by_key(|port| (port.device_id.is_empty(), !known.ports.contains(&port.id)));
+        volumes.sort_by_key(|volume| volume.status != "in-use");
         Self {
             mark,
-            known_server: known.map(str::to_owned),
+            known,
             servers,
-            ports: ports.cloned().collect(),
-            volumes: volumes.cloned().collect(),
+            unproven,
+            ports,
+            volumes,
             view: Arc::clone(&view),
         }
     }
 
-    /// The machine's server.
+    /// The machine's server. Once one ran, no other takes its place.
     pub fn server(&self) -> Option<&Arc<Server>> {
-        match &self.known_server {
-            Some(id) => self.servers.iter().find(|server| server.id == *id),
-            None => self.servers.first(),
-        }
+        let first = self.servers.first()?;
+        let is_or_unset =
+            |id: &Option<String>, server: &Server| id.as_ref().is_none_or(|id| *id == server.id);
+        let stays = match &self.known.provider_id {
+            Some(_) => is_or_unset(&self.known.provider_id, first),
+            // That in status may be in ERROR from the start, beside one that runs.
+            None => self
+                .servers
+                .iter()
+                .any(|s| is_or_unset(&self.known.instance_id, s)),
+        };
+        stays.then_some(first)
     }
 
     /// The port with this name.
@@ -100,8 +168,25 @@ impl Observed {
         members
     }
 
-    /// Whether nothing in the cloud carries the machine's mark.
+    /// Whether nothing in the cloud carries the machine's mark, and its known server is gone.
     pub fn is_empty(&self) -> bool {
-        self.servers.is_empty() && self.ports.is_empty() && self.volumes.is_empty()
+        self.servers.is_empty()
+            && self.unproven.is_none()
+            && self.ports.is_empty()
+            && self.volumes.is_empty()
     }
+}
+
+/// Which of a machine's servers stays, the least first: the one that its Node knows, then one that
+/// runs, then the one in status. A server in ERROR stays only when there is no other.
+fn rank(server: &Server, known: &Known) -> (bool, bool, bool, bool) {
+    let is = |id: &Option<String>| id.as_deref() == Some(server.id.as_str());
+    let fails = server.status == "ERROR" || server.is_deleting();
+    let not_in_status = !is(&known.instance_id);
+    (
+        !is(&known.provider_id),
+        fails,
+        not_in_status,
+        server.status != "ACTIVE",
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use openstack::compute::{BlockDevice, ServerCreate, ServerNetwork};
+use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork};
 use openstack::inventory::Inventory;
 use openstack::network::{Port, PortCreate};
 use openstack::volume::VolumeCreate;
@@ -10,6 +10,7 @@ use openstack::{Kind, Result};
 
 use super::desired::Desired;
 use super::observed::Observed;
+use crate::identity::Mark;
 
 /// One write to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,13 +65,20 @@ pub struct Plan {
     pub waits: Vec<String>,
 }
 
+impl Plan {
+    /// Whether everything is as desired.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.waits.is_empty()
+    }
+}
+
 /// The plan towards `desired`. A machine whose server is known is never given another one.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     if observed.server().is_some() {
         return surplus(observed);
     }
-    if observed.known_server.is_some() {
+    if observed.known.server().is_some() {
         return plan;
     }
     for (index, volume) in desired.volumes.iter().enumerate() {
@@ -106,21 +114,34 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     plan
 }
 
-/// Servers besides the machine's own go: the answer to the request that made one was lost.
+/// What there is twice goes, when the answer to a creating request was lost: servers besides the
+/// machine's, and ports and volumes of the same name as one that its server uses.
 pub fn surplus(observed: &Observed) -> Plan {
-    let own = observed.server().map(|server| server.id.clone());
-    let others = observed
-        .servers
+    let mut plan = Plan::default();
+    let Some(kept) = observed.server() else {
+        return plan;
+    };
+    let others = observed.servers.iter();
+    let others = others.filter(|server| server.id != kept.id && !server.is_deleting());
+    plan.steps
+        .extend(others.map(|server| Step::DeleteServer(server.id.clone())));
+    for port in observed
+        .ports
         .iter()
-        .filter(|server| Some(&server.id) != own.as_ref());
-    let steps = others
-        .filter(|server| !server.is_deleting())
-        .map(|server| Step::DeleteServer(server.id.clone()))
-        .collect();
-    Plan {
-        steps,
-        waits: Vec::new(),
+        .filter(|port| port.device_id.is_empty())
+    {
+        let used = observed.port(&port.name);
+        if used.is_some_and(|used| used.device_id == kept.id) {
+            plan.steps.push(Step::DeletePort(port.id.clone()));
+        }
     }
+    for volume in observed.volumes.iter().filter(|v| v.status == "available") {
+        let used = observed.volume(&volume.name);
+        if used.is_some_and(|used| used.status == "in-use") {
+            plan.steps.push(Step::DeleteVolume(volume.id.clone()));
+        }
+    }
+    plan
 }
 
 /// The plan towards nothing: out of the load balancer, then the server, then what it used.
@@ -128,7 +149,7 @@ pub fn surplus(observed: &Observed) -> Plan {
 pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     let mut plan = Plan::default();
     if leave_members && !observed.members().is_empty() {
-        let text = "waiting for the load balancer to let go of the machine";
+        let text = "waiting for the load balancer to remove the machine from its members";
         plan.waits.push(text.to_owned());
         return plan;
     }
@@ -140,8 +161,11 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
             plan.steps.push(Step::DeleteServer(server.id.clone()));
         }
     }
-    if !observed.servers.is_empty() {
-        // Its ports and volumes are in use until Nova lets go of them.
+    if let Some(server) = &observed.unproven {
+        plan.waits.push(unproven(observed, server));
+    }
+    if !plan.is_empty() {
+        // Its ports and volumes are in use until Nova releases them.
         return plan;
     }
     for port in &observed.ports {
@@ -156,6 +180,19 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
         }
     }
     plan
+}
+
+/// Why the server that is known to be the machine's is neither used nor deleted, and what to do.
+pub fn unproven(observed: &Observed, server: &Server) -> String {
+    let whose = match Mark::in_tags(&server.tags) {
+        None => "has lost the tags of this machine".to_owned(),
+        Some(_) => "has the tags of another machine".to_owned(),
+    };
+    format!(
+        "server {} {whose}, so that it is neither used nor deleted: set its tags to {}, or delete it",
+        server.id,
+        observed.mark.tags().join(" and ")
+    )
 }
 
 /// One request to the cloud.

@@ -8,14 +8,12 @@ use kube::runtime::controller::Action;
 use openstack::Kind;
 use operator::finalizer;
 
-use super::inputs::{cloud, cluster_id, kinds, known_server};
-use super::observed::Observed;
+use super::inputs::{cloud, kinds};
+use super::observed::{Known, Observed};
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{FINALIZER, api, plan, status};
+use super::{FINALIZER, api, plan, prepare, status};
 use crate::context::{Context, Error, FALLBACK, is_deleting};
-use crate::identity::{Identity, MACHINE_ID, Mark};
-use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
 /// Takes everything down that carries the machine's mark. `None`: nothing is left and the finalizer
@@ -59,25 +57,17 @@ async fn take_down(
     object: &OpenStackMachine,
     around: &Surroundings,
 ) -> Result<Option<String>, Error> {
-    let mark = match (Identity::of(object, MACHINE_ID), cluster_id(object, around)) {
-        // Without an identity nothing was ever made.
-        (None, _) => return Ok(None),
-        (Some(machine), Some(cluster)) => Mark::machine(cluster, machine),
-        (Some(_), None) => {
-            let text = "the OpenStackCluster is gone, and with it what tells this machine's \
-                        resources: delete them by hand, then remove the finalizer";
-            return Err(Problem::new(Type::Deleting, Reason::OpenStackError, text).into());
-        }
+    let Some(mark) = prepare::mark(ctx, object, around).await? else {
+        return Ok(None);
     };
     let infra = around.openstack_cluster.as_ref();
     let cloud = cloud(ctx, object, infra).await?;
-    let known = known_server(object);
     let work = Work {
         ctx,
         object,
         cloud: &cloud,
         mark,
-        known: known.as_deref(),
+        before: Known::of(object),
     };
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
     let balanced = alive && around.has_balancer() && around.is_control_plane();

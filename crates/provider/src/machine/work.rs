@@ -6,10 +6,10 @@ use api::infra::v1beta2::OpenStackMachine;
 use openstack::{Cloud, Kind};
 use operator::retry::When;
 
-use super::observed::Observed;
+use super::observed::{Known, Observed};
 use super::plan::{self, Request, Step};
-use crate::cluster::apply::{FRESH, past};
-use crate::context::Context;
+use crate::cluster::apply::past;
+use crate::context::{self, Context};
 use crate::credentials;
 use crate::identity::Mark;
 use crate::problem::Problem;
@@ -21,18 +21,29 @@ pub(super) struct Work<'a> {
     pub(super) object: &'a OpenStackMachine,
     pub(super) cloud: &'a Cloud,
     pub(super) mark: Mark,
-    pub(super) known: Option<&'a str>,
+    /// What was known of the machine before this reconcile.
+    pub(super) before: Known,
 }
 
 impl Work<'_> {
     pub(super) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(kinds, age).await;
         let view = view.map_err(|error| credentials::listing(&error))?;
-        Ok(Observed::of(view, self.mark, self.known))
+        Ok(Observed::of(view, self.mark, self.before.clone()))
+    }
+
+    /// How old what is known of the cloud may be.
+    pub(super) fn age(&self) -> Duration {
+        let status = self.object.status.as_ref();
+        context::age(
+            self.object,
+            status.map(|status| status.conditions.as_slice()),
+        )
     }
 
     pub(super) fn known(&self) -> Observed {
-        Observed::of(self.cloud.inventory.known(), self.mark, self.known)
+        let view = self.cloud.inventory.known();
+        Observed::of(view, self.mark, self.before.clone())
     }
 
     /// Plans once, applies what can be done, and returns what has to be waited for.
@@ -42,7 +53,7 @@ impl Work<'_> {
         plan: impl Fn(&Observed) -> plan::Plan,
         request: impl Fn(&Step, &Observed) -> Option<Request>,
     ) -> Result<Vec<String>, Problem> {
-        let now = plan(&self.observe(kinds, FRESH).await?);
+        let now = plan(&self.observe(kinds, self.age()).await?);
         for step in &now.steps {
             let Some(request) = request(step, &self.known()) else {
                 continue;

@@ -86,7 +86,7 @@ async fn resources_of_the_same_name_that_are_not_ours_are_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_of_the_allowed_cidrs_reaches_the_listener() {
+async fn a_change_of_the_allowed_cidrs_reaches_the_listener_and_clearing_them_opens_it() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     world.cluster_ready().await;
@@ -105,14 +105,28 @@ async fn a_change_of_the_allowed_cidrs_reaches_the_listener() {
         }
     })
     .await;
-    let cluster = world.cluster_ready().await;
-    let balancer = cluster
-        .status
-        .unwrap()
-        .api_server_managed_load_balancer
-        .unwrap();
-    assert!(balancer.allowed_cidrs.contains(&"192.0.2.0/24".to_owned()));
-    assert!(balancer.allowed_cidrs.contains(&"10.6.0.0/24".to_owned()));
+    eventually("both CIDRs in status", || async {
+        let cluster = world.cluster_ready().await;
+        let balancer = cluster.status.unwrap().api_server_managed_load_balancer;
+        let cidrs = balancer.unwrap().allowed_cidrs;
+        let has = |cidr: &str| cidrs.iter().any(|known| known == cidr);
+        match has("192.0.2.0/24") && has("10.6.0.0/24") {
+            true => Ok(()),
+            false => Err(format!("{cidrs:?}")),
+        }
+    })
+    .await;
+    // Without entries everybody may connect again.
+    let change = json!({"spec": {"apiServer": {"managedLoadBalancer": {"allowedCIDRs": null}}}});
+    world.merge::<OpenStackCluster>("demo", change).await;
+    eventually("an open listener", || async {
+        let listeners = world.cloud.world().borrow().listeners.clone();
+        match listeners.iter().all(|one| one.allowed_cidrs.is_empty()) {
+            true => Ok(()),
+            false => Err(format!("{listeners:?}")),
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,8 @@
 //! Machines get servers, and lose them.
 
+use std::time::Duration;
+
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use serde_json::json;
 
 use crate::world::{World, eventually};
@@ -108,4 +111,47 @@ async fn a_server_that_somebody_deletes_is_not_replaced() {
     assert_eq!(said.reason, "InstanceDeleted");
     assert_eq!(world.count("server"), 0);
     world.delete_machine("md-0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_idle_minutes_of_a_cluster_cost_at_most_twenty_requests() {
+    // 400 times as fast: 1.5 seconds for ten minutes.
+    let mut world = World::open(simulator::cloud::Options::default()).await;
+    world.idle = Duration::from_secs(60) / 400;
+    world.rest = Duration::from_secs(300) / 400;
+    world.run();
+    world.cluster(json!({})).await;
+    let names = ["cp-0", "cp-1", "cp-2", "md-0", "md-1", "md-2"];
+    for name in names {
+        world.machine(name, name.starts_with("cp"), json!({})).await;
+    }
+    for name in names {
+        world.machine_ready(name).await;
+        let node = json!({"status": {"nodeRef": {"name": name}}});
+        let api = world.api::<api::core::v1beta2::Machine>();
+        let patch = kube::api::Patch::Merge(&node);
+        api.patch_status(name, &Default::default(), &patch)
+            .await
+            .unwrap();
+    }
+    eventually("three members", || async {
+        let listeners = world.cloud.world().borrow().listeners.clone();
+        match listeners.first().map_or(0, |first| first.members.len()) {
+            3 => Ok(()),
+            other => Err(other.to_string()),
+        }
+    })
+    .await;
+    world.cluster_ready().await;
+    tokio::time::sleep(Duration::from_secs(1800) / 400).await;
+    world.cloud.reset_requests();
+    // Each object is looked at again, as it is every ten minutes.
+    world.poke::<OpenStackCluster>("demo").await;
+    for name in names {
+        world.poke::<OpenStackMachine>(name).await;
+    }
+    tokio::time::sleep(Duration::from_secs(600) / 400).await;
+    let counts = world.cloud.requests();
+    let total: u64 = counts.iter().map(|count| count.count).sum();
+    assert!((2..=20).contains(&total), "{total} requests: {counts:#?}");
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::infra::v1beta2::OpenStackCluster;
+use api::core::v1beta2::Cluster;
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 use simulator::cloud::Options as CloudOptions;
 
-use crate::world::World;
+use crate::world::{World, eventually};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_credentials_are_one_condition_and_one_event() {
@@ -151,17 +152,40 @@ async fn a_server_that_does_not_become_a_node_shows_kubeadms_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_cluster_is_left_alone_and_says_so() {
+async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     world.cluster_ready().await;
-    world
-        .merge::<api::core::v1beta2::Cluster>("demo", json!({"spec": {"paused": true}}))
+    let pause = async |paused: bool| {
+        let spec = json!({"spec": {"paused": paused}});
+        world.merge::<Cluster>("demo", spec).await;
+        eventually("Paused", || async {
+            let object = world.api::<OpenStackCluster>().get("demo").await.unwrap();
+            let conditions = object.status.unwrap_or_default().conditions;
+            match api::conditions::is_true(&conditions, "Paused") == paused {
+                true => Ok(()),
+                false => Err(crate::world::shown(&conditions)),
+            }
+        })
         .await;
-    let cluster = world.cluster_says("Paused", "").await;
-    let _ = cluster;
-    crate::world::eventually("Paused", || async {
-        let object = world.api::<OpenStackCluster>().get("demo").await.unwrap();
+    };
+    pause(true).await;
+    let resources = world.cloud.resources();
+    // The cloud loses a floating IP, the spec asks for something else, a machine is to be created.
+    let session = world.session().await;
+    let ips = session.network().floating_ips(&[]).await.unwrap();
+    session
+        .network()
+        .delete_floating_ip(&ips[0].id)
+        .await
+        .unwrap();
+    let (writes, expected) = (world.writes(), world.cloud.resources());
+    let balancer = json!({"allowedCIDRs": ["192.0.2.0/24"], "monitor": {"delay": 20}});
+    let change = json!({"spec": {"apiServer": {"managedLoadBalancer": balancer}}});
+    world.merge::<OpenStackCluster>("demo", change).await;
+    world.machine("md-0", false, json!({})).await;
+    eventually("the machine to be looked at", || async {
+        let object = world.api::<OpenStackMachine>().get("md-0").await.unwrap();
         let conditions = object.status.unwrap_or_default().conditions;
         match api::conditions::is_true(&conditions, "Paused") {
             true => Ok(()),
@@ -169,6 +193,36 @@ async fn a_paused_cluster_is_left_alone_and_says_so() {
         }
     })
     .await;
+    // Longer than the lists of the cloud take to show what is gone.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.cloud.resources(), expected);
+    assert_eq!(world.writes(), writes, "nothing is written while paused");
+    pause(false).await;
+    world.machine_ready("md-0").await;
+    eventually("what changed meanwhile", || async {
+        let writes = world.writes();
+        let restored = world.count("floatingip") == resources["demo"]["floatingip"];
+        match writes.contains_key("PUT /v2.0/lbaas/listeners/{id}") && restored {
+            true => Ok(()),
+            false => Err(format!("{writes:?}")),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
+    let world = World::start().await;
+    let data = json!({"data": {"cacert": "//79"}});
+    world.merge::<Secret>("demo-cloud-config", data).await;
+    world.cluster(json!({})).await;
+    let said = world
+        .cluster_says(
+            "OpenStackAuthenticationSucceeded",
+            "the key cacert is not text",
+        )
+        .await;
+    assert_eq!(said.status, "False");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

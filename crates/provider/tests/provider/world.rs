@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
-use openstack::{PoolOptions, SessionOptions};
+use openstack::{PoolOptions, Service, SessionOptions};
 use provider::Options;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
@@ -35,6 +35,9 @@ pub(crate) struct World {
     /// What the cloud had before anything was made.
     pub(crate) before: Resources,
     options: Options,
+    /// How often the provider reads lists of the cloud when nothing is pending, first and at rest.
+    pub(crate) idle: Duration,
+    pub(crate) rest: Duration,
     /// The controllers, and what cuts their line to the cloud.
     running: Option<(Running, Arc<AtomicBool>)>,
 }
@@ -86,6 +89,8 @@ impl World {
             cloud,
             before,
             options: Options::default(),
+            idle: Duration::from_millis(200),
+            rest: Duration::from_millis(200),
             running: None,
         };
         world.credentials(&world.cloud.clouds_yaml(URL)).await;
@@ -119,6 +124,52 @@ impl World {
         openstack::Session::connect(config, &options).await.unwrap()
     }
 
+    /// A request of somebody else in the same project, past the provider.
+    pub(crate) async fn request(&self, service: Service, method: &str, path: &str, body: Value) {
+        let session = self.session().await;
+        let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
+            {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
+            "scope": {"project": {"name": "demo", "domain": {"id": "default"}}}}});
+        let transport = InProcess::new(self.cloud.router(URL));
+        let send = |request: http::request::Builder, body: &Value| {
+            let request = request.header("content-type", "application/json");
+            let request = request.body(bytes::Bytes::from(body.to_string())).unwrap();
+            transport.send(request, Duration::from_secs(10))
+        };
+        let tokens = http::Request::post(format!("{URL}/identity/v3/auth/tokens"));
+        let token = send(tokens, &login).await.unwrap();
+        let base = session.endpoint(service).await.unwrap();
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("{base}{path}"))
+            .header("openstack-api-version", "compute 2.79")
+            .header("x-auth-token", token.headers()["x-subject-token"].clone());
+        let answer = send(request, &body).await.unwrap();
+        assert!(answer.status().is_success(), "{answer:?}");
+    }
+
+    /// Puts the place of an object another one without its annotations and finalizers, but with its
+    /// status, as a tool does that replaces what it does not know.
+    pub(crate) async fn replace<K: Kind + serde::Serialize>(&self, name: &str) {
+        let old = serde_json::to_value(self.api::<K>().get(name).await.unwrap()).unwrap();
+        self.merge::<K>(name, json!({"metadata": {"finalizers": null}}))
+            .await;
+        self.delete::<K>(name).await;
+        let kept = |field: &str| old["metadata"][field].clone();
+        self.create(json!({
+            "apiVersion": K::api_version(&()), "kind": K::kind(&()),
+            "metadata": {"name": name, "labels": kept("labels"),
+                "ownerReferences": kept("ownerReferences")},
+            "spec": old["spec"],
+        }))
+        .await;
+        let status = json!({"status": old["status"]});
+        let patch = kube::api::Patch::Merge(&status);
+        let api = self.api::<K>();
+        let stored = api.patch_status(name, &Default::default(), &patch).await;
+        stored.unwrap();
+    }
+
     /// Makes a controller look at an object again, as its resync would.
     pub(crate) async fn poke<K: Kind>(&self, name: &str) {
         let patch =
@@ -147,8 +198,9 @@ impl World {
             session,
             ..PoolOptions::default()
         };
-        // What happens behind our back shows soon.
-        clouds.intervals.idle = Duration::from_millis(200);
+        // What others do in the cloud shows soon.
+        clouds.intervals.idle = self.idle;
+        clouds.intervals.rest = self.rest;
         let options = Options {
             clouds,
             ..self.options.clone()

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::{Request, deletion, plan, plan_deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
-use crate::machine::observed::Observed;
+use crate::machine::observed::{Known, Observed};
 
 /// A cloud that does at once what it is told; volumes and servers are pending until the next tick.
 #[derive(Default)]
@@ -166,12 +166,14 @@ fn converge(
     request: impl Fn(&super::Step, &Observed) -> Option<Request>,
 ) {
     for _ in 0..20 {
-        let now = plan(&Observed::of(model.view(), mark, None));
+        let now = plan(&Observed::of(model.view(), mark, Known::default()));
         if now.steps.is_empty() && now.waits.is_empty() {
             return;
         }
         for step in &now.steps {
-            if let Some(request) = request(step, &Observed::of(model.view(), mark, None)) {
+            if let Some(request) =
+                request(step, &Observed::of(model.view(), mark, Known::default()))
+            {
                 if *budget == 0 {
                     return;
                 }
@@ -223,7 +225,7 @@ proptest! {
         }
         up(&mut model, &wanted, &mut usize::MAX.clone());
         prop_assert_eq!(model.counts(), (2, ports + 1, volumes));
-        let observed = Observed::of(model.view(), mark, None);
+        let observed = Observed::of(model.view(), mark, Known::default());
         prop_assert_eq!(plan(&wanted, &observed), super::Plan::default());
         // Only this machine's server has to be out of the way for the model's sake.
         model.servers.retain(|server| Mark::in_tags(&server.tags) == Some(mark));
@@ -238,7 +240,7 @@ proptest! {
 #[test]
 fn a_machine_whose_server_is_known_never_gets_another() {
     let mark = Mark::machine(Identity::new(), Identity::new());
-    let observed = Observed::of(Model::default().view(), mark, Some("lost"));
+    let observed = Observed::of(Model::default().view(), mark, in_status("lost"));
     assert_eq!(
         plan(&desired(mark, 1, 0, true), &observed),
         super::Plan::default()
@@ -257,7 +259,132 @@ fn of_two_servers_of_one_machine_the_surplus_goes() {
         servers: vec![server("a"), server("b")],
         ..Default::default()
     };
-    let observed = Observed::of(model.view(), mark, Some("b"));
+    let observed = Observed::of(model.view(), mark, in_status("b"));
     let steps = plan(&desired(mark, 1, 0, true), &observed).steps;
     assert_eq!(steps, [super::Step::DeleteServer("a".into())]);
+}
+
+fn in_status(id: &str) -> Known {
+    Known {
+        instance_id: Some(id.to_owned()),
+        ..Known::default()
+    }
+}
+
+/// Servers of one machine with these ids and statuses.
+fn servers(mark: Mark, all: &[(&str, &str)]) -> Model {
+    let server = |(id, status): &(&str, &str)| Server {
+        id: (*id).into(),
+        status: (*status).into(),
+        tags: mark.tags(),
+        ..Default::default()
+    };
+    Model {
+        servers: all.iter().map(server).collect(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn an_active_server_stays_rather_than_one_in_error_and_that_of_the_node_in_any_case() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let of_node = |id: &str| Known {
+        provider_id: Some(id.to_owned()),
+        ..in_status(id)
+    };
+    for (all, known, stays) in [
+        ([("a", "ERROR"), ("b", "ACTIVE")], Known::default(), "b"),
+        ([("a", "ACTIVE"), ("b", "ERROR")], Known::default(), "a"),
+        ([("a", "ERROR"), ("b", "ACTIVE")], in_status("a"), "b"),
+        ([("a", "ACTIVE"), ("b", "BUILD")], in_status("b"), "b"),
+        ([("a", "ACTIVE"), ("b", "ACTIVE")], in_status("b"), "b"),
+        ([("a", "ACTIVE"), ("b", "ERROR")], of_node("b"), "b"),
+        ([("a", "BUILD"), ("b", "ACTIVE")], Known::default(), "b"),
+    ] {
+        let observed = Observed::of(servers(mark, &all).view(), mark, known.clone());
+        let goes = if stays == "a" { "b" } else { "a" };
+        assert_eq!(observed.server().unwrap().id, stays, "{all:?} {known:?}");
+        let steps = plan(&desired(mark, 1, 0, true), &observed).steps;
+        assert_eq!(steps, [super::Step::DeleteServer(goes.into())]);
+    }
+}
+
+#[test]
+fn another_server_never_takes_the_place_of_one_that_is_gone() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let all = [("a", "ACTIVE"), ("b", "ACTIVE")];
+    let observed = Observed::of(servers(mark, &all).view(), mark, in_status("gone"));
+    assert!(observed.server().is_none());
+}
+
+#[test]
+fn of_two_ports_or_volumes_of_one_name_that_which_the_server_uses_stays() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let port = |id: &str, device: &str| Port {
+        id: id.into(),
+        name: "m-0".into(),
+        description: mark.description("x"),
+        device_id: device.into(),
+        ..Default::default()
+    };
+    let volume = |id: &str, status: &str| Volume {
+        id: id.into(),
+        name: "m-v0".into(),
+        description: mark.description("x"),
+        status: status.into(),
+        ..Default::default()
+    };
+    let mut model = servers(mark, &[("s", "ACTIVE")]);
+    model.ports = vec![port("a", ""), port("b", "s")];
+    model.volumes = vec![volume("c", "available"), volume("d", "in-use")];
+    let observed = Observed::of(model.view(), mark, in_status("s"));
+    let steps = plan(&desired(mark, 1, 1, true), &observed).steps;
+    let expected = [
+        super::Step::DeletePort("a".into()),
+        super::Step::DeleteVolume("c".into()),
+    ];
+    assert_eq!(steps, expected);
+    // Before Nova has bound one of them, nobody can tell which one the server uses.
+    model.ports = vec![port("a", ""), port("b", "")];
+    model.volumes = vec![volume("c", "available"), volume("d", "available")];
+    let observed = Observed::of(model.view(), mark, in_status("s"));
+    let steps = plan(&desired(mark, 1, 1, true), &observed).steps;
+    assert_eq!(steps, []);
+}
+
+#[test]
+fn a_server_without_its_tags_is_told_by_its_ports() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let mut model = servers(mark, &[("s", "ACTIVE")]);
+    model.servers[0].tags.clear();
+    model.ports = vec![Port {
+        id: "p".into(),
+        description: mark.description("x"),
+        device_id: "s".into(),
+        ..Default::default()
+    }];
+    let observed = Observed::of(model.view(), mark, in_status("s"));
+    assert_eq!(observed.server().unwrap().id, "s");
+    let steps = plan_deletion(&observed, true).steps;
+    assert_eq!(steps, [super::Step::DeleteServer("s".into())]);
+}
+
+#[test]
+fn a_server_that_nothing_marks_or_that_has_another_machines_tags_is_waited_for() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let other = Mark::machine(mark.cluster, Identity::new());
+    for tags in [Vec::new(), other.tags()] {
+        let mut model = servers(mark, &[("s", "ACTIVE")]);
+        model.servers[0].tags = tags;
+        model.ports = vec![Port {
+            id: "p".into(),
+            description: mark.description("x"),
+            ..Default::default()
+        }];
+        let observed = Observed::of(model.view(), mark, in_status("s"));
+        assert!(observed.server().is_none() && !observed.is_empty());
+        let plan = plan_deletion(&observed, true);
+        assert_eq!(plan.steps, []);
+        assert!(plan.waits[0].contains("server s has"), "{:?}", plan.waits);
+    }
 }

@@ -1,0 +1,86 @@
+//! The control plane machines that serve the API.
+
+use api::core::v1beta2::{Cluster, Machine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::{Api, ResourceExt};
+use openstack::network::{FixedIp, Port};
+
+use super::desired::ControlPlaneMachine;
+use super::facts::Place;
+use super::observed::Observed;
+use super::{labelled, openstack_machines};
+use crate::context::{self, Context, Error, is_deleting, namespace};
+use crate::identity::{Identity, MACHINE_ID, Mark};
+use crate::machine::observed::{Known, Observed as OfMachine};
+
+/// The control plane machines whose servers run, by name. A Machine that is being drained still
+/// serves the API; only when its OpenStackMachine goes, too, it leaves the load balancer.
+pub(super) async fn control_plane(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: &Cluster,
+    observed: &Observed,
+    place: &Place,
+) -> Result<Vec<ControlPlaneMachine>, Error> {
+    let list = labelled(&cluster.name_any()).labels(api::names::CONTROL_PLANE_LABEL);
+    let machines = Api::<Machine>::namespaced(ctx.client.clone(), &namespace(object));
+    let machines = machines
+        .list_metadata(&list)
+        .await
+        .map_err(Error::kubernetes("listing control plane machines"))?;
+    let machines: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
+    let mut found: Vec<_> = openstack_machines(ctx, object, &cluster.name_any())
+        .await?
+        .iter()
+        .filter(|machine| !is_deleting(*machine))
+        .filter(|machine| {
+            context::owner(*machine, "Machine")
+                .is_some_and(|owner| machines.iter().any(|name| name == owner))
+        })
+        .filter_map(|machine| running(machine, observed, place))
+        .collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The address of a machine whose server runs, on the cluster's network.
+fn running(
+    machine: &OpenStackMachine,
+    observed: &Observed,
+    place: &Place,
+) -> Option<ControlPlaneMachine> {
+    let mark = Mark::machine(observed.cluster, Identity::of(machine, MACHINE_ID)?);
+    let of_machine = OfMachine::of(observed.view.clone(), mark, Known::of(machine));
+    let server = of_machine.server()?;
+    if matches!(server.status.as_str(), "BUILD" | "ERROR") || server.is_deleting() {
+        return None;
+    }
+    let mut ports = of_machine.ports.clone();
+    ports.sort_by(|a, b| a.name.cmp(&b.name));
+    let (port, address) = ports
+        .iter()
+        .find_map(|port| Some((port, address(port, place)?)))?;
+    Some(ControlPlaneMachine {
+        name: machine.name_any(),
+        address: address.ip_address.clone(),
+        port_id: port.id.clone(),
+    })
+}
+
+/// The address of a port that is on the cluster's network: that on its primary subnet, or else the
+/// first of IPv4. Where the cluster has no network, any port will do.
+pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> {
+    let elsewhere = |network: &String| *network != port.network_id;
+    if place.network.as_ref().is_some_and(elsewhere) {
+        return None;
+    }
+    let primary = |ip: &&FixedIp| place.subnet.as_ref() == Some(&ip.subnet_id);
+    let of_ipv4 = |ip: &&FixedIp| !ip.ip_address.contains(':');
+    let ips = &port.fixed_ips;
+    ips.iter()
+        .find(primary)
+        .or_else(|| ips.iter().find(of_ipv4))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What there is twice: when the answer to a creating request was lost and the request was sent again,
+//! two resources carry the cluster's mark. [`Observed`] tells which one stays; the others go.
+
+use std::collections::BTreeSet;
+
+use super::{Plan, Step, Wait};
+use crate::cluster::desired::Desired;
+use crate::cluster::observed::Observed;
+use crate::reason::Type;
+
+/// Surplus routers, with their interfaces: a subnet's gateway address is free for one router only.
+pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
+    for router in observed.routers.iter().skip(1) {
+        for (_, subnet) in observed.interfaces(&router.id) {
+            steps.push(Step::RemoveInterface(router.id.clone(), subnet.to_owned()));
+        }
+        steps.push(Step::DeleteRouter(router.id.clone()));
+    }
+}
+
+/// Everything else that is surplus.
+pub(super) fn others(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    balancers(observed, plan);
+    groups(desired, observed, &mut plan.steps);
+    networks(observed, &mut plan.steps);
+}
+
+fn balancers(observed: &Observed, plan: &mut Plan) {
+    for balancer in observed.balancers.iter().skip(1) {
+        match balancer.provisioning_status.as_str() {
+            "ACTIVE" | "ERROR" => plan.steps.push(Step::DeleteBalancer(balancer.id.clone())),
+            status => {
+                let id = &balancer.id;
+                let message = format!("waiting for surplus load balancer {id}, which is {status}");
+                plan.waits.push(Wait {
+                    serves: true,
+                    ..Wait::new(Type::ApiEndpoint, message)
+                });
+            }
+        }
+    }
+}
+
+fn groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
+    for role in desired.groups.keys() {
+        let kept = observed.group(&desired.names, *role);
+        let same = |group: &&std::sync::Arc<openstack::network::SecurityGroup>| {
+            kept.is_some_and(|kept| kept.name == group.name && kept.id != group.id)
+        };
+        let surplus = observed.groups.iter().filter(same);
+        steps.extend(surplus.map(|group| Step::DeleteGroup(group.id.clone())));
+    }
+}
+
+fn networks(observed: &Observed, steps: &mut Vec<Step>) {
+    let kept = observed.network().map(|network| network.id.as_str());
+    let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
+    // Machines or a load balancer that are there still leave first.
+    let in_use: BTreeSet<_> = observed
+        .ports
+        .iter()
+        .map(|port| port.network_id.as_str())
+        .chain(
+            observed
+                .balancers
+                .iter()
+                .map(|lb| lb.vip_network_id.as_str()),
+        )
+        .filter(|network| Some(*network) != kept)
+        .collect();
+    for surplus in &observed.subnets {
+        if Some(surplus.id.as_str()) == subnet || in_use.contains(surplus.network_id.as_str()) {
+            continue;
+        }
+        for router in &observed.routers {
+            let mut interfaces = observed.interfaces(&router.id);
+            if interfaces.any(|(_, connected)| connected == surplus.id) {
+                let (router, id) = (router.id.clone(), surplus.id.clone());
+                steps.push(Step::RemoveInterface(router, id));
+            }
+        }
+        steps.push(Step::DeleteSubnet(surplus.id.clone()));
+    }
+    for surplus in observed.networks.iter().skip(1) {
+        if !in_use.contains(surplus.id.as_str()) {
+            steps.push(Step::DeleteNetwork(surplus.id.clone()));
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! A cloud in memory for the properties of plans.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openstack::View;
+use openstack::inventory::{Resource, Table};
+use openstack::loadbalancer as lb;
+use openstack::network as net;
+
+use crate::cluster::request::Request;
+
+/// A cloud that carries out each request at once, but for load balancers, which are pending until the
+/// next [`Model::tick`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) next: u32,
+    pub(super) networks: Vec<net::Network>,
+    pub(super) subnets: Vec<net::Subnet>,
+    pub(super) routers: Vec<net::Router>,
+    pub(super) ports: Vec<net::Port>,
+    pub(super) groups: Vec<net::SecurityGroup>,
+    pub(super) ips: Vec<net::FloatingIp>,
+    pub(super) balancers: Vec<lb::LoadBalancer>,
+    pub(super) listeners: Vec<lb::Listener>,
+    pub(super) pools: Vec<lb::Pool>,
+    pub(super) members: Vec<lb::Member>,
+    pub(super) monitors: Vec<lb::Monitor>,
+    pub(super) tagging: bool,
+}
+
+impl Model {
+    pub(super) fn new(tagging: bool) -> Self {
+        let external = net::Network {
+            id: "ext".into(),
+            name: "public".into(),
+            external: true,
+            ..Default::default()
+        };
+        let network = net::Network {
+            id: "theirs".into(),
+            name: "theirs".into(),
+            ..Default::default()
+        };
+        let subnet = |id: &str, network: &str, cidr: &str| net::Subnet {
+            id: id.into(),
+            name: id.into(),
+            network_id: network.into(),
+            cidr: cidr.into(),
+            ..Default::default()
+        };
+        let router = net::Router {
+            id: "their-router".into(),
+            name: "their-router".into(),
+            ..Default::default()
+        };
+        Self {
+            networks: vec![external, network],
+            subnets: vec![
+                subnet("ext-subnet", "ext", "127.30.0.0/24"),
+                subnet("four", "theirs", "10.6.0.0/24"),
+                subnet("six", "theirs", "2001:db8::/64"),
+            ],
+            routers: vec![router],
+            tagging,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn id(&mut self, what: &str) -> String {
+        self.next += 1;
+        format!("{what}-{}", self.next)
+    }
+
+    pub(super) fn view(&self) -> Arc<View> {
+        fn table<T: Resource>(items: &[T]) -> Arc<Table<T>> {
+            Arc::new(Table::of(items.to_vec()))
+        }
+        let extensions = self.tagging.then(|| net::Extension {
+            alias: "standard-attr-tag".into(),
+            ..Default::default()
+        });
+        Arc::new(View {
+            networks: table(&self.networks),
+            subnets: table(&self.subnets),
+            routers: table(&self.routers),
+            ports: table(&self.ports),
+            security_groups: table(&self.groups),
+            floating_ips: table(&self.ips),
+            load_balancers: table(&self.balancers),
+            listeners: table(&self.listeners),
+            pools: table(&self.pools),
+            members: table(&self.members),
+            monitors: table(&self.monitors),
+            extensions: Arc::new(Table::of(extensions)),
+            ..View::default()
+        })
+    }
+
+    /// What was pending is through.
+    pub(super) fn tick(&mut self) {
+        self.balancers
+            .retain(|b| b.provisioning_status != "PENDING_DELETE");
+        for balancer in &mut self.balancers {
+            balancer.provisioning_status = "ACTIVE".into();
+        }
+        let alive = |id: &str| self.balancers.iter().any(|b| b.id == id);
+        self.listeners.retain(|l| alive(&l.loadbalancers[0].id));
+        self.pools.retain(|p| alive(&p.loadbalancers[0].id));
+        self.ports
+            .retain(|p| p.device_owner != "Octavia" || alive(&p.device_id));
+    }
+
+    pub(super) fn vip(&self, balancer: &str) -> String {
+        let balancer = self.balancers.iter().find(|b| b.id == balancer).unwrap();
+        balancer.vip_address.clone()
+    }
+
+    pub(super) fn changing(&mut self, id: &str) {
+        let balancer = self.balancers.iter_mut().find(|b| b.id == id).unwrap();
+        assert_eq!(
+            balancer.provisioning_status, "ACTIVE",
+            "changed while it is immutable"
+        );
+        balancer.provisioning_status = "PENDING_UPDATE".into();
+    }
+
+    pub(super) fn listener(&mut self, balancer: &str, create: &lb::ListenerCreate) {
+        let own = vec![lb::Reference {
+            id: balancer.to_owned(),
+        }];
+        let vip = self.vip(balancer);
+        compatible(&vip, create.allowed_cidrs.as_deref().unwrap_or_default());
+        let pool = create.default_pool.as_ref().unwrap();
+        let pool_id = self.id("pool");
+        let monitor = pool.healthmonitor.as_ref().map(|monitor| {
+            let id = self.id("monitor");
+            self.monitors.push(lb::Monitor {
+                id: id.clone(),
+                delay: monitor.delay,
+                timeout: monitor.timeout,
+                max_retries: monitor.max_retries,
+                max_retries_down: monitor.max_retries_down,
+                ..Default::default()
+            });
+            id
+        });
+        self.pools.push(lb::Pool {
+            id: pool_id.clone(),
+            healthmonitor_id: monitor,
+            loadbalancers: own.clone(),
+            ..Default::default()
+        });
+        let id = self.id("listener");
+        self.listeners.push(lb::Listener {
+            id,
+            protocol_port: create.protocol_port,
+            allowed_cidrs: create.allowed_cidrs.clone().unwrap_or_default(),
+            default_pool_id: Some(pool_id),
+            loadbalancers: own,
+            ..Default::default()
+        });
+    }
+
+    #[allow(clippy::too_many_lines)] // One arm for each request.
+    pub(super) fn perform(&mut self, request: &Request) {
+        match request.clone() {
+            Request::CreateNetwork(create) => {
+                let id = self.id("net");
+                let description = create.description.unwrap();
+                self.networks.push(net::Network {
+                    id,
+                    name: create.name,
+                    description,
+                    ..Default::default()
+                });
+            }
+            Request::CreateSubnet(create) => {
+                assert!(self.networks.iter().any(|n| n.id == create.network_id));
+                let id = self.id("subnet");
+                self.subnets.push(net::Subnet {
+                    id,
+                    network_id: create.network_id,
+                    cidr: create.cidr,
+                    dns_nameservers: create.dns_nameservers,
+                    description: create.description.unwrap(),
+                    ..Default::default()
+                });
+            }
+            Request::UpdateSubnet(id, change) => {
+                let subnet = self.subnets.iter_mut().find(|s| s.id == id).unwrap();
+                subnet.dns_nameservers = change.dns_nameservers.unwrap();
+            }
+            Request::CreateRouter(create) => {
+                let id = self.id("router");
+                let gateway = create.external_gateway_info.unwrap();
+                self.routers.push(net::Router {
+                    id,
+                    description: create.description.unwrap(),
+                    external_gateway_info: Some(gateway_of(gateway)),
+                    ..Default::default()
+                });
+            }
+            Request::UpdateRouter(id, change) => {
+                let router = self.routers.iter_mut().find(|r| r.id == id).unwrap();
+                let gateway = change.external_gateway_info.unwrap();
+                router.external_gateway_info = Some(gateway_of(gateway));
+            }
+            Request::AddInterface { router, subnet } => {
+                let taken = self
+                    .ports
+                    .iter()
+                    .any(|p| p.device_id == router && p.fixed_ips[0].subnet_id == subnet);
+                assert!(!taken, "connected twice");
+                let id = self.id("port");
+                self.ports.push(net::Port {
+                    id,
+                    device_id: router,
+                    device_owner: "network:router_interface".into(),
+                    fixed_ips: vec![net::FixedIp {
+                        subnet_id: subnet,
+                        ip_address: "10.6.0.1".into(),
+                    }],
+                    ..Default::default()
+                });
+            }
+            Request::CreateGroup(create) => {
+                let id = self.id("group");
+                // As Neutron does: with two rules already.
+                let rules = ["IPv4", "IPv6"].map(|ether_type| net::SecurityGroupRule {
+                    id: format!("{id}-{ether_type}"),
+                    direction: "egress".into(),
+                    ethertype: ether_type.into(),
+                    ..Default::default()
+                });
+                self.groups.push(net::SecurityGroup {
+                    id,
+                    name: create.name,
+                    description: create.description,
+                    rules: rules.into(),
+                    ..Default::default()
+                });
+            }
+            Request::CreateRules(rules) => {
+                for rule in rules {
+                    let id = self.id("rule");
+                    let group = self
+                        .groups
+                        .iter_mut()
+                        .find(|g| g.id == rule.security_group_id)
+                        .unwrap();
+                    let new = net::SecurityGroupRule {
+                        id,
+                        security_group_id: rule.security_group_id,
+                        direction: rule.direction,
+                        ethertype: rule.ethertype.unwrap(),
+                        protocol: rule.protocol,
+                        port_range_min: rule.port_range_min,
+                        port_range_max: rule.port_range_max,
+                        remote_ip_prefix: rule.remote_ip_prefix,
+                        remote_group_id: rule.remote_group_id,
+                        ..Default::default()
+                    };
+                    let key = crate::cluster::rules::observed_key(&new);
+                    let twice = group
+                        .rules
+                        .iter()
+                        .any(|r| crate::cluster::rules::observed_key(r) == key);
+                    assert!(!twice, "rule made twice: {key:?}");
+                    group.rules.push(new);
+                }
+            }
+            Request::DeleteRule { group, rule } => {
+                let group = self.groups.iter_mut().find(|g| g.id == group).unwrap();
+                group.rules.retain(|r| r.id != rule);
+            }
+            Request::CreateBalancer(create) => {
+                let id = self.id("lb");
+                let vip_port_id = self.id("port");
+                let subnet = create.vip_subnet_id.clone().unwrap();
+                let cidr = &self.subnets.iter().find(|s| s.id == subnet).unwrap().cidr;
+                let any = match cidr.contains(':') {
+                    true => format!("2001:db8::{}", self.next),
+                    false => format!("10.6.0.{}", self.next),
+                };
+                let address = create.vip_address.clone().unwrap_or(any);
+                let taken =
+                    |port: &net::Port| port.fixed_ips.iter().any(|ip| ip.ip_address == address);
+                if self.ports.iter().any(taken) {
+                    return;
+                }
+                self.ports.push(net::Port {
+                    id: vip_port_id.clone(),
+                    network_id: create.vip_network_id.clone().unwrap(),
+                    device_id: id.clone(),
+                    device_owner: "Octavia".into(),
+                    fixed_ips: vec![net::FixedIp {
+                        subnet_id: subnet,
+                        ip_address: address.clone(),
+                    }],
+                    ..Default::default()
+                });
+                self.balancers.push(lb::LoadBalancer {
+                    id: id.clone(),
+                    description: create.description.clone().unwrap(),
+                    provisioning_status: "PENDING_CREATE".into(),
+                    vip_address: address,
+                    vip_network_id: create.vip_network_id.clone().unwrap(),
+                    vip_port_id,
+                    ..Default::default()
+                });
+                for listener in &create.listeners {
+                    self.listener(&id, listener);
+                }
+            }
+            Request::CreateListener { balancer, listener } => {
+                self.changing(&balancer);
+                self.listener(&balancer, &listener);
+            }
+            Request::UpdateListener {
+                balancer,
+                id,
+                change,
+            } => {
+                self.changing(&balancer);
+                let vip = self.vip(&balancer);
+                let cidrs = change.allowed_cidrs.unwrap();
+                compatible(&vip, &cidrs);
+                let listener = self.listeners.iter_mut().find(|l| l.id == id).unwrap();
+                listener.allowed_cidrs = cidrs;
+            }
+            Request::CreateMonitor { .. } => unreachable!("monitors come with the tree"),
+            Request::UpdateMonitor {
+                balancer,
+                id,
+                change,
+            } => {
+                self.changing(&balancer);
+                let monitor = self.monitors.iter_mut().find(|m| m.id == id).unwrap();
+                monitor.delay = change.delay.unwrap();
+                monitor.timeout = change.timeout.unwrap();
+                monitor.max_retries = change.max_retries.unwrap();
+                monitor.max_retries_down = change.max_retries_down.unwrap();
+            }
+            Request::SetMembers { pool, members } => {
+                let balancer = self
+                    .pools
+                    .iter()
+                    .find(|p| p.id == pool)
+                    .unwrap()
+                    .loadbalancers[0]
+                    .id
+                    .clone();
+                self.changing(&balancer);
+                self.members.retain(|m| m.pool_id != pool);
+                for member in members {
+                    let id = self.id("member");
+                    self.members.push(lb::Member {
+                        id,
+                        address: member.address,
+                        protocol_port: member.protocol_port,
+                        pool_id: pool.clone(),
+                        ..Default::default()
+                    });
+                }
+            }
+            Request::CreateFloatingIp(create) => {
+                if create.port_id.is_some()
+                    && self.ips.iter().any(|ip| ip.port_id == create.port_id)
+                {
+                    return;
+                }
+                let id = self.id("fip");
+                self.ips.push(net::FloatingIp {
+                    id,
+                    floating_ip_address: create
+                        .floating_ip_address
+                        .unwrap_or_else(|| "127.30.0.77".into()),
+                    port_id: create.port_id,
+                    description: create.description.unwrap(),
+                    ..Default::default()
+                });
+            }
+            Request::UpdateFloatingIp(id, change) => {
+                let ip = self.ips.iter_mut().find(|ip| ip.id == id).unwrap();
+                ip.port_id = change.port_id;
+            }
+            Request::Tag {
+                collection,
+                id,
+                tags,
+            } => match collection {
+                "networks" => self.networks.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
+                "subnets" => self.subnets.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
+                "routers" => self.routers.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
+                "security-groups" => {
+                    self.groups.iter_mut().find(|x| x.id == id).unwrap().tags = tags
+                }
+                _ => self.ips.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
+            },
+            Request::DeleteBalancer(id) => {
+                let balancer = self.balancers.iter_mut().find(|b| b.id == id).unwrap();
+                balancer.provisioning_status = "PENDING_DELETE".into();
+            }
+            Request::DeleteFloatingIp(id) => self.ips.retain(|ip| ip.id != id),
+            Request::RemoveInterface { router, subnet } => {
+                assert!(
+                    self.ips
+                        .iter()
+                        .all(|ip| ip.port_id.is_none() || ip.description.is_empty()),
+                    "floating IPs need the interface"
+                );
+                self.ports
+                    .retain(|p| p.device_id != router || p.fixed_ips[0].subnet_id != subnet);
+            }
+            Request::DeleteRouter(id) => {
+                assert!(
+                    self.ports.iter().all(|p| p.device_id != id),
+                    "router in use"
+                );
+                self.routers.retain(|r| r.id != id);
+            }
+            Request::DeleteSubnet(id) => {
+                let used = self
+                    .ports
+                    .iter()
+                    .any(|p| p.fixed_ips.iter().any(|ip| ip.subnet_id == id));
+                assert!(!used, "subnet in use");
+                self.subnets.retain(|s| s.id != id);
+            }
+            Request::DeleteNetwork(id) => {
+                assert!(
+                    self.subnets.iter().all(|s| s.network_id != id),
+                    "network in use"
+                );
+                self.networks.retain(|n| n.id != id);
+            }
+            Request::DeleteGroup(id) => self.groups.retain(|g| g.id != id),
+            Request::DeletePort(id) => self.ports.retain(|p| p.id != id),
+            Request::DeleteServer(_) | Request::DeleteVolume(_) => unreachable!("none here"),
+        }
+    }
+
+    /// Whether a request creates something that the cloud takes twice.
+    pub(super) fn creates(request: &Request) -> bool {
+        matches!(
+            request,
+            Request::CreateNetwork(_)
+                | Request::CreateRouter(_)
+                | Request::CreateGroup(_)
+                | Request::CreateBalancer(_)
+                | Request::CreateFloatingIp(_)
+        )
+    }
+
+    /// Everything there is, without ids.
+    pub(super) fn inventory(&self) -> BTreeMap<&'static str, usize> {
+        BTreeMap::from([
+            ("networks", self.networks.len()),
+            ("subnets", self.subnets.len()),
+            ("routers", self.routers.len()),
+            ("ports", self.ports.len()),
+            ("groups", self.groups.len()),
+            ("rules", self.groups.iter().map(|g| g.rules.len()).sum()),
+            ("ips", self.ips.len()),
+            ("balancers", self.balancers.len()),
+            ("listeners", self.listeners.len()),
+            ("pools", self.pools.len()),
+            ("members", self.members.len()),
+        ])
+    }
+}
+
+/// A router's gateway as Neutron makes it: with any address when none is asked for.
+fn gateway_of(asked: net::ExternalGateway) -> net::RouterGateway {
+    let any = vec![net::FixedIp {
+        subnet_id: "ext-subnet".into(),
+        ip_address: "127.30.0.5".into(),
+    }];
+    net::RouterGateway {
+        network_id: asked.network_id,
+        external_fixed_ips: match asked.external_fixed_ips.is_empty() {
+            true => any,
+            false => asked.external_fixed_ips,
+        },
+    }
+}
+
+/// Octavia rejects CIDRs of another family than the virtual address.
+fn compatible(vip: &str, cidrs: &[String]) {
+    for cidr in cidrs {
+        assert_eq!(cidr.contains(':'), vip.contains(':'), "{cidr} with {vip}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Which identity an object had whose identity annotation is gone.
+//!
+//! Ids in status, providerID, and annotations of the cluster's machines survive when GitOps replaces
+//! an object without its annotations. What they refer to carries the mark of its owner. Where all of
+//! it carries one identity, that is the object's. Otherwise nobody can tell, and the object waits:
+//! with a new identity, everything would be created a second time and the first left behind.
+
+use std::collections::BTreeSet;
+
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::ResourceExt;
+use openstack::View;
+
+use crate::cluster::desired::balancer_spec;
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::machine::observed::Known;
+
+/// What refers to resources of an object, and the marks that they carry.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    /// References to what was created for the object, in words: `network 1234`.
+    references: Vec<String>,
+    marks: BTreeSet<Mark>,
+}
+
+/// What [`Evidence`] proves.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing was created for the object.
+    New,
+    /// What was created for the object carries this mark.
+    Known(Mark),
+    /// Something was created, and it does not tell for whom; why, in words.
+    Unknown(String),
+}
+
+impl Evidence {
+    /// The evidence for an OpenStackCluster: what its status names, the floating IP of its endpoint,
+    /// and the annotations of its machines.
+    pub(crate) fn of_cluster(
+        object: &OpenStackCluster,
+        machines: &[OpenStackMachine],
+        view: &View,
+    ) -> Self {
+        let mut evidence = Self::default();
+        let described = |description: Option<&String>| {
+            Mark::in_description(description?).filter(|mark| mark.machine.is_none())
+        };
+        for (collection, id) in resources(object) {
+            let description = match collection {
+                Collection::Network => view.networks.get(id).map(|item| &item.description),
+                Collection::Router => view.routers.get(id).map(|item| &item.description),
+                Collection::Group => view.security_groups.get(id).map(|item| &item.description),
+                Collection::Balancer => view.load_balancers.get(id).map(|item| &item.description),
+            };
+            evidence
+                .references
+                .push(format!("{} {id}", collection.word()));
+            evidence.marks.extend(described(description));
+        }
+        let host = object.spec.control_plane_endpoint.as_ref();
+        let host = host.and_then(|endpoint| endpoint.host.as_deref());
+        for ip in view.floating_ips.iter() {
+            // Without a mark it may be a floating IP that somebody else looks after.
+            if Some(ip.floating_ip_address.as_str()) == host
+                && let Some(mark) = described(Some(&ip.description))
+            {
+                evidence.references.push(format!("floating IP {}", ip.id));
+                evidence.marks.insert(mark);
+            }
+        }
+        for machine in machines {
+            if let Some(id) = Identity::of(machine, CLUSTER_ID) {
+                let name = machine.name_any();
+                evidence.references.push(format!("OpenStackMachine {name}"));
+                evidence.marks.insert(Mark::cluster(id));
+            }
+        }
+        evidence
+    }
+
+    /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the
+    /// ports in status or at that server.
+    pub(crate) fn of_machine(known: &Known, view: &View) -> Self {
+        let mut evidence = Self::default();
+        let of_machine = |mark: &Mark| mark.machine.is_some();
+        if let Some(id) = known.server() {
+            evidence.references.push(format!("server {id}"));
+            let server = view.servers.get(id);
+            let mark = server.and_then(|server| Mark::in_tags(&server.tags));
+            evidence.marks.extend(mark.filter(of_machine));
+            let ports = view.ports.of_parent(id).iter();
+            let marks = ports.filter_map(|port| Mark::in_description(&port.description));
+            evidence.marks.extend(marks.filter(of_machine));
+        }
+        for id in &known.ports {
+            evidence.references.push(format!("port {id}"));
+            let port = view.ports.get(id);
+            let mark = port.and_then(|port| Mark::in_description(&port.description));
+            evidence.marks.extend(mark.filter(of_machine));
+        }
+        evidence
+    }
+
+    /// What the evidence proves for an object whose `annotation` is gone. `has_finalizer` is evidence,
+    /// too: identity and finalizer are stored together, before anything is created.
+    pub(crate) fn verdict(self, annotation: &str, has_finalizer: bool) -> Verdict {
+        let marks: Vec<_> = self.marks.into_iter().collect();
+        let why = match marks.as_slice() {
+            [mark] => return Verdict::Known(*mark),
+            [] if self.references.is_empty() && !has_finalizer => return Verdict::New,
+            [] if self.references.is_empty() => {
+                "its finalizer shows that the provider has worked on it".to_owned()
+            }
+            [] => format!(
+                "none of what its status names carries an identity ({})",
+                self.references.join(", ")
+            ),
+            several => {
+                let ids: BTreeSet<_> = several
+                    .iter()
+                    .map(|mark| mark.machine.unwrap_or(mark.cluster).to_string())
+                    .collect();
+                let ids: Vec<_> = ids.into_iter().collect();
+                format!(
+                    "what its status names carries several identities ({}: {})",
+                    self.references.join(", "),
+                    ids.join(", ")
+                )
+            }
+        };
+        Verdict::Unknown(format!(
+            "the annotation {annotation} is gone, and {why}. Nothing is created or deleted until the \
+             annotation is set to the identity at the end of the descriptions of the object's \
+             resources. Taking over what another provider created is not built yet; if nothing is \
+             left in the cloud, delete the object, remove its finalizer and create it anew"
+        ))
+    }
+}
+
+/// A kind of resource that the status of a cluster names.
+#[derive(Clone, Copy)]
+enum Collection {
+    Network,
+    Router,
+    Group,
+    Balancer,
+}
+
+impl Collection {
+    fn word(self) -> &'static str {
+        match self {
+            Collection::Network => "network",
+            Collection::Router => "router",
+            Collection::Group => "security group",
+            Collection::Balancer => "load balancer",
+        }
+    }
+}
+
+/// The resources in the status of a cluster that were created for it, not found by its spec.
+fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
+    let spec = &object.spec;
+    let Some(status) = &object.status else {
+        return Vec::new();
+    };
+    let network = status.network.as_ref().map(|network| &network.id);
+    let network = network.filter(|_| !spec.managed_subnets.is_empty());
+    let router = status.router.as_ref().map(|router| &router.id);
+    let router = router.filter(|_| spec.router.is_none());
+    let groups = [
+        &status.control_plane_security_group,
+        &status.worker_security_group,
+        &status.bastion_security_group,
+    ];
+    let groups = groups.into_iter().flatten().map(|group| &group.id);
+    let balancer = status.api_server_managed_load_balancer.as_ref();
+    let balancer = balancer.filter(|_| balancer_spec(spec).is_some());
+    let all = network.map(|id| (Collection::Network, id));
+    let all = all.into_iter();
+    let all = all.chain(router.map(|id| (Collection::Router, id)));
+    let all = all.chain(groups.map(|id| (Collection::Group, id)));
+    let all = all.chain(balancer.map(|balancer| (Collection::Balancer, &balancer.id)));
+    all.map(|(collection, id)| (collection, id.as_str()))
+        .filter(|(_, id)| !id.is_empty())
+        .collect()
+}
+
+/// The OpenStackMachine that has this identity besides `object`.
+pub(crate) fn same_machine<'a>(
+    object: &OpenStackMachine,
+    id: Identity,
+    machines: &'a [OpenStackMachine],
+) -> Option<&'a OpenStackMachine> {
+    machines
+        .iter()
+        .find(|other| other.uid() != object.uid() && Identity::of(*other, MACHINE_ID) == Some(id))
+}
+
+#[cfg(test)]
+mod tests;

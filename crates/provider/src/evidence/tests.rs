@@ -1,0 +1,173 @@
+use openstack::compute::Server;
+use openstack::inventory::Table;
+use openstack::network::{FloatingIp, Network, Port};
+use serde_json::{Value, json};
+
+use std::sync::Arc;
+
+use super::*;
+
+fn cluster(spec: Value, status: Value) -> OpenStackCluster {
+    let mut object = json!({"metadata": {"name": "demo"}, "status": status, "spec": {
+        "identityRef": {"name": "s", "cloudName": "c"}, "managedSubnets": [{"cidr": "10.0.0.0/24"}]}});
+    for (name, value) in spec.as_object().unwrap() {
+        object["spec"][name] = value.clone();
+    }
+    serde_json::from_value(object).unwrap()
+}
+
+fn machine(id: Identity) -> OpenStackMachine {
+    let annotations = json!({CLUSTER_ID: id.to_string()});
+    serde_json::from_value(
+        json!({"metadata": {"name": "m", "annotations": annotations},
+        "spec": {"flavor": {"id": "f"}, "image": {"id": "i"}}}),
+    )
+    .unwrap()
+}
+
+fn network(id: &str, description: String) -> View {
+    let network = Network {
+        id: id.into(),
+        description,
+        ..Default::default()
+    };
+    View {
+        networks: Arc::new(Table::of([network])),
+        ..View::default()
+    }
+}
+
+fn in_status() -> Value {
+    json!({"network": {"name": "n", "id": "net"}})
+}
+
+fn verdict(object: &OpenStackCluster, machines: &[OpenStackMachine], view: &View) -> Verdict {
+    Evidence::of_cluster(object, machines, view).verdict(CLUSTER_ID, false)
+}
+
+#[test]
+fn a_cluster_for_which_nothing_was_created_gets_a_new_identity() {
+    let object = cluster(json!({}), Value::Null);
+    let view = network(
+        "net",
+        Mark::cluster(Identity::new()).description("another's"),
+    );
+    assert_eq!(verdict(&object, &[], &view), Verdict::New);
+    // A network that the spec refers to was not created for the cluster.
+    let object = cluster(
+        json!({"managedSubnets": [], "network": {"id": "net"}}),
+        in_status(),
+    );
+    assert_eq!(verdict(&object, &[], &view), Verdict::New);
+}
+
+#[test]
+fn what_status_names_tells_the_identity_of_a_cluster() {
+    let mark = Mark::cluster(Identity::new());
+    let object = cluster(json!({}), in_status());
+    let view = network("net", mark.description("x"));
+    assert_eq!(verdict(&object, &[], &view), Verdict::Known(mark));
+}
+
+#[test]
+fn its_machines_and_the_floating_ip_of_its_endpoint_tell_the_identity_of_a_cluster() {
+    let mark = Mark::cluster(Identity::new());
+    let object = cluster(json!({}), Value::Null);
+    let machines = [machine(mark.cluster)];
+    assert_eq!(
+        verdict(&object, &machines, &View::default()),
+        Verdict::Known(mark)
+    );
+    let endpoint = json!({"controlPlaneEndpoint": {"host": "192.0.2.1", "port": 6443}});
+    let object = cluster(endpoint, Value::Null);
+    let ip = |description: String| View {
+        floating_ips: Arc::new(Table::of([FloatingIp {
+            id: "fip".into(),
+            floating_ip_address: "192.0.2.1".into(),
+            description,
+            ..Default::default()
+        }])),
+        ..View::default()
+    };
+    assert_eq!(
+        verdict(&object, &[], &ip(mark.description("x"))),
+        Verdict::Known(mark)
+    );
+    assert_eq!(verdict(&object, &[], &ip("mine".into())), Verdict::New);
+}
+
+#[test]
+fn a_cluster_whose_resources_carry_no_identity_or_several_waits() {
+    let object = cluster(json!({}), in_status());
+    let waits = |machines: &[OpenStackMachine], view: &View| match verdict(&object, machines, view)
+    {
+        Verdict::Unknown(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let unmarked = network("net", "created by another provider".into());
+    let why = waits(&[], &unmarked);
+    assert!(
+        why.contains(CLUSTER_ID) && why.contains("network net"),
+        "{why}"
+    );
+    waits(&[], &View::default());
+    let (one, two) = (Identity::new(), Identity::new());
+    let why = waits(
+        &[machine(two)],
+        &network("net", Mark::cluster(one).description("x")),
+    );
+    assert!(
+        why.contains(&one.to_string()) && why.contains(&two.to_string()),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_finalizer_without_an_identity_waits() {
+    let object = cluster(json!({}), Value::Null);
+    let evidence = Evidence::of_cluster(&object, &[], &View::default());
+    assert!(matches!(
+        evidence.verdict(CLUSTER_ID, true),
+        Verdict::Unknown(_)
+    ));
+}
+
+#[test]
+fn its_server_or_its_ports_tell_the_identity_of_a_machine() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let known = Known {
+        provider_id: Some("s".into()),
+        ..Known::default()
+    };
+    let view = |tags: Vec<String>, description: String| View {
+        servers: Arc::new(Table::of([Server {
+            id: "s".into(),
+            tags,
+            ..Default::default()
+        }])),
+        ports: Arc::new(Table::of([Port {
+            id: "p".into(),
+            device_id: "s".into(),
+            description,
+            ..Default::default()
+        }])),
+        ..View::default()
+    };
+    let verdict =
+        |known: &Known, view: &View| Evidence::of_machine(known, view).verdict(MACHINE_ID, false);
+    let tagged = view(mark.tags(), String::new());
+    let described = view(Vec::new(), mark.description("x"));
+    assert_eq!(verdict(&known, &tagged), Verdict::Known(mark));
+    assert_eq!(verdict(&known, &described), Verdict::Known(mark));
+    let ports = Known {
+        ports: vec!["p".into()],
+        ..Known::default()
+    };
+    assert_eq!(verdict(&ports, &described), Verdict::Known(mark));
+    assert_eq!(verdict(&Known::default(), &described), Verdict::New);
+    let unmarked = view(Vec::new(), String::new());
+    assert!(matches!(verdict(&known, &unmarked), Verdict::Unknown(_)));
+    let other = Mark::machine(mark.cluster, Identity::new());
+    let torn = view(other.tags(), mark.description("x"));
+    assert!(matches!(verdict(&known, &torn), Verdict::Unknown(_)));
+}
