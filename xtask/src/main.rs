@@ -52,6 +52,9 @@ enum Bench {
         /// Measure this program instead of building the release one.
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
+        /// Leave out the requests of idle minutes, which take a quarter of an hour.
+        #[arg(long)]
+        no_idle: bool,
     },
     /// The simulated cloud with 10 000 servers: memory, a large list, mixed requests.
     Simulator {
@@ -70,7 +73,11 @@ fn main() -> ExitCode {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Tidy => tidy::run(&root()),
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
-        Task::Bench(Bench::MainJob { json, binary }) => bench::main_job::run(&root(), binary, json),
+        Task::Bench(Bench::MainJob {
+            json,
+            binary,
+            no_idle,
+        }) => bench::main_job::run(&root(), binary, json, !no_idle),
         Task::Bench(Bench::Simulator { json, binary }) => {
             bench::simulator::run(&root(), binary, json)
         }

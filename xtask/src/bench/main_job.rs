@@ -7,7 +7,7 @@ mod process;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use serde::Serialize;
@@ -57,6 +57,17 @@ pub(super) struct Report {
     pub(super) requests_per_worker: u64,
     /// What remains of a cluster's requests without those of its machines, shared lists apart.
     pub(super) requests_per_cluster: u64,
+    /// Requests of ten idle minutes.
+    pub(super) idle: Vec<Idle>,
+}
+
+/// Ten minutes in which nothing changes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Idle {
+    pub(super) workers: u64,
+    /// All requests to the cloud, shared lists included.
+    pub(super) requests: u64,
 }
 
 /// One run.
@@ -85,8 +96,21 @@ pub(super) struct Route {
     pub(super) count: u64,
 }
 
-/// Measures the given binary, or builds the release one and measures that.
-pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+/// How long a cluster is left alone after it is ready, before its idle minutes are counted: the
+/// program's lists become rarer the longer nothing changes.
+const SETTLING: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_secs(600);
+/// Numbers of workers of the clusters that are idle.
+const IDLE_WORKERS: [u64; 2] = [3, 30];
+
+/// Measures the given binary, or builds the release one and measures that. Without `idle` the quarter
+/// of an hour is left out in which nothing happens.
+pub(crate) fn run(
+    root: &Path,
+    binary: Option<PathBuf>,
+    json: bool,
+    idle: bool,
+) -> anyhow::Result<()> {
     let binary = match binary {
         Some(binary) => binary,
         None => super::build(root)?,
@@ -103,6 +127,11 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::R
         requests_per_worker,
         requests_per_cluster: runs[0].requests.saturating_sub(of_machines),
         runs,
+        idle: if idle {
+            idle_minutes(&binary)?
+        } else {
+            Vec::new()
+        },
     };
     let text = if json {
         serde_json::to_string_pretty(&report)? + "\n"
@@ -123,12 +152,8 @@ fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    let (status, counts) = process::get(&simulator, "/_simulator/requests")?;
-    if status != 200 {
-        bail!("the simulator answers {status}: {counts}");
-    }
+    let by_route = requests(&simulator)?;
     up.stop()?;
-    let by_route = routes(&serde_json::from_str(&counts)?);
     let shared = |route: &&Route| route.method == "GET" && SHARED.contains(&&*route.route);
     let shared_lists = by_route
         .iter()
@@ -152,6 +177,44 @@ fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
                 .sum(),
         },
     })
+}
+
+/// Counts the requests of clusters that are left alone, all at the same time.
+fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
+    let mut running = Vec::new();
+    for workers in IDLE_WORKERS {
+        let data = tempfile::tempdir()?;
+        let mut up = Up::start(binary, data.path(), "none", workers)?;
+        let ready = up.wait_until_ready()?;
+        let simulator = ready["simulatedOpenStack"].as_str().unwrap_or_default();
+        running.push((workers, simulator.to_owned(), up, data));
+    }
+    std::thread::sleep(SETTLING);
+    let mut before = Vec::new();
+    for (_, simulator, ..) in &running {
+        before.push(total(&requests(simulator)?));
+    }
+    std::thread::sleep(IDLE);
+    let mut idle = Vec::new();
+    for ((workers, simulator, up, _data), before) in running.into_iter().zip(before) {
+        let requests = total(&requests(&simulator)?).saturating_sub(before);
+        up.stop()?;
+        idle.push(Idle { workers, requests });
+    }
+    Ok(idle)
+}
+
+/// How often each route of the simulated cloud was called so far.
+fn requests(simulator: &str) -> anyhow::Result<Vec<Route>> {
+    let (status, counts) = process::get(simulator, "/_simulator/requests")?;
+    if status != 200 {
+        bail!("the simulator answers {status}: {counts}");
+    }
+    Ok(routes(&serde_json::from_str(&counts)?))
+}
+
+fn total(routes: &[Route]) -> u64 {
+    routes.iter().map(|route| route.count).sum()
 }
 
 fn routes(counts: &Value) -> Vec<Route> {

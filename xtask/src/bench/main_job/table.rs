@@ -57,6 +57,14 @@ pub(super) fn render(report: &Report) -> String {
         report.requests_per_worker, report.requests_per_cluster
     );
 
+    for idle in &report.idle {
+        let _ = writeln!(
+            text,
+            "  ten idle minutes, 3 control plane machines and {} workers: {} requests",
+            idle.workers, idle.requests
+        );
+    }
+
     text.push_str("\nrequests by service and route\n");
     let mut routes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
