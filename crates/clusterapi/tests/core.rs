@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "core/fuse.rs"]
+mod fuse;
+
 #[path = "core/world.rs"]
 mod world;
 

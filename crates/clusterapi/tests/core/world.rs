@@ -24,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
+use crate::fuse::Fuse;
+
 /// Kinds of the provider, with their groups.
 const KINDS: [(&str, &str); 6] = [
     ("infrastructure.cluster.x-k8s.io", "FakeCluster"),
@@ -114,13 +116,20 @@ impl World {
 
     /// Starts the controllers.
     pub(crate) fn run(&self) {
-        let connector = Arc::new(Workload(self.workload.clone()));
+        self.run_as(self.client.clone(), self.workload.clone());
+    }
+
+    /// Starts the controllers behind a fuse.
+    pub(crate) fn run_with(&self, fuse: &Fuse) {
+        self.run_as(fuse.protect(&self.client), fuse.protect(&self.workload));
+    }
+
+    fn run_as(&self, client: Client, workload: Client) {
         let options = Options {
-            connector,
+            connector: Arc::new(Workload(workload)),
             concurrency: 8,
             ..Options::default()
         };
-        let client = self.client.clone();
         let run = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
         *self.controllers.lock() = Some(run);
     }
@@ -131,6 +140,11 @@ impl World {
         if let Some(running) = running {
             running.kill().await;
         }
+    }
+
+    /// Stops the provider: it asks and asks, and nothing is left for it to do.
+    pub(crate) fn stop_provider(&self) {
+        self.provider.cancel();
     }
 
     pub(crate) fn fake(&self, kind: &str) -> Api<DynamicObject> {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use api::bootstrap::v1beta2::KubeadmConfig;
 use api::conditions;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Cluster, Machine};
-use api::k8s_openapi::api::core::v1::ConfigMap;
+use api::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 use serde_json::json;
@@ -209,4 +210,58 @@ async fn a_deleted_cluster_takes_its_control_plane_along() {
     .await;
     assert!(world.list::<Machine>().await.is_empty());
     assert!(world.list::<KubeadmControlPlane>().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_plane_machine_made_by_hand_joins_a_cluster_that_is_initialized() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let labels = json!({
+        "cluster.x-k8s.io/cluster-name": "demo", "cluster.x-k8s.io/control-plane": "",
+    });
+    let infrastructure = "infrastructure.cluster.x-k8s.io";
+    world
+        .apply([
+            json!({
+                "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig",
+                "metadata": {"name": "by-hand", "labels": labels},
+                "spec": {"initConfiguration": {"nodeRegistration": {"name": "by-hand"}}},
+            }),
+            json!({
+                "apiVersion": format!("{infrastructure}/v1"), "kind": "FakeMachine",
+                "metadata": {"name": "by-hand", "labels": labels}, "spec": {},
+            }),
+            json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+                "metadata": {"name": "by-hand", "labels": labels},
+                "spec": {
+                    "clusterName": "demo", "version": "v1.34.1",
+                    "bootstrap": {"configRef": {
+                        "apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "by-hand",
+                    }},
+                    "infrastructureRef":
+                        {"apiGroup": infrastructure, "kind": "FakeMachine", "name": "by-hand"},
+                },
+            }),
+        ])
+        .await;
+    let data = eventually("the bootstrap data", || async {
+        let config = world.api::<KubeadmConfig>().get("by-hand").await.unwrap();
+        let status = config.status.unwrap_or_default();
+        status
+            .data_secret_name
+            .ok_or_else(|| format!("{:?}", status.conditions))
+    })
+    .await;
+    let secret = world.api::<Secret>().get(&data).await.unwrap();
+    let text = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
+    assert!(
+        text.contains("kubeadm join") && !text.contains("kubeadm init"),
+        "{text}"
+    );
+    assert!(
+        text.contains("/etc/kubernetes/pki/ca.key"),
+        "joins as a control plane machine"
+    );
 }

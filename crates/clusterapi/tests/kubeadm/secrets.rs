@@ -41,6 +41,31 @@ async fn secrets_are_made_once_and_belong_to_the_control_plane() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_keys_that_others_than_the_control_plane_see_are_rsa_by_default() {
+    let world = World::start().await;
+    world
+        .apply(cluster(1, json!({"format": "cloud-config"})))
+        .await;
+    world.settled(1).await;
+    let secrets: Api<Secret> = world.api();
+    for (suffix, is_rsa) in [
+        ("ca", true),
+        ("sa", true),
+        ("etcd", false),
+        ("proxy", false),
+    ] {
+        let secret = secrets.get(&format!("demo-{suffix}")).await.unwrap();
+        let key = secret.data.unwrap()["tls.key"].0.clone();
+        let key = String::from_utf8(key).unwrap();
+        assert_eq!(
+            key.starts_with("-----BEGIN RSA PRIVATE KEY-----"),
+            is_rsa,
+            "{suffix}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_certificate_of_a_running_cluster_is_reported_and_not_replaced() {
     let world = World::start().await;
     world.cluster(1).await;

@@ -9,9 +9,12 @@ use parking_lot::Mutex;
 
 use super::named;
 
+/// User-Agents and paths of requests.
+type Seen = Arc<Mutex<Vec<(String, String)>>>;
+
 /// A client that notes the User-Agent and the path of each request, and answers none.
-fn recording() -> (Client, Arc<Mutex<Vec<(String, String)>>>) {
-    let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+fn recording() -> (Client, Seen) {
+    let seen = Seen::default();
     let noted = Arc::clone(&seen);
     let service = tower::service_fn(move |request: Request<Body>| {
         let agent = request.headers().get("user-agent");
