@@ -96,7 +96,9 @@ where
             subscribers: Subscribers::default(),
             skipped,
         };
-        let watch = feed.clone().watch(events.default_backoff().boxed(), kind, writer);
+        let watch = feed
+            .clone()
+            .watch(events.default_backoff().boxed(), kind, writer);
         tokio::spawn(async move { shutdown.run_until_cancelled_owned(watch).await });
         feed
     }

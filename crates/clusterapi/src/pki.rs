@@ -8,7 +8,6 @@
 //! What is made here is what `kubeadm init` would make, so that kubeadm uses it as it is. A private
 //! key is a [`SecretString`] from the moment it exists and has no way into a log.
 
-mod rsa_key;
 pub mod store;
 
 use std::sync::Arc;
@@ -343,7 +342,8 @@ fn generate_rsa(bits: usize) -> Result<(KeyPair, SecretString), PkiError> {
         algorithm: "RSA",
         source,
     };
-    let key = rsa_key::generate(bits).map_err(|source| failed(source.into()))?;
+    let key = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, bits)
+        .map_err(|source| failed(source.into()))?;
     let pem = key
         .to_pkcs1_pem(LineEnding::LF)
         .map_err(|source| failed(source.into()))?;

@@ -170,12 +170,7 @@ impl Struct {
         value: &mut Value,
     ) -> Result<Vec<String>, String> {
         let mut unknown = Vec::new();
-        read_struct(
-            self,
-            value,
-            Path::default().field(owner, field),
-            &mut unknown,
-        )?;
+        read_struct(self, value, &Path::root().field(owner, field), &mut unknown)?;
         Ok(unknown)
     }
 

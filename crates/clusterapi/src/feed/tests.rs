@@ -1,17 +1,36 @@
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::core::v1beta2::{Cluster, ContractReference};
-use api::kube::ResourceExt;
+use api::kube::core::NamespaceResourceScope;
+use api::kube::{Api, Resource, ResourceExt};
+use operator::metrics::Metrics;
+use operator::watch::Reports;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use testbed::{Management, NAMESPACE, eventually};
 use tokio_util::sync::CancellationToken;
 
-use super::Feed;
+use super::{Feed, Indexed};
 
 async fn management() -> Management {
     let groups = [api::core::crd::all(), api::bootstrap::crd::all()];
     Management::open(groups.into_iter().flatten()).await
+}
+
+fn start<K>(management: &Management, shutdown: CancellationToken) -> Feed<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Indexed,
+    K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let reports = Reports {
+        watch: "test",
+        metrics: Metrics::default(),
+        recorder: None,
+    };
+    let api = Api::namespaced(management.client.clone(), NAMESPACE);
+    Feed::start(api, (), reports, shutdown)
 }
 
 async fn config(management: &Management, name: &str, cluster: &str) {
@@ -31,7 +50,7 @@ async fn objects_are_found_by_their_cluster_until_they_leave_it_or_go() {
     config(&management, "b", "one").await;
     config(&management, "c", "two").await;
     let shutdown = CancellationToken::new();
-    let feed: Feed<KubeadmConfig> = Feed::start(management.api(), (), shutdown.clone());
+    let feed: Feed<KubeadmConfig> = start(&management, shutdown.clone());
     let _stop = shutdown.drop_guard();
     let found = |cluster: &str| -> Vec<String> {
         let found = feed.in_cluster(NAMESPACE, cluster, |_| true);
@@ -78,7 +97,7 @@ async fn a_cluster_is_found_by_what_it_refers_to() {
         }))
         .await;
     let shutdown = CancellationToken::new();
-    let feed: Feed<Cluster> = Feed::start(management.api(), (), shutdown.clone());
+    let feed: Feed<Cluster> = start(&management, shutdown.clone());
     let _stop = shutdown.drop_guard();
     let reference: ContractReference = serde_json::from_value(reference).unwrap();
     eventually("the Cluster to be found", || async {
@@ -99,7 +118,7 @@ async fn a_cluster_is_found_by_what_it_refers_to() {
 async fn what_is_remembered_of_an_object_is_forgotten_with_it() {
     let management = management().await;
     let shutdown = CancellationToken::new();
-    let feed: Feed<KubeadmConfig> = Feed::start(management.api(), (), shutdown.clone());
+    let feed: Feed<KubeadmConfig> = start(&management, shutdown.clone());
     let _stop = shutdown.drop_guard();
     let memory = feed.memory::<u32>();
     let mut objects = BTreeMap::new();

@@ -653,7 +653,7 @@ fn a_login_names_the_system_or_the_trust_that_it_is_for() {
         let text = format!(
             "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', user_id: u, password: p, {auth}}}}}}}"
         );
-        let config = crate::CloudConfig::parse(&text, "c").unwrap();
+        let config = CloudConfig::parse(&text, "c").unwrap();
         let body = super::auth::login_body(&config);
         assert_eq!(body["auth"]["scope"], scope);
     }

@@ -50,6 +50,7 @@ static OTHERS: LazyLock<Others> = LazyLock::new(|| {
                     name: name.rsplit('.').next().unwrap_or(name),
                     fields: fields.collect(),
                     defaults: Map::new(),
+                    computed: None,
                 };
                 structs.insert(name, of);
             }
