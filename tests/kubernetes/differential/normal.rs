@@ -48,7 +48,10 @@ static RULES: LazyLock<Vec<(regex::Regex, &str)>> = LazyLock::new(|| {
 impl Normal {
     /// From now on shows a value as `<name>`.
     pub(crate) fn name(&mut self, name: &str, value: &Value) {
-        if let Some(text) = value.as_str().filter(|text| text.len() >= 5) {
+        // Digits are a revision, which the rules below know where it is part of a message.
+        let named =
+            |text: &&str| text.len() >= 5 && !text.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(text) = value.as_str().filter(named) {
             self.names.push((text.to_owned(), format!("<{name}>")));
             self.names
                 .sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
