@@ -13,21 +13,26 @@ step_01_Deployment_with_probes() {
 	in_check wait --for=condition=Ready pod/tool --timeout=60s >/dev/null
 }
 
+# kube-proxy and CoreDNS follow the pods of a Service within moments, not at once.
 step_02_Service_by_name_and_by_address() {
-	contains "$(in_tool get "http://$(service web)/index.html")" "served by web-"
-	contains "$(in_tool get http://web/index.html)" "served by web-"
-	contains "$(in_tool get http://web.check.svc.cluster.local/index.html)" "served by web-"
+	local host
+	for host in "$(service web)" web web.check.svc.cluster.local; do
+		until_true 15 "the Service answers as $host" "" served_in_tool "http://$host/index.html"
+	done
 }
 
+served_in_tool() { [[ $(in_tool get "$1" 2>/dev/null) == *"served by web-"* ]]; }
 service() { in_check get service "$1" -o 'jsonpath={.spec.clusterIP}'; }
 
 step_03_node_port() {
 	local port node
 	port=$(in_check get service web-port -o 'jsonpath={.spec.ports[0].nodePort}')
 	for node in $(machines); do
-		((node == 0)) || contains "$(on 0 curl -sf --max-time 5 "http://$(address "$node"):$port/index.html")" "served by web-"
+		((node == 0)) || until_true 15 "node port $port of node-$node answers" "" served "http://$(address "$node"):$port/index.html"
 	done
 }
+
+served() { [[ $(on 0 curl -sf --max-time 5 "$1") == *"served by web-"* ]]; }
 
 step_04_logs_exec_and_copy() {
 	equal "$(in_check logs tool)" "tool is up"
@@ -39,7 +44,8 @@ step_04_logs_exec_and_copy() {
 step_05_forwarded_port() {
 	local log=$STATE/log/check-forward.log pid port tries
 	: >"$log"
-	in_check port-forward service/web :80 --address 127.0.0.1 >"$log" 2>&1 &
+	# The program itself, not a function in a subshell: it is the one to end.
+	"$TOOLS/kubectl" --kubeconfig "$STATE/kubeconfig" -n check port-forward service/web :80 --address 127.0.0.1 >"$log" 2>&1 3>&- &
 	pid=$!
 	for ((tries = 0; tries < 50; tries++)); do
 		port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\).*/\1/p' "$log" | head -n 1)
@@ -63,8 +69,10 @@ step_07_volumes_of_a_StatefulSet() {
 	in_check delete pod db-0 --timeout=60s >/dev/null
 	in_check rollout status statefulset/db --timeout=60s >/dev/null
 	equal "$(in_check exec db-0 -- cat /keep/mark)" kept
-	contains "$(in_tool get http://db-0.db.check.svc.cluster.local:8080/mark)" kept
+	until_true 15 "the name of a pod of the StatefulSet answers" "" kept_in_db
 }
+
+kept_in_db() { [[ $(in_tool get http://db-0.db.check.svc.cluster.local:8080/mark 2>/dev/null) == kept* ]]; }
 
 step_08_Job() {
 	in_check wait --for=condition=Complete job/task --timeout=60s >/dev/null
