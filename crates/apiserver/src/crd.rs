@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: what they make the server serve, and their own defaults and status.
+//! CustomResourceDefinitions: the resources that they define, and their defaults and status.
 
 pub(crate) mod names;
 pub(crate) mod rules;
@@ -11,13 +11,13 @@ use crate::conversion;
 use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns, shape};
 use crate::schema::{FieldError, Schema};
 
-/// The finalizer that holds a definition until its objects are gone.
+/// The finalizer that keeps a definition until its custom objects are deleted.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Makes a resource of a definition.
+/// Compiles a definition to the resource that it defines.
 ///
 /// # Errors
-/// Everything that is wrong with the definition, with the paths of its fields.
+/// All violations of the definition, with the paths of their fields.
 pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     let spec = &crd["spec"];
     let names = &spec["names"];
@@ -83,8 +83,9 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     })
 }
 
-/// Fills in defaults before a definition is stored, and the version in which its objects will be. `old` is the stored
-/// one on an update. A new one has no names and no conditions until [`names::accept`] gives them.
+/// Fills in the defaults of a definition before it is stored, and adds the storage version to `status.storedVersions`.
+/// `old` is the stored definition on an update. A new definition has neither accepted names nor conditions until
+/// [`names::accept`] sets them.
 pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     default_spec(crd);
     written::schemas(crd);
@@ -103,10 +104,10 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     crd["status"] = status;
 }
 
-/// Decodes a status as its Go type does, and writes what that writes though it is empty.
+/// Decodes a status as its Go type does, and writes the empty fields that Go writes.
 ///
 /// # Errors
-/// What does not fit, in Go's words.
+/// The error of Go's decoder.
 pub(crate) fn read_status(status: &mut Value) -> Result<(), String> {
     let Some(shape) = shape::definition_status() else {
         return Ok(());
@@ -116,7 +117,7 @@ pub(crate) fn read_status(status: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Marks a definition as being deleted.
+/// Sets the condition `Terminating` of a definition that is being deleted.
 pub(crate) fn terminate(crd: &mut Value, now: Timestamp) {
     let (reason, message) = (
         "InstanceDeletionPending",
@@ -125,7 +126,7 @@ pub(crate) fn terminate(crd: &mut Value, now: Timestamp) {
     names::set(crd, "Terminating", true, reason, message, &seconds(now));
 }
 
-/// What of a definition may not change.
+/// Errors for changed fields that are immutable.
 pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let established = names::is_established(old);
@@ -135,7 +136,7 @@ pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
         "/spec/group",
         "/spec/names/plural",
     ] {
-        // What was never served may still be named otherwise.
+        // Scope and kind may change until the definition is established.
         if !established && matches!(path, "/spec/scope" | "/spec/names/kind") {
             continue;
         }
@@ -148,7 +149,7 @@ pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Groups under `k8s.io` and `kubernetes.io` need the approval of the Kubernetes community.
+/// Groups under `k8s.io` and `kubernetes.io` need the annotation of an approval by the Kubernetes community.
 pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
     const NAME: &str = "api-approved.kubernetes.io";
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
@@ -169,8 +170,8 @@ pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
     )]
 }
 
-/// Where a version stands in the order of discovery: `v2` before `v1` before `v1beta1`, anything else last.
-/// Higher is earlier (KEP: kube-aware version order).
+/// The sort key of a version in discovery, greatest first: `v2`, then `v1`, then `v1beta1`, then all other names
+/// (kube-aware version order).
 pub(crate) fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else {
@@ -202,7 +203,7 @@ pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The warning for clients of a deprecated version, with the newer one where there is one.
+/// The warning for clients of a deprecated version. It names a newer version that is served, if there is one.
 fn deprecation(group: &str, spec: &Value, name: &str) -> String {
     let kind = text(&spec["names"], "kind").unwrap_or_default();
     let newer = items(&spec["versions"])

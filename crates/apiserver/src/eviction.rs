@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::kinds::Resource;
-use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit, unstored};
+use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit, failed_write};
 use crate::schema::FieldError;
 use crate::selector::LabelSelector;
 use crate::store::{Object, WriteError};
@@ -221,7 +221,7 @@ async fn spend(call: &Call, budget: &Budget, dry_run: bool) -> Result<(), ApiErr
             object.name(),
         )),
         Err(WriteError::Conflict) => Err(not_now(object.name())),
-        Err(error) => Err(unstored(error)),
+        Err(error) => Err(failed_write(error)),
     }
 }
 
@@ -345,7 +345,7 @@ async fn mark(
         Ok(Some(pod)) => Ok(pod),
         Ok(None) => Err(call.not_found()),
         Err(WriteError::Conflict) => Err(ApiError::modified("", "pods", call.name())),
-        Err(error) => Err(unstored(error)),
+        Err(error) => Err(failed_write(error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The four patch types, and the record of who set which field (`metadata.managedFields`).
+//! The four patch types, and the managers of fields (`metadata.managedFields`).
 
 pub(crate) mod apply;
 mod atom;
@@ -18,7 +18,7 @@ pub(crate) use json::tests::any_json;
 
 use serde_json::Value;
 
-/// Applies a JSON patch (RFC 6902), all or nothing.
+/// Applies a JSON patch (RFC 6902) atomically.
 pub fn json(doc: &Value, operations: &Value) -> Result<Value, PatchError> {
     json::json(doc, operations)
 }
@@ -28,8 +28,8 @@ pub fn merge(doc: &mut Value, patch: &Value) -> Result<(), PatchError> {
     json::merge(doc, patch)
 }
 
-/// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind); fields that are not
-/// known are merged as by a merge patch.
+/// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind). Unknown fields are
+/// merged as by a JSON merge patch.
 pub fn strategic(doc: &Value, patch: &Value, gvk: (&str, &str, &str)) -> Result<Value, PatchError> {
     strategic::strategic(doc, patch, gvk)
 }

@@ -35,16 +35,16 @@ use crate::user::UserInfo;
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
 pub(crate) use meta::{label_1035, subdomain};
 pub(crate) use warnings::Warnings;
-pub(crate) use write::{definitions_beside, edit, unstored};
+pub(crate) use write::{definitions_beside, edit, failed_write};
 
-/// A request for objects, its path understood and its resource found.
+/// A request for objects with its parsed path and its resource.
 pub(crate) struct Call {
     pub(crate) core: Arc<Core>,
     pub(crate) user: UserInfo,
     pub(crate) resource: Arc<Resource>,
     /// The version in the URL.
     pub(crate) version: String,
-    /// Empty for cluster-scoped resources and over all namespaces.
+    /// Empty for cluster-scoped resources and for requests across all namespaces.
     pub(crate) namespace: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
@@ -56,11 +56,11 @@ pub(crate) struct Call {
     pub(crate) reservations: Reservations,
 }
 
-/// What a verb answers.
+/// The answer of a verb.
 pub(crate) enum Answer {
-    /// An object or a list in the form that the client wants.
+    /// An object or a list, serialised in the requested form.
     Bytes(u16, Bytes),
-    /// The same as a value.
+    /// An object or a list as a value.
     Value(u16, Value),
     /// A watch.
     Stream(Body),
@@ -71,7 +71,7 @@ impl Call {
         &self.resource.group
     }
 
-    /// The version in the URL; routing made sure that it is there.
+    /// The version in the URL; routing checks that it exists.
     pub(crate) fn version(&self) -> &Version {
         self.resource
             .version(&self.version)
@@ -110,7 +110,8 @@ impl Call {
         decode::decode(&self.body, self.content_type())
     }
 
-    /// The object in the body of a create or an update, refused as Go's decoders refuse it when it is none.
+    /// Decodes the object in the body of a create or an update. A body that is not an object is rejected as by Go's
+    /// decoders.
     pub(crate) fn decode_object(&self) -> Result<Decoded, ApiError> {
         let unrecognized = |why: &str| {
             ApiError::bad_request(format!(
@@ -172,7 +173,7 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
     }
     let answer = verb(&call, method, &mut warnings).await;
     let mut response = match answer {
-        // What is warned of is warned of in a failure too.
+        // Warnings are sent with errors, too.
         Err(error) => crate::http::failure_in(&error, call.accept.encoding),
         Ok(Answer::Bytes(code, bytes)) => respond(code, bytes, call.accept.encoding),
         Ok(Answer::Value(code, value)) => {
@@ -181,7 +182,7 @@ pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>
         }
         Ok(Answer::Stream(stream)) => stream_in(stream, call.accept.encoding),
     };
-    for warning in warnings.sent() {
+    for warning in warnings.into_headers() {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
             response.headers_mut().append(header::WARNING, value);
         }
@@ -226,7 +227,7 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
     }
 }
 
-/// A type of JSON by the name that Go's decoder gives it.
+/// The name of a JSON type in the errors of Go's decoder.
 pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -238,15 +239,15 @@ pub(crate) fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Completes the answer to what is never stored.
-pub(crate) fn made(object: &mut Value, status: &Value) {
+/// Completes an answer whose object is never stored.
+pub(crate) fn complete_unstored(object: &mut Value, status: &Value) {
     let _ = meta::of(object);
     if let Some(fields) = object.as_object_mut() {
         fields.insert("status".to_owned(), status.clone());
     }
 }
 
-/// A watch, of which each piece is one or more lines of JSON.
+/// Encodes a watch, of which each piece is one or more lines of JSON.
 fn stream_in(stream: Body, encoding: Encoding) -> Response<Body> {
     let (stream, media) = match encoding {
         Encoding::Protobuf => (
@@ -261,7 +262,7 @@ fn stream_in(stream: Body, encoding: Encoding) -> Response<Body> {
     response
 }
 
-/// Events as protobuf. One that has no such form is an error to its client, who lists anew.
+/// Encodes events as protobuf. For an event without such an encoding the client gets an error and lists again.
 fn protobuf_events(lines: &Bytes) -> Bytes {
     let failure = || {
         let status = ApiError::internal("the object has no form in protobuf").status();
@@ -275,7 +276,7 @@ fn protobuf_events(lines: &Bytes) -> Bytes {
     events.collect::<Vec<_>>().concat().into()
 }
 
-/// A whole answer in JSON, or in what else a client asks for where there is such a form.
+/// A whole answer as JSON, or in the encoding that the client accepts if there is one for it.
 pub(crate) fn respond(code: u16, json: Bytes, encoding: Encoding) -> Response<Body> {
     let value = || serde_json::from_slice::<Value>(&json).ok();
     let other = match encoding {

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::kinds::{Origin, shape};
 use crate::patch::managed::{self, Writer};
 use crate::patch::{Types, Versions};
-use crate::rest::{Answer, Call, Warnings, edit, unstored};
+use crate::rest::{Answer, Call, Warnings, edit, failed_write};
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
@@ -62,7 +62,7 @@ pub(crate) async fn virtual_create(
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    crate::rest::made(&mut object, &status);
+    crate::rest::complete_unstored(&mut object, &status);
     if call.resource.kind == "SelfSubjectReview" {
         object["metadata"]["creationTimestamp"] = Value::from(seconds(Timestamp::now()));
     }
@@ -169,7 +169,7 @@ async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError>
         }
         Ok(None) => Err(ApiError::not_found("", "pods", name)),
         Err(WriteError::Conflict) => Err(ApiError::modified("", "pods", name)),
-        Err(error) => Err(unstored(error)),
+        Err(error) => Err(failed_write(error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which names a CustomResourceDefinition gets: those that no other of its group has
+//! Acceptance of the names of a CustomResourceDefinition: names that no other definition of its group has
 //! (`apiextensions-apiserver/pkg/controller/status`).
 
 use jiff::Timestamp;
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{items, seconds, strings, text};
 
-/// Whether the objects of a definition are served: it was once accepted, or nothing stands against that. `others` are
-/// the definitions of its group.
+/// Whether the objects of a definition are served: the definition is established, or it is new and has no conflict.
+/// `others` are the other definitions of its group.
 pub(crate) fn is_served(crd: &Value, others: &[Value]) -> bool {
     match condition(crd, "NamesAccepted") {
         None => decide(crd, others).conflict.is_none(),
@@ -15,17 +15,17 @@ pub(crate) fn is_served(crd: &Value, others: &[Value]) -> bool {
     }
 }
 
-/// Whether a definition was ever accepted.
+/// Whether the definition has been accepted once.
 pub(crate) fn is_established(crd: &Value) -> bool {
     is_true(crd, "Established")
 }
 
-/// Whether there is something to decide: names that were asked for and not given, or a definition that is new.
+/// Whether names are to be accepted: the definition is not established, or requests other names than the accepted ones.
 pub(crate) fn is_open(crd: &Value) -> bool {
     !is_true(crd, "Established") || crd["spec"]["names"] != crd["status"]["acceptedNames"]
 }
 
-/// Gives a definition its names, and establishes it when it gets all of them. Whether that changed anything.
+/// Accepts the names of a definition, and establishes it when none is in use. Returns whether its status changed.
 pub(crate) fn accept(crd: &mut Value, others: &[Value], now: Timestamp) -> bool {
     if !is_open(crd) {
         return false;
@@ -67,7 +67,7 @@ pub(crate) fn accept(crd: &mut Value, others: &[Value], now: Timestamp) -> bool 
     crd["status"] != before
 }
 
-/// Sets a condition; its time tells since when it has its status.
+/// Sets a condition. The transition time changes with the status of the condition.
 pub(crate) fn set(
     crd: &mut Value,
     kind: &str,
@@ -103,7 +103,7 @@ struct Decision {
     conflict: Option<(&'static str, String)>,
 }
 
-/// The names that a definition may have, of those it asks for.
+/// Accepts those requested names that no other definition uses.
 fn decide(crd: &Value, others: &[Value]) -> Decision {
     let accepted = |other: &Value| other["status"]["acceptedNames"].clone();
     let taken: Vec<Value> = others.iter().map(accepted).collect();
@@ -116,8 +116,8 @@ fn decide(crd: &Value, others: &[Value]) -> Decision {
     const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
     const KINDS: &[&str] = &["kind", "listKind"];
     let wanted = &crd["spec"]["names"];
-    let own = &crd["status"]["acceptedNames"];
-    let mut names = own.clone();
+    let accepted = &crd["status"]["acceptedNames"];
+    let mut names = accepted.clone();
     if !names.is_object() {
         names = json!({});
     }
@@ -131,7 +131,7 @@ fn decide(crd: &Value, others: &[Value]) -> Decision {
         ("listKind", "ListKindConflict", KINDS),
     ] {
         let problem = if field == "shortNames" {
-            let have = strings(&own[field]);
+            let have = strings(&accepted[field]);
             let fresh = strings(&wanted[field])
                 .into_iter()
                 .filter(|name| !have.contains(name));
@@ -146,7 +146,7 @@ fn decide(crd: &Value, others: &[Value]) -> Decision {
             }
         } else {
             let name = text(wanted, field).unwrap_or_default();
-            (own[field] != name && used(name, among)).then(|| in_use(name))
+            (accepted[field] != name && used(name, among)).then(|| in_use(name))
         };
         match problem {
             Some(message) => conflict = Some((reason, message)),

@@ -1,7 +1,7 @@
-//! What a CustomResourceDefinition must be (`apiextensions-apiserver/pkg/apis/apiextensions/validation`).
+//! Validation of a CustomResourceDefinition (`apiextensions-apiserver/pkg/apis/apiextensions/validation`).
 //!
-//! The internal type of kube-apiserver holds what is the same in all versions once, above them, and its errors name it
-//! there: `spec.validation` rather than `spec.versions[0].schema`. So do these.
+//! The internal type of kube-apiserver has top-level fields for values that all versions share, and its errors name
+//! those: `spec.validation` rather than `spec.versions[0].schema`. So do the errors here.
 
 mod fields;
 
@@ -13,7 +13,7 @@ use super::{items, strings, text, unapproved, unchangeable};
 use crate::rest::{label_1035, subdomain};
 use crate::schema::{FieldError, Schema, go_json};
 
-/// What is wrong with a definition about to be stored; `live` is the stored one on an update.
+/// Validates a definition before it is stored; `live` is the stored definition on an update.
 pub(crate) fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     name(crd, &mut errors);
@@ -26,8 +26,8 @@ pub(crate) fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a definition whose specification stays as it is: a status that a client writes has names that can
-/// be, and every other write needs the versions in which objects are stored.
+/// Validates a definition whose spec is unchanged. In a status that a client writes, the accepted names must be valid;
+/// any other write must keep the versions in which objects are stored.
 pub(crate) fn check_status(crd: &Value, live: &Value) -> Vec<FieldError> {
     const PATH: &str = "status.acceptedNames";
     let mut errors = Vec::new();
@@ -95,7 +95,7 @@ fn spec(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What all versions have in common, and is held above them.
+/// The fields that are equal in all versions, and so are top-level fields in the internal type.
 struct Shared {
     schema: bool,
     subresources: bool,
@@ -165,7 +165,7 @@ fn schema(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     errors.extend(problems.into_iter().map(|problem| problem.under(&path)));
 }
 
-/// What versions must be beside each other.
+/// Validates the versions together.
 fn together(versions: &[Value], shared: &Shared, errors: &mut Vec<FieldError>) {
     let names: Vec<&str> = versions
         .iter()
@@ -190,7 +190,7 @@ fn together(versions: &[Value], shared: &Shared, errors: &mut Vec<FieldError>) {
     {
         refused("must have exactly one version marked as storage version");
     }
-    // The internal type also has the first version by itself.
+    // The internal type also has a field for the name of the first version.
     if let Some(first) = names.first()
         && let Some(problem) = label_1035(first)
     {
@@ -198,14 +198,10 @@ fn together(versions: &[Value], shared: &Shared, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A version as Go prints the internal type.
+/// A version as Go prints the internal type in errors.
 fn printed(version: &Value, shared: &Shared) -> String {
-    let own = |field: &str, shared: bool| {
-        let value = if shared {
-            &Value::Null
-        } else {
-            &version[field]
-        };
+    let field = |name: &str, shared: bool| {
+        let value = if shared { &Value::Null } else { &version[name] };
         go_json(value)
     };
     format!(
@@ -215,10 +211,10 @@ fn printed(version: &Value, shared: &Shared) -> String {
         version["storage"] == true,
         version["deprecated"] == true,
         go_json(&version["deprecationWarning"]),
-        own("schema", shared.schema),
-        own("subresources", shared.subresources),
-        own("additionalPrinterColumns", shared.columns),
-        own("selectableFields", shared.selectable),
+        field("schema", shared.schema),
+        field("subresources", shared.subresources),
+        field("additionalPrinterColumns", shared.columns),
+        field("selectableFields", shared.selectable),
     )
 }
 
@@ -231,7 +227,7 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
     valid_names(names, "spec.names", errors);
 }
 
-/// What is wrong with the names that there are.
+/// Validates those names that are set.
 fn valid_names(names: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for field in ["plural", "singular", "kind", "listKind"] {
         let Some(given) = text(names, field).filter(|given| !given.is_empty()) else {
@@ -298,7 +294,7 @@ fn stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A text that must be one of a few.
+/// Validates a text that must be one of a few.
 fn choice(path: &str, given: &Value, known: &[&str], errors: &mut Vec<FieldError>) {
     match given.as_str().unwrap_or_default() {
         "" => errors.push(FieldError::required(path, "")),

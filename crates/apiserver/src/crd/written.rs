@@ -1,16 +1,16 @@
-//! A schema as kube-apiserver's Go type writes it again (`JSONSchemaProps`): what is empty is left out, and numbers
-//! without a fraction are whole.
+//! A schema as kube-apiserver's Go type serialises it (`JSONSchemaProps`): empty fields are omitted, and numbers
+//! without a fraction are integers.
 
 use serde_json::{Number, Value};
 
-/// Fields that hold schemas: one, a list of them, or a map of them.
+/// Fields whose values are a schema or a list of schemas.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "not"];
 const SCHEMAS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const NAMED: [&str; 3] = ["properties", "patternProperties", "definitions"];
-/// Fields whose values are JSON that nobody looks into.
+/// Fields whose values are arbitrary JSON.
 const RAW: [&str; 3] = ["default", "example", "enum"];
 
-/// Brings the schemas of all versions of a definition into this form.
+/// Converts the schemas of all versions of a definition to this form.
 pub(super) fn schemas(crd: &mut Value) {
     let versions = crd["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {
@@ -52,7 +52,7 @@ fn write(schema: &mut Value) {
     }
 }
 
-/// What `omitempty` leaves out. Numbers and some flags are pointers, which are written when they are there.
+/// Whether `omitempty` omits a value. Pointer fields, such as numbers and some flags, are written when they are set.
 fn is_left_out(name: &str, value: &Value) -> bool {
     let pointer = matches!(
         name,
@@ -78,7 +78,7 @@ fn is_left_out(name: &str, value: &Value) -> bool {
     }
 }
 
-/// `65535.0` is `65535`, as Go writes floats below 1e21.
+/// `65535.0` becomes `65535`: Go writes whole floats below 1e21 without a fraction.
 fn whole(value: &mut Value) {
     if let Value::Number(number) = value
         && let Some(float) = number
@@ -92,7 +92,7 @@ fn whole(value: &mut Value) {
 }
 
 #[test]
-fn what_is_empty_is_left_out_and_numbers_are_whole() {
+fn empty_fields_are_omitted_and_whole_floats_become_integers() {
     let mut crd = serde_json::json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {
         "type": "object", "required": [], "description": "", "properties": {
             "port": {"type": "integer", "minimum": 1.0, "maximum": 65535.0, "multipleOf": 0.5, "nullable": false, "default": 0},

@@ -15,10 +15,10 @@ use crate::schema::{MAX_DEPTH, Schema, go_json, too_deep};
 
 /// The annotation of client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Bytes of all annotations of an object.
+/// The maximum size in bytes of all annotations of an object.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// Where the merge rules of lists come from.
+/// The source of the merge rules of lists.
 #[derive(Clone, Copy, Debug)]
 pub enum Types<'a> {
     /// The schema of a custom resource.
@@ -32,19 +32,20 @@ pub enum Types<'a> {
     },
 }
 
-/// The versions of a kind: `managedFields` may name other ones than the request's.
+/// The versions of a kind. `managedFields` may refer to other versions than that of the request.
 pub trait Versions {
-    /// The merge rules in `api_version` (`group/version`), or `None` when it is no longer served.
+    /// The merge rules of `api_version` (`group/version`), or `None` when it is no longer served.
     fn types(&self, api_version: &str) -> Option<Types<'_>>;
     /// The object converted to `api_version`.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
-    /// What a new object is compared with: of a built-in kind, what its Go type writes when it is empty.
+    /// The object that a new object is compared with. For a built-in kind, it has the fields that the Go type writes
+    /// when they are empty.
     fn blank(&self, _api_version: &str) -> Option<Value> {
         None
     }
-    /// Fields (dotted paths) that a request to `subresource` cannot change and so nobody comes to own through it
-    /// (kube-apiserver's `GetResetFields`). The default is for kinds with a status subresource; a kind without one gives
-    /// nothing for the empty subresource.
+    /// Fields (dotted paths) that a request to `subresource` cannot change, and which no manager comes to own by it
+    /// (kube-apiserver's `GetResetFields`). The default is for kinds with a status subresource; for the empty
+    /// subresource of other kinds, implementations return nothing.
     fn resets(&self, api_version: &str, subresource: &str) -> &[&str] {
         match (subresource, self.types(api_version)) {
             ("", _) => &["status"],
@@ -55,12 +56,12 @@ pub trait Versions {
     }
 }
 
-/// Who applies, and how.
+/// The manager and the options of an apply.
 #[derive(Clone, Copy, Debug)]
 pub struct Applier<'a> {
     /// `fieldManager` of the query.
     pub manager: &'a str,
-    /// Take over fields that others own.
+    /// Whether fields that other managers own are taken over.
     pub force: bool,
     /// `status`, `scale`, or empty.
     pub subresource: &'a str,
@@ -70,9 +71,9 @@ pub struct Applier<'a> {
     pub time: &'a str,
 }
 
-/// Applies a configuration to the live object and returns the object to be stored, its `managedFields` up to date.
-/// `live` is in the request's version; for a create it is an object with nothing but `apiVersion`, `kind`
-/// and `metadata.name`. When nothing changes, the result equals `live`, times in `managedFields` included.
+/// Applies a configuration to the live object and returns the object to be stored, with `managedFields` updated. `live`
+/// is in the version of the request; for a create it has only `apiVersion`, `kind` and `metadata.name`. When nothing
+/// changes, the result equals `live`, including the times in `managedFields`.
 pub fn apply(
     live: &Value,
     config: &Value,
@@ -152,7 +153,7 @@ fn check(config: &Value, api_version: &str) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// Gives what an object without a record holds to `before-first-apply`.
+/// Assigns the fields of an object without `managedFields` to the manager `before-first-apply`.
 fn claim_existing(
     live: &Value,
     applier: Applier<'_>,
@@ -170,7 +171,7 @@ fn claim_existing(
     })
 }
 
-/// Takes what belongs to nobody out of the manager's set, and keeps its time unless something changed.
+/// Removes the fields that no manager owns from the manager's set, and keeps its time if the set is unchanged.
 fn finish_entry(
     managers: &mut Managers,
     manager: &Manager,
@@ -190,7 +191,8 @@ fn finish_entry(
     }
 }
 
-/// Conflicts that kubectl may overrule because its client-side apply set the very same values.
+/// Filters out conflicts with kubectl's client-side apply where it set the same value: `kubectl apply --server-side`
+/// may take those over.
 fn without_client_side(
     found: Vec<(Manager, Set)>,
     live: &Value,
@@ -219,7 +221,7 @@ fn last_applied(object: &Value) -> Option<&str> {
         .filter(|text| !text.is_empty())
 }
 
-/// Keeps the annotation of client-side apply in step, where there is one.
+/// Updates the annotation of client-side apply, if the object has one.
 fn update_last_applied(object: &mut Value, config: &Value) {
     if last_applied(object).is_none() {
         return;

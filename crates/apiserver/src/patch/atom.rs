@@ -1,5 +1,5 @@
-//! The types that merging goes by, from the schema of a custom resource or from the built-in
-//! descriptions (`kube-openapi/pkg/schemaconv`).
+//! The types that merging follows, from the schema of a custom resource or from the descriptions of built-in kinds
+//! (`kube-openapi/pkg/schemaconv`).
 
 use serde_json::Value;
 
@@ -8,26 +8,26 @@ use crate::{
     schema::{Additional, Kind, ListType, MapType, Node},
 };
 
-/// The type of a value. Cheap to copy; resolved to an [`Atom`] when it is looked into.
+/// The type of a value. Cheap to copy; [`Type::resolve`] returns its [`Atom`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Type<'a> {
-    /// A node of a custom resource's schema. `preserve` is inherited from above.
+    /// A node of a custom resource's schema. `preserve` is inherited from the parent.
     Node {
         node: &'a Node,
         preserve: bool,
         root: bool,
     },
-    /// A built-in type; `atomic` overrides a referenced object's own.
+    /// A built-in type; `atomic` overrides that of a referenced type.
     Shape { shape: &'a Shape, atomic: bool },
-    /// A text whose schema is implied.
+    /// A text that the schema does not declare.
     Text,
-    /// Maps are merged, everything else is of a piece.
+    /// A type without a schema: maps are merged, everything else is atomic.
     Deduced,
-    /// Everything is of a piece.
+    /// A type whose values are atomic.
     Untyped,
 }
 
-/// What a type may be; more than one only for values without a schema.
+/// The forms that a type permits; several only for values without a schema.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Atom<'a> {
     pub(crate) scalar: Option<Scalar>,
@@ -45,7 +45,7 @@ pub(crate) enum Scalar {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<'a> {
-    /// `None` for a list of a piece; no keys for a set.
+    /// `None` for an atomic list; empty for a set.
     pub(crate) keys: Option<&'a [String]>,
     pub(crate) item: Type<'a>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct List<'a> {
 pub(crate) struct Map<'a> {
     pub(crate) atomic: bool,
     fields: Fields<'a>,
-    /// The type of keys that are no declared fields; `None` if there may be none.
+    /// The type of values of undeclared keys; `None` if only declared fields are allowed.
     pub(crate) value: Option<Type<'a>>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Type<'a> {
 }
 
 impl<'a> Atom<'a> {
-    /// Only what fits a value; everything if nothing does, for a better error later.
+    /// Only the form that matches a value. All forms if none matches, for a better error later.
     pub(crate) fn deduce(self, value: Option<&Value>) -> Atom<'a> {
         match value {
             Some(Value::Number(_) | Value::String(_) | Value::Bool(_)) if self.scalar.is_some() => {
@@ -121,7 +121,7 @@ impl<'a> Atom<'a> {
         }
     }
 
-    /// The one that is walked: a map before a scalar before a list.
+    /// The form that is used: a map before a scalar before a list.
     pub(crate) fn form(self) -> Form<'a> {
         match (self.map, self.scalar, self.list) {
             (Some(map), _, _) => Form::Map(map),
@@ -132,7 +132,7 @@ impl<'a> Atom<'a> {
     }
 }
 
-/// How a value is walked.
+/// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form<'a> {
     Map(Map<'a>),
@@ -141,7 +141,7 @@ pub(crate) enum Form<'a> {
 }
 
 impl Form<'_> {
-    /// Whether both are the same kind of form.
+    /// Whether both forms are of the same kind.
     pub(crate) fn is_like(&self, other: &Form<'_>) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -181,12 +181,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The type of a field or key.
+    /// The type of a declared field or of a key.
     pub(crate) fn member(&self, name: &str) -> Option<Type<'a>> {
         self.field(name).or(self.value)
     }
 
-    /// The default of a field, for keys of lists that are left out.
+    /// The default of a field, for list keys that an item omits.
     pub(crate) fn default_of(&self, name: &str) -> Option<&'a Value> {
         match self.fields {
             Fields::None => None,
@@ -195,7 +195,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether nothing is known about what is in it.
+    /// Whether the schema declares nothing about the content.
     pub(crate) fn is_deduced(&self) -> bool {
         matches!(self.fields, Fields::None) && matches!(self.value, Some(Type::Deduced))
     }

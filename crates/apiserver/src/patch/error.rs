@@ -1,43 +1,43 @@
-//! What can go wrong with a patch, and the HTTP status that kube-apiserver gives it.
+//! Errors of patches, and the HTTP status that kube-apiserver returns for them.
 
 use serde_json::{Value, json};
 
-/// A patch was refused.
+/// Why a patch is rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PatchError {
-    /// The patch is no patch of its type: 400 BadRequest.
+    /// The patch is malformed: 400 BadRequest.
     #[error("{message}")]
     Malformed {
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A JSON patch that does not fit the object (a test failed, a path is missing): 422 Invalid.
+    /// A JSON patch that does not match the object (a test failed, a path is missing): 422 Invalid.
     #[error("{message}")]
     Unprocessable {
-        /// Which operation failed, and why.
+        /// The operation that failed, and why.
         message: String,
     },
-    /// More operations, or a larger result, than allowed: 413 RequestEntityTooLarge.
+    /// The patch has too many operations, or its result is too large: 413 RequestEntityTooLarge.
     #[error("{message}")]
     TooLarge {
-        /// The limit and what was asked for.
+        /// The limit and the actual value.
         message: String,
     },
-    /// Fields are owned by other managers: 409 Conflict with one cause per field.
+    /// Other managers own the fields: 409 Conflict with one cause per field.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// The object or patch does not fit the kind's schema: 500, as kube-apiserver answers.
+    /// The object or patch does not match the schema of the kind: 500, as in kube-apiserver.
     #[error("{message}")]
     Untyped {
-        /// What does not fit, `.spec.foo: field not declared in schema`.
+        /// The violation: `.spec.foo: field not declared in schema`.
         message: String,
     },
     /// The object could not be converted to a version that `managedFields` names: 500 InternalError.
     #[error("cannot convert the object to {api_version}: {message}")]
     Conversion {
-        /// The version asked for.
+        /// The requested version.
         api_version: String,
-        /// What the conversion said.
+        /// The error of the conversion.
         message: String,
     },
 }
@@ -66,7 +66,7 @@ impl PatchError {
         }
     }
 
-    /// The `details.causes` of the `Status`; empty unless these are conflicts.
+    /// The `details.causes` of the `Status`; empty unless the error is a conflict.
     pub fn causes(&self) -> Vec<Value> {
         match self {
             Self::Conflicts(conflicts) => conflicts
@@ -78,10 +78,10 @@ impl PatchError {
     }
 }
 
-/// One field that somebody else owns with another value.
+/// A field that another manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The owner as kube-apiserver prints it: `"kubectl" using apps/v1`.
+    /// The manager as kube-apiserver prints it: `"kubectl" using apps/v1`.
     pub manager: String,
     /// The path, `.spec.replicas`.
     pub field: String,
@@ -94,7 +94,7 @@ impl Conflict {
     }
 }
 
-/// One line for one conflict; more are listed by manager.
+/// A single conflict on one line; several are listed by manager.
 fn conflict_message(conflicts: &[Conflict]) -> String {
     if let [only] = conflicts {
         return format!(

@@ -1,5 +1,4 @@
-//! Sets of fields, as `managedFields` records them in the form `FieldsV1`
-//! (`structured-merge-diff/v6/fieldpath`).
+//! Sets of fields, which `managedFields` records as `FieldsV1` (`structured-merge-diff/v6/fieldpath`).
 
 mod element;
 
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use element::{Element, Item};
 
-/// A set of fields. A field and the fields in it are members independently of each other.
+/// A set of fields. A field and the fields below it are members independently of each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     members: BTreeSet<Element>,
@@ -17,7 +16,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Reads `fieldsV1`. Elements of unknown kinds are left out, as in the reference.
+    /// Decodes `fieldsV1`. Unknown kinds of elements are skipped, as in the reference.
     pub(crate) fn read(fields: &Value) -> Result<Self, String> {
         let Value::Object(fields) = fields else {
             return Err(format!("expected an object, got {fields}"));
@@ -26,7 +25,7 @@ impl Set {
         Ok(set)
     }
 
-    /// A node, and whether it is a member of the set itself.
+    /// Decodes a node. The flag is whether the node itself is a member.
     fn read_node(fields: &Map<String, Value>) -> Result<(Self, bool), String> {
         let mut set = Self::default();
         let mut member = false;
@@ -74,7 +73,7 @@ impl Set {
         Value::Object(fields)
     }
 
-    /// Adds a field; the empty path, which stands for the whole object, is not tracked.
+    /// Inserts a field. The empty path, the whole object, is not tracked.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
@@ -85,12 +84,12 @@ impl Set {
         }
     }
 
-    /// Adds an element at the top.
+    /// Inserts an element at the top level.
     pub(crate) fn insert_member(&mut self, element: Element) {
         self.members.insert(element);
     }
 
-    /// Adds what is found below an element, if anything.
+    /// Inserts a set below an element, if the set is not empty.
     pub(crate) fn insert_children(&mut self, element: Element, children: Set) {
         if !children.is_empty() {
             let merged = match self.children.remove(&element) {
@@ -115,7 +114,7 @@ impl Set {
         }
     }
 
-    /// The fields below an element.
+    /// The members below an element.
     pub(crate) fn below(&self, element: &Element) -> Option<&Set> {
         self.children.get(element)
     }
@@ -162,12 +161,12 @@ impl Set {
         }
     }
 
-    /// Without the fields of `other`; fields below those stay.
+    /// The set without the fields of `other`; fields below them stay.
     pub(crate) fn difference(&self, other: &Set) -> Set {
         self.subtract(other, false)
     }
 
-    /// Without the fields of `other` and everything below them.
+    /// The set without the fields of `other` and the fields below them.
     pub(crate) fn recursive_difference(&self, other: &Set) -> Set {
         self.subtract(other, true)
     }
@@ -190,7 +189,7 @@ impl Set {
         }
     }
 
-    /// The paths of all members, each level's members before what is below them.
+    /// The paths of all members: at each level, members before their descendants.
     pub(crate) fn paths(&self) -> Vec<Vec<Element>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -211,7 +210,7 @@ impl Set {
     }
 }
 
-/// A path as conflicts name it: `.spec.containers[name="a"].image`.
+/// A path as conflicts print it: `.spec.containers[name="a"].image`.
 pub(crate) fn path_text(path: &[Element]) -> String {
     path.iter().map(Element::in_path).collect()
 }

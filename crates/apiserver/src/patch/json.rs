@@ -1,7 +1,7 @@
 //! JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 //!
-//! Both are our own rather than the `json-patch` crate's: that one recurses without a bound and words its errors
-//! otherwise than the Go library behind kube-apiserver.
+//! Not by the `json-patch` crate, which recurses without a limit and whose errors differ from those of the Go library
+//! of kube-apiserver.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,10 @@ use super::PatchError;
 use crate::rest::json_type;
 use crate::schema::{MAX_DEPTH, depth, go_quote, too_deep};
 
-/// Operations that kube-apiserver accepts in one JSON patch.
+/// The maximum number of operations of a JSON patch in kube-apiserver.
 const MAX_OPERATIONS: usize = 10_000;
-/// Bytes that `copy` operations may add up to, as the Go library limits them (its default is off; kube-apiserver
-/// sets 3 MiB, the request limit).
+/// The maximum total size in bytes of `copy` operations. The Go library's default is no limit; kube-apiserver sets 3
+/// MiB, the limit of requests.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// See [`super::json`].
@@ -140,7 +140,7 @@ impl<'a> Operation<'a> {
                 from: from()?,
                 path: path()?,
             },
-            // A test without a value tests for null.
+            // Without a value, `test` compares with null.
             "test" => Self::Test {
                 path: path()?,
                 value: fields.get("value").unwrap_or(&Value::Null),
@@ -191,7 +191,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// A JSON pointer (RFC 6901), its tokens unescaped.
+/// A JSON pointer (RFC 6901) as unescaped tokens.
 #[derive(Debug)]
 struct Pointer<'a> {
     text: &'a str,
@@ -255,7 +255,7 @@ impl<'a> Pointer<'a> {
         step_mut(doc, &self.tokens).ok_or_else(|| self.missing(operation))
     }
 
-    /// Whether a value may stand here; what stands in the document already may.
+    /// Checks that a value which is inserted here does not exceed the depth limit.
     fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
         if self.tokens.len() + depth(value) > MAX_DEPTH {
             return Err(malformed(format!(
@@ -323,7 +323,7 @@ fn index(token: &str) -> Option<usize> {
         .flatten()
 }
 
-/// Equality by value: 1 and 1.0 are the same number.
+/// Compares by value: 1 and 1.0 are equal.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -339,7 +339,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Roughly the bytes of a value as JSON.
+/// The approximate size of a value as JSON, in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
@@ -354,7 +354,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// A patch that is one, and does not fit: 422.
+/// 422 for a well-formed patch that does not match the object.
 fn unfit(message: impl Into<String>) -> PatchError {
     PatchError::Unprocessable {
         message: message.into(),

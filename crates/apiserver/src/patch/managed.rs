@@ -1,4 +1,4 @@
-//! `metadata.managedFields` for writers that do not apply: create, update and the other patches
+//! `metadata.managedFields` of writes without server-side apply: create, update and the other patch types
 //! (`apimachinery/pkg/util/managedfields`).
 
 pub(crate) mod entries;
@@ -9,10 +9,10 @@ use super::{PatchError, Versions, fields::Set, updater::Updater};
 use crate::schema::too_deep;
 use entries::{Entry, Manager, Managers};
 
-/// Entries of updates that are kept; older ones are put together.
+/// The maximum number of update entries; the oldest ones are merged.
 const MAX_UPDATERS: usize = 10;
 
-/// Who writes, and how.
+/// The manager of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// `fieldManager` of the query, or [`default_manager`] of the User-Agent.
@@ -25,10 +25,9 @@ pub struct Writer<'a> {
     pub time: &'a str,
 }
 
-/// Brings `new`'s `managedFields` up to date for a write by `writer`; `live` is the object before (`None` for a
-/// create). Both are in the request's version. A record that cannot be kept (an object that does not fit its
-/// schema, a conversion that fails) never fails the write: the entries of `live` are then kept, as in
-/// kube-apiserver.
+/// Updates the `managedFields` of `new` for a write by `writer`; `live` is the current object (`None` for a create).
+/// Both are in the version of the request. When the fields cannot be tracked, because the object violates its schema or
+/// a conversion fails, the write still succeeds and the entries of `live` are kept, as in kube-apiserver.
 pub fn update(
     live: Option<&Value>,
     new: &mut Value,
@@ -44,7 +43,7 @@ pub fn update(
             .unwrap_or_default()
     };
     let mut managers = match given {
-        // Through a subresource nobody sets the record itself.
+        // Writes to a subresource cannot change `managedFields` directly.
         _ if !writer.subresource.is_empty() => from_live(),
         Some(given) if entries::is_reset(&given) => Managers::new(),
         Some(given) => match entries::decode(&given) {
@@ -68,8 +67,8 @@ pub fn update(
     Ok(())
 }
 
-/// Puts the record of `stored` back into an object that differs from it in nothing but times of its record, so that
-/// what changes nothing is not written. To be called last, when `new` is defaulted and ready to be stored.
+/// Restores the entries of `stored` if those of `new` differ in their times only, so that a write without a change is
+/// not stored. Called last, when `new` has its defaults and is ready to be stored.
 pub fn keep_times(new: &mut Value, stored: &Value) {
     let (Some(entries), Some(recorded)) = (entries::of(new), entries::of(stored)) else {
         return;
@@ -80,7 +79,7 @@ pub fn keep_times(new: &mut Value, stored: &Value) {
     }
 }
 
-/// Entries without their times, in an order that does not depend on them.
+/// The entries without times, in an order that does not depend on them.
 fn untimed(entries: &Value) -> Vec<Value> {
     let mut entries = entries.as_array().cloned().unwrap_or_default();
     for fields in entries.iter_mut().filter_map(Value::as_object_mut) {
@@ -99,7 +98,7 @@ pub fn default_manager(user_agent: &str) -> &str {
     &name[..end.unwrap_or(0)]
 }
 
-/// Enters what `writer` changes between `live` and `new`.
+/// Records the changes of `writer` between `live` and `new`.
 pub(super) fn record(
     live: Option<&Value>,
     new: &Value,
@@ -134,7 +133,7 @@ pub(super) fn record(
             None => set,
         };
         let api_version = writer.api_version.to_owned();
-        // The handler of scales makes its entries without a time (`ScaleHandler`).
+        // kube-apiserver's handler of scales writes entries without a time (`ScaleHandler`).
         let time = (writer.subresource != "scale").then(|| writer.time.to_owned());
         managers.insert(
             manager,
@@ -150,7 +149,7 @@ pub(super) fn record(
     Ok(())
 }
 
-/// Fields that the storage of a (sub)resource puts back.
+/// The fields that the storage of a resource or subresource resets.
 pub(super) fn resets(versions: &dyn Versions, api_version: &str, subresource: &str) -> Set {
     let mut set = Set::default();
     for field in versions.resets(api_version, subresource) {
@@ -163,7 +162,7 @@ pub(super) fn resets(versions: &dyn Versions, api_version: &str, subresource: &s
     set
 }
 
-/// Fields that belong to nobody.
+/// Fields that no manager owns.
 pub(super) fn never_owned() -> Set {
     let mut set = Set::default();
     let field = |name: &str| super::fields::Element::Field(name.to_owned());
@@ -186,7 +185,7 @@ pub(super) fn never_owned() -> Set {
     set
 }
 
-/// Puts the oldest updaters of each version together until few enough are left.
+/// Merges the oldest update entries of each version until the limit is met.
 fn cap(managers: &mut Managers) {
     let mut updaters: Vec<(i64, Manager)> = managers
         .iter()

@@ -71,7 +71,7 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
             of,
         )?;
     }
-    // Deletions from lists last: the order of the reference, which walks a map, is left to chance.
+    // Deletions from lists come last. In the reference, which iterates over a map, their order is random.
     let (deletions, fields): (Vec<_>, Vec<_>) = patch
         .into_iter()
         .partition(|(key, _)| key.starts_with(DELETE_FROM));
@@ -110,7 +110,7 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
     Ok(original)
 }
 
-/// What is known about a field.
+/// The merge rules of a field.
 struct Field {
     shape: Of,
     merge: bool,
@@ -155,7 +155,7 @@ fn resolved(shape: &'static Shape) -> &'static Shape {
     }
 }
 
-/// `$retainKeys`: everything else in the object goes.
+/// `$retainKeys`: removes all other fields of the object.
 fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), PatchError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
@@ -176,7 +176,7 @@ fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), PatchErr
     Ok(())
 }
 
-/// `$setElementOrder/<name>`: the list is merged and then put in this order.
+/// `$setElementOrder/<name>`: merges the list and sorts it in this order.
 fn merge_in_order(
     original: &mut Fields,
     patch: &mut Fields,
@@ -216,7 +216,7 @@ fn merge_in_order(
     Ok(())
 }
 
-/// The items of a patch must come in the order that it asks for.
+/// Checks that the items of a patch are in the order that it sets.
 fn check_order(items: &[Value], order: &[Value], keyed: &Keyed) -> Result<(), PatchError> {
     if items.is_empty() || order.is_empty() {
         return Ok(());
@@ -312,7 +312,7 @@ fn merge_list(
     arrange(merged, &rest, &original, &keyed)
 }
 
-/// The value without what carries a directive, `None` if that is the value itself.
+/// The value without parts that carry a directive; `None` if it carries one itself.
 fn without_directives(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,

@@ -1,4 +1,4 @@
-//! Values by type: whether they fit, which fields they have, and the operations on two of them
+//! Operations on values by their type: validation, field sets, merging, comparing and removing
 //! (`structured-merge-diff/v6/typed`).
 //!
 //! Recursion everywhere is bounded by the depth of the values, which callers check against
@@ -25,10 +25,10 @@ use super::{
     fields::{Element, Item, Set},
 };
 
-/// What does not fit, with its path: `.spec.foo: field not declared in schema`.
+/// A type error with its path: `.spec.foo: field not declared in schema`.
 pub(crate) type Misfit = String;
 
-/// Checks that a value has its type. Duplicates in lists that are sets or maps may be let pass.
+/// Validates a value against its type. `duplicates`: whether lists that are sets or maps may have duplicate items.
 pub(crate) fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), Misfit> {
     let mut errors = Vec::new();
     check(value, of, duplicates, "", &mut errors);
@@ -39,14 +39,14 @@ pub(crate) fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<
     }
 }
 
-/// Every leaf, and every item of a list that is a set or map.
+/// The set of all leaves and of all items of associative lists.
 pub(crate) fn field_set(value: &Value, of: Type<'_>) -> Set {
     let mut set = Set::default();
     collect(value, of, &mut set);
     set
 }
 
-/// The element that stands for an item of a list.
+/// The path element of a list item.
 pub(crate) fn element_of(item: &Value, list: &List<'_>) -> Result<Element, String> {
     let Some(keys) = list.keys else {
         return Err("invalid indexing of non-associative list".to_owned());
@@ -192,7 +192,7 @@ fn printed(value: &Value) -> String {
 
 fn collect(value: &Value, of: Type<'_>, set: &mut Set) {
     match of.resolve().deduce(Some(value)).form() {
-        // The caller makes scalars and whole lists and maps members of the set above.
+        // Scalars and atomic values are inserted by the caller.
         Form::Scalar(_) => {}
         Form::List(list) => {
             if list.keys.is_none() {
@@ -209,7 +209,7 @@ fn collect(value: &Value, of: Type<'_>, set: &mut Set) {
                     .iter()
                     .filter(|other| other.as_ref() == Some(element))
                     .count();
-                // Of items that are there twice nobody owns the inside.
+                // Fields of duplicate items have no manager.
                 if times == 1 {
                     let mut children = Set::default();
                     collect(item, list.item, &mut children);
@@ -240,7 +240,7 @@ fn collect(value: &Value, of: Type<'_>, set: &mut Set) {
     }
 }
 
-/// Whether a value is owned as one: a scalar, or a list or map of a piece.
+/// Whether a value is owned as one: a scalar, or an atomic list or map.
 fn is_whole(value: &Value, of: Type<'_>) -> bool {
     match of.resolve().deduce(Some(value)).form() {
         Form::Scalar(_) => true,

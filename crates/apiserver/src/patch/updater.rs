@@ -15,11 +15,11 @@ use super::{
 };
 use crate::openapi::builtin;
 
-/// Works on objects of one kind, in the version of one request.
+/// Updates and applies objects of one kind in the version of one request.
 pub(super) struct Updater<'a> {
     pub(super) versions: &'a dyn Versions,
     pub(super) api_version: &'a str,
-    /// Fields that the request cannot set, and so nobody comes to own through it.
+    /// Fields that the request cannot set, and which no manager comes to own by it.
     pub(super) resets: Set,
 }
 
@@ -58,15 +58,15 @@ impl<'a> Updater<'a> {
         })
     }
 
-    /// The fields that a writer comes to own by replacing `live` with `new`; those of the others that it
-    /// changes or removes are taken from them.
+    /// Returns the fields that a writer comes to own by replacing `live` with `new`. Other managers lose the fields
+    /// that it changes or removes.
     pub(super) fn update(
         &self,
         live: &Value,
         new: &Value,
         managers: &mut Managers,
     ) -> Result<Set, PatchError> {
-        let of = self.own_type()?;
+        let of = self.request_type()?;
         for object in [live, new] {
             validate(object, of, true).map_err(|message| PatchError::Untyped {
                 message: format!(
@@ -85,8 +85,7 @@ impl<'a> Updater<'a> {
         Ok(set.recursive_difference(&self.resets))
     }
 
-    /// The object after a configuration is applied. `managers` are those after it, even if the object stays
-    /// the same.
+    /// Returns the object with a configuration applied. `managers` are updated even if the object does not change.
     pub(super) fn apply(
         &self,
         live: &Value,
@@ -95,7 +94,7 @@ impl<'a> Updater<'a> {
         manager: &Manager,
         force: bool,
     ) -> Result<Value, Failure> {
-        let of = self.own_type()?;
+        let of = self.request_type()?;
         let untyped = |what: &str, object: &Value, message: String| {
             let name = object_name(object);
             let message = format!("failed to create typed {what} object ({name}): {message}");
@@ -124,7 +123,7 @@ impl<'a> Updater<'a> {
         Ok(without_emptied(&new, &merged, Some(config)))
     }
 
-    /// Fields that the applied configuration held and that live still has as they were in it.
+    /// The fields of the applied configuration that still have their applied value in `live`.
     pub(super) fn still_as_applied(&self, live: &Value, applied: &Value) -> Option<Set> {
         let of = self.root(self.api_version)?;
         if applied.get("apiVersion").and_then(Value::as_str) != Some(self.api_version) {
@@ -141,14 +140,14 @@ impl<'a> Updater<'a> {
         )
     }
 
-    fn own_type(&self) -> Result<Type<'a>, PatchError> {
+    fn request_type(&self) -> Result<Type<'a>, PatchError> {
         let missing = || PatchError::Untyped {
             message: format!("no corresponding type for {}", self.api_version),
         };
         self.root(self.api_version).ok_or_else(missing)
     }
 
-    /// The object in a version; `None` if that is no longer served.
+    /// The object converted to a version; `None` if that is no longer served.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Option<Value>, PatchError> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(api_version) {
             return Ok(Some(object.clone()));
@@ -165,7 +164,7 @@ impl<'a> Updater<'a> {
             })
     }
 
-    /// Brings every set in line with what the schema says today.
+    /// Adapts the set of every manager to the current schema.
     fn reconcile(&self, live: &Value, managers: &mut Managers) -> Result<(), PatchError> {
         let _ = live;
         managers.retain(|_, entry| self.root(&entry.api_version).is_some());
@@ -179,7 +178,8 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    /// Takes what changes between `old` and `new` from everybody but `workflow`, or says who owns it.
+    /// Removes the fields that differ between `old` and `new` from all managers but `workflow`. Without `force`, fails
+    /// with the managers that own them.
     fn take(
         &self,
         old: &Value,
@@ -189,8 +189,11 @@ impl<'a> Updater<'a> {
         force: bool,
     ) -> Result<Comparison, Failure> {
         let mut comparisons: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
-        let own = compare(old, new, self.own_type()?);
-        comparisons.insert(self.api_version.to_owned(), Some(self.without_resets(own)));
+        let comparison = compare(old, new, self.request_type()?);
+        comparisons.insert(
+            self.api_version.to_owned(),
+            Some(self.without_resets(comparison)),
+        );
         let mut conflicts = Vec::new();
         let mut rest: BTreeMap<Manager, Option<Set>> = BTreeMap::new();
         for (manager, entry) in managers
@@ -257,7 +260,7 @@ impl<'a> Updater<'a> {
         }
     }
 
-    /// Removes what the manager applied last time and nobody, itself included, claims now.
+    /// Removes the fields that the manager applied last time and that no manager, itself included, owns now.
     fn prune(
         &self,
         merged: &Value,
@@ -276,13 +279,13 @@ impl<'a> Updater<'a> {
             let set = owned.entry(&entry.api_version).or_default();
             *set = set.union(&entry.set);
         }
-        // The version of the last apply first: what is required for conversion is then there.
+        // The version of the last apply comes first: it has the fields that conversion requires.
         let first = owned.remove_entry(version);
         for (version, owned) in first.into_iter().chain(owned) {
             pruned = self.add_back_owned(&merged_then, pruned, version, &owned)?;
         }
         let pruned = self.convert(&pruned, version)?.unwrap_or(pruned);
-        // Only what this manager had applied may go; what belongs to nobody stays.
+        // Only fields that this manager applied may be removed; fields without a manager stay.
         let before = with_named_fields(&field_set(&merged_then, of), of);
         let after = with_named_fields(&field_set(&pruned, of), of);
         let gone = before.difference(&after).intersection(&last_set);
@@ -310,7 +313,7 @@ impl<'a> Updater<'a> {
     }
 }
 
-/// The conflicts, by manager and path.
+/// The error for conflicts, sorted by manager and path.
 pub(super) fn conflicts(mut found: Vec<(Manager, Set)>) -> PatchError {
     found.sort_by(|(a, _), (b, _)| a.compare_printed(b));
     let mut all = Vec::new();
@@ -326,8 +329,8 @@ pub(super) fn conflicts(mut found: Vec<(Manager, Set)>) -> PatchError {
     PatchError::Conflicts(all)
 }
 
-/// Leaves out fields that removal has made null: Go writes them as null and the next decoder drops them. What
-/// the configuration itself sets to null, `{}` or `[]` stays as that, or the same apply would add it the next time.
+/// Removes fields that became null by removal: Go writes them as null, and the next decoder drops them. Nulls and empty
+/// values of the configuration itself stay, since the same apply would add them again the next time.
 fn without_emptied(value: &Value, before: &Value, config: Option<&Value>) -> Value {
     let (Value::Object(fields), Value::Object(before)) = (value, before) else {
         return value.clone();
@@ -360,7 +363,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// `default/foo; example.com/v1, Kind=Foo`.
+/// The object as messages print it: `default/foo; example.com/v1, Kind=Foo`.
 fn object_name(object: &Value) -> String {
     let text = |pointer: &str| {
         object

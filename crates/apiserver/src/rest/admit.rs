@@ -1,5 +1,5 @@
-//! From what a client sent to what is stored: field validation, defaults, strategy, hooks, schema,
-//! managed fields, generation; in the order in which kube-apiserver does it.
+//! Admission of a write, from the object that a client sends to the object that is stored: field validation, defaults,
+//! strategy, hooks, schema, managed fields and generation, in the order of kube-apiserver.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::kinds::{Origin, Resource, Version};
 use crate::patch::managed::{self, Writer};
 use crate::schema::{FieldError, Reason};
 
-/// What to do with unknown and duplicate fields.
+/// `fieldValidation`: how unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -55,25 +55,25 @@ fn options_kind(call: &Call) -> &'static str {
     }
 }
 
-/// A write on its way to the store.
+/// A create or an update that has been decoded and not been admitted.
 pub(crate) struct Incoming<'a> {
-    /// The object as it shall be, in the version of the request.
+    /// The new object, in the version of the request.
     pub(crate) object: Value,
-    /// The object as it is, in the version of the request; none on a create.
+    /// The current object in the version of the request, `None` for a create.
     pub(crate) live: Option<&'a Value>,
-    /// The object as it is, in the stored version.
+    /// The current object in the stored version, `None` for a create.
     pub(crate) stored: Option<&'a Value>,
     /// Duplicate fields that decoding found.
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
-    /// Server-side apply has brought the managed fields up to date.
+    /// Whether server-side apply has already updated the managed fields.
     pub(crate) applied: bool,
-    /// The text of a patch's result, when this is a patch: strict validation names it.
+    /// Whether `object` is the result of a patch: strict field validation then prints the whole object.
     pub(crate) patch: bool,
     pub(crate) now: Timestamp,
 }
 
-/// The object to store, in the stored version.
+/// Returns the object to store, in the stored version.
 pub(crate) async fn admit(
     call: &Call,
     incoming: Incoming<'_>,
@@ -145,23 +145,23 @@ pub(crate) async fn admit(
         };
         owned = write.mutate(admission, &mut new, warnings).await?;
     }
-    // A status that a new object may not have is not stored, but what wrote it is known by its fields.
+    // The status of a new object is not stored, but the managed fields record who sent it.
     let dropped =
         live.is_none() && resource.is_custom() && version.status && new.get("status").is_some();
-    let unsettled = dropped
+    let sent_status = dropped
         .then(|| as_decoded(new.clone(), version))
         .and_then(|decoded| decoded.get("status").cloned());
     settle(call, &mut new, live, subresource, now)?;
 
     let hooked = resource.is_custom() && subresource.is_empty();
-    // Of a scale, the hooks see the object with its number of replicas.
+    // For `scale`, the hooks validate the whole object with its new number of replicas.
     let judged = hooked || resource.is_custom() && subresource == "scale";
     let same = version.api_version == resource.stored;
-    // Hooks of the process know the stored version alone. Without them an object is checked in the version in which it
-    // came, and converted last.
+    // The hooks of the process handle the stored version only. Without such hooks an object is validated in the version
+    // of the request and converted afterwards.
     let late = resource.is_custom() && !same && !call.core.options.hooks.converts();
     let mut ready = Value::Null;
-    let mut shown = if late {
+    let mut requested = if late {
         new
     } else {
         ready = kind.converted(new, &resource.stored).await?;
@@ -178,15 +178,15 @@ pub(crate) async fn admit(
         }
     };
     if resource.is_custom() {
-        warnings.0.extend(meta::plain_finalizers(&shown, live));
+        warnings.0.extend(meta::plain_finalizers(&requested, live));
     }
 
-    let mut errors = meta::validate(resource, &shown, live);
+    let mut errors = meta::validate(resource, &requested, live);
     match &version.schema {
         Some(schema) => {
             let scale = version.scale.as_ref();
-            let scaled = scale.map(|scale| scale::rules(scale, &shown, subresource));
-            let found = schema.validate_beside(&shown, live, scaled.unwrap_or_default());
+            let scaled = scale.map(|scale| scale::rules(scale, &requested, subresource));
+            let found = schema.validate_beside(&requested, live, scaled.unwrap_or_default());
             let status = subresource == "status" && version.status;
             errors.extend(found.into_iter().map(|error| {
                 if status {
@@ -197,11 +197,13 @@ pub(crate) async fn admit(
             }));
         }
         None => {
-            errors.extend(strategy::validate(resource, &shown, live));
-            errors.extend(admission::validate_configuration(resource, &shown, live));
+            errors.extend(strategy::validate(resource, &requested, live));
+            errors.extend(admission::validate_configuration(
+                resource, &requested, live,
+            ));
             if resource.is_crd() {
                 errors.extend(conversion::check(
-                    &shown,
+                    &requested,
                     call.core.options.hooks.converts(),
                 ));
             }
@@ -225,7 +227,7 @@ pub(crate) async fn admit(
         }
     }
     if !errors.is_empty() {
-        let name = shown["metadata"]["name"].as_str().unwrap_or_default();
+        let name = requested["metadata"]["name"].as_str().unwrap_or_default();
         return Err(ApiError::invalid(
             &resource.group,
             &resource.kind,
@@ -235,8 +237,8 @@ pub(crate) async fn admit(
     }
 
     if let Some(owned) = owned {
-        // What hooks change is nobody's.
-        meta::of(&mut shown).insert("managedFields".to_owned(), owned);
+        // Fields that hooks change have no manager.
+        meta::of(&mut requested).insert("managedFields".to_owned(), owned);
     } else if !incoming.applied {
         let manager = call.manager();
         let time = seconds(now);
@@ -247,10 +249,10 @@ pub(crate) async fn admit(
             time: &time,
         };
         if live.is_none() {
-            strategy::without_own(resource, &as_sent, &mut shown);
+            strategy::remove_server_fields(resource, &as_sent, &mut requested);
         }
-        if let Some(status) = unsettled {
-            let mut whole = shown.clone();
+        if let Some(status) = sent_status {
+            let mut whole = requested.clone();
             whole["status"] = status;
             whole = conversion::resolve(&call.core, || {
                 let mut whole = whole.clone();
@@ -258,40 +260,40 @@ pub(crate) async fn admit(
                 Ok(whole)
             })
             .await?;
-            copy_managed(&whole, &mut shown);
+            copy_managed(&whole, &mut requested);
         } else if resource.conversion.is_none() {
-            managed::update(live, &mut shown, writer, &kind)?;
+            managed::update(live, &mut requested, writer, &kind)?;
         } else {
-            shown = conversion::resolve(&call.core, || {
-                let mut shown = shown.clone();
-                managed::update(live, &mut shown, writer, &kind)?;
-                Ok(shown)
+            requested = conversion::resolve(&call.core, || {
+                let mut requested = requested.clone();
+                managed::update(live, &mut requested, writer, &kind)?;
+                Ok(requested)
             })
             .await?;
         }
     }
-    // kube-apiserver keeps no record of these, applied or not.
+    // kube-apiserver records no managers of these, for applied configurations either.
     if resource.group == "certificates.k8s.io" {
-        meta::of(&mut shown).remove("managedFields");
+        meta::of(&mut requested).remove("managedFields");
     }
     if late {
-        count_generation(resource, &mut shown, live);
-        // kube-apiserver does this whenever it reads what it has stored.
+        count_generation(resource, &mut requested, live);
+        // kube-apiserver decodes an object, and so defaults it, each time it reads it from storage.
         ready = as_decoded(
-            kind.converted(shown, &resource.stored).await?,
+            kind.converted(requested, &resource.stored).await?,
             resource.stored_version(),
         );
     } else {
-        copy_managed(&shown, &mut ready);
+        copy_managed(&requested, &mut ready);
         count_generation(resource, &mut ready, stored);
     }
     if let Some(admission) = &admission {
-        let shown = if same {
+        let requested = if same {
             ready.clone()
         } else {
             kind.converted(ready.clone(), &version.api_version).await?
         };
-        hooked::validate(call, admission, subresource, &shown, live, warnings).await?;
+        hooked::validate(call, admission, subresource, &requested, live, warnings).await?;
     }
     if let Some(shape) = resource.shape(&resource.stored_version().name) {
         shape.store(&mut ready);
@@ -299,7 +301,8 @@ pub(crate) async fn admit(
     Ok(ready)
 }
 
-/// An object as kube-apiserver's decoder of custom objects leaves it: with defaults, and without nulls that may not be.
+/// The object as the decoder of custom objects of kube-apiserver leaves it: with defaults, and without nulls of fields
+/// that are not nullable.
 fn as_decoded(mut object: Value, version: &Version) -> Value {
     if let Some(schema) = &version.schema {
         schema.default(&mut object);
@@ -307,7 +310,7 @@ fn as_decoded(mut object: Value, version: &Version) -> Value {
     object
 }
 
-/// Sets what the server sets, takes over what may not change, and fills in defaults.
+/// Sets the fields that the server sets, restores those that no update may change, and fills in defaults.
 pub(super) fn settle(
     call: &Call,
     new: &mut Value,
@@ -317,9 +320,9 @@ pub(super) fn settle(
 ) -> Result<(), ApiError> {
     let (resource, version) = (&*call.resource, call.version());
     match live {
-        None => meta::created(new, &call.namespace, counts_generation(resource), now),
+        None => meta::created(new, &call.namespace, has_generation(resource), now),
         Some(live) => {
-            meta::carried(new, live);
+            meta::carry_over(new, live);
             partition(resource, version.status, subresource, new, live);
         }
     }
@@ -339,7 +342,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The validator of a status names fields by their paths in it.
+/// Errors of a status are reported with paths relative to it, as kube-apiserver's validator of statuses does.
 fn named_from_status(mut error: FieldError) -> FieldError {
     if let Some(inner) = error.path.strip_prefix("status") {
         let named = format!("{} in body", error.path);
@@ -349,7 +352,8 @@ fn named_from_status(mut error: FieldError) -> FieldError {
     error
 }
 
-/// A custom object of another kind is refused once its rules ran over it as it came: without defaults.
+/// 422 for a custom object of another kind, with the violations of its schema: kube-apiserver validates such an object,
+/// too, without its defaults.
 fn other_kind(
     resource: &Resource,
     version: &Version,
@@ -367,7 +371,7 @@ fn other_kind(
 }
 
 /// Whether objects of this kind have a generation.
-pub(crate) fn counts_generation(resource: &Resource) -> bool {
+pub(crate) fn has_generation(resource: &Resource) -> bool {
     match resource.origin {
         Origin::Custom { .. } => true,
         Origin::BuiltIn(traits) => traits.generation,
@@ -401,7 +405,7 @@ fn check_fields(
     }
 }
 
-/// What a client sent, or what its patch made, cannot be decoded.
+/// 400 or 422 for an object, or the result of a patch, that cannot be decoded.
 pub(super) fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> ApiError {
     if patch {
         let text = Value::from(sent.to_string());
@@ -415,7 +419,7 @@ pub(super) fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> 
     ))
 }
 
-/// A write to the object leaves its status alone, and a write to its status everything else.
+/// An update of the object keeps its status, and an update of its status keeps everything else.
 fn partition(
     resource: &Resource,
     has_status: bool,
@@ -475,7 +479,6 @@ fn meta_of(fields: &mut serde_json::Map<String, Value>) -> &mut serde_json::Map<
     }
     match metadata {
         Value::Object(map) => map,
-        // Just made one.
         _ => unreachable!("metadata is an object"),
     }
 }
@@ -491,13 +494,13 @@ fn copy_managed(from: &Value, to: &mut Value) {
     }
 }
 
-/// Counts a change of anything but metadata and status.
+/// Increments the generation when anything but metadata and status changes.
 fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
-    let Some(old) = old.filter(|_| counts_generation(resource)) else {
+    let Some(old) = old.filter(|_| has_generation(resource)) else {
         return;
     };
     let status_apart = resource.stored_version().status;
-    // Whoever programs a network by these selects them by their labels.
+    // Controllers that program the network select EndpointSlices by label, so a change of labels counts.
     if resource.kind == "EndpointSlice" && old["metadata"]["labels"] != new["metadata"]["labels"] {
         let next = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
         meta::of(new).insert("generation".to_owned(), Value::from(next));
@@ -514,12 +517,12 @@ fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
             .collect()
     };
     let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
-    // The Deployment controller acts on annotations.
-    let noted = |object: &Value| match resource.kind.as_str() {
+    // The Deployment controller reads annotations, so a change of them counts.
+    let annotations = |object: &Value| match resource.kind.as_str() {
         "Deployment" if !resource.is_custom() => object["metadata"]["annotations"].clone(),
         _ => Value::Null,
     };
-    let generation = if counted(new) == counted(old) && noted(new) == noted(old) {
+    let generation = if counted(new) == counted(old) && annotations(new) == annotations(old) {
         before
     } else {
         before + 1

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::read::{Selection, shown};
+use super::read::{Selection, object_answer};
 use super::view::Kind;
-use super::write::{commit, is_finished, unstored};
+use super::write::{commit, failed_write, is_finished};
 use super::{Answer, Call, Warnings, meta};
 use crate::admission::{self, Operation};
 use crate::auth::restriction;
@@ -20,12 +20,12 @@ use crate::schema::FieldError;
 use crate::server::Core;
 use crate::store::{Object, WriteError};
 
-/// The finalizer of a deletion that waits for dependents.
+/// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of a deletion that lets dependents go first.
+/// The finalizer of a deletion that first removes itself from the owner references of dependents.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// What becomes of dependents.
+/// The propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -33,7 +33,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// How to delete.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace: Option<i64>,
@@ -41,19 +41,18 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) revision: Option<String>,
     pub(crate) dry_run: bool,
-    /// As hooks are shown them.
+    /// The `DeleteOptions` that admission hooks receive.
     pub(crate) given: Value,
 }
 
-/// What a deletion did.
+/// The outcome of a deletion.
 pub(crate) enum Deleted {
-    /// The object is gone.
+    /// The object is removed from the store.
     Gone(Value),
-    /// The object waits for finalizers or for its time to end.
+    /// The object has a deletion timestamp and waits for its finalizers or its grace period.
     Waiting(Arc<Object>),
 }
 
-/// Answers a delete.
 pub(crate) async fn delete(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let mut options = options(call)?;
     if options.propagation.is_none() && preserves_dependents(&call.resource) {
@@ -66,11 +65,11 @@ pub(crate) async fn delete(call: &Call, warnings: &mut Warnings) -> Result<Answe
     let asked = Some(Asked { call, warnings });
     match delete_asked(&call.core, &call.resource, &key, &options, asked).await? {
         Deleted::Gone(object) if returns_object(call) => {
-            super::read::shown_value(call, 200, object)
+            super::read::value_answer(call, 200, object)
         }
         Deleted::Gone(object) => Ok(Answer::Value(200, success(call, &object))),
         Deleted::Waiting(object) => {
-            conversion::resolve(&call.core, || shown(call, 200, &object)).await
+            conversion::resolve(&call.core, || object_answer(call, 200, &object)).await
         }
     }
 }
@@ -98,7 +97,7 @@ fn returns_object(call: &Call) -> bool {
     }
 }
 
-/// Kinds that leave their dependents unless told otherwise, for the sake of old clients.
+/// Kinds whose dependents are orphaned by default, for compatibility with old clients.
 fn preserves_dependents(resource: &Resource) -> bool {
     matches!(resource.kind.as_str(), "Job" | "ReplicationController") && !resource.is_custom()
 }
@@ -113,7 +112,7 @@ fn success(call: &Call, object: &Value) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-/// Answers a deletecollection with what was there.
+/// Answers a deletecollection with the objects that it selected.
 pub(crate) async fn delete_collection(
     call: &Call,
     warnings: &mut Warnings,
@@ -193,7 +192,7 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     })
 }
 
-/// The options of the body, or where there is none those of the query, as `DeleteOptions`.
+/// The `DeleteOptions` of the body, or of the query when the body is empty.
 fn given(body: &Value, query: &Query) -> Value {
     let mut given = if body.is_object() {
         body.clone()
@@ -232,7 +231,7 @@ fn orphan_dependents(body: &Value, query: &Query) -> Option<Propagation> {
     })
 }
 
-/// Deletes an object, or marks it as deleted when something has to happen first.
+/// Deletes an object, or sets its deletion timestamp when finalizers or a grace period come first.
 pub(crate) async fn delete_object(
     core: &Core,
     resource: &Resource,
@@ -242,7 +241,7 @@ pub(crate) async fn delete_object(
     delete_asked(core, resource, key, options, None).await
 }
 
-/// A deletion that somebody asked for, so that admission hooks are asked about it.
+/// A deletion that a client requested, which admission hooks may deny.
 struct Asked<'a> {
     call: &'a Call,
     warnings: &'a mut Warnings,
@@ -276,10 +275,10 @@ async fn delete_asked(
         if let Some(Asked { call, warnings }) = &mut asked {
             let kind = Kind { core, resource };
             let api_version = &call.version().api_version;
-            let shown = kind.converted(current.value(), api_version).await?;
-            restriction::admit(call, Operation::Delete, None, Some(&shown))?;
+            let requested = kind.converted(current.value(), api_version).await?;
+            restriction::admit(call, Operation::Delete, None, Some(&requested))?;
             let (given, dry_run) = (&options.given, options.dry_run);
-            admission::of_deletion(call, given, dry_run, &shown, warnings).await?;
+            admission::of_deletion(call, given, dry_run, &requested, warnings).await?;
         }
         let old = current.value();
         let new = marked(resource, &old, options, Timestamp::now());
@@ -294,7 +293,8 @@ async fn delete_asked(
         if !gone && new == old {
             return Ok(Deleted::Waiting(current));
         }
-        // What watchers of the deletion see is the object as it was, unless the deletion was announced before.
+        // Watchers receive the object as it was before the deletion, unless a MODIFIED event with the deletion
+        // timestamp came first.
         let announced = current.facts.deleting || &*resource.collection == "/pods";
         let last = if gone && !announced { &old } else { &new };
         match commit(
@@ -310,7 +310,7 @@ async fn delete_asked(
             Ok(object) if gone => return Ok(Deleted::Gone(object.value())),
             Ok(object) => return Ok(Deleted::Waiting(object)),
             Err(WriteError::Conflict) => {}
-            Err(error) => return Err(unstored(error)),
+            Err(error) => return Err(failed_write(error)),
         }
     }
 }
@@ -347,7 +347,7 @@ fn check_preconditions(
     Ok(())
 }
 
-/// The object with its deletion marked: time, grace, and the finalizers of the propagation policy.
+/// The object with deletion timestamp, grace period, and the finalizers of the propagation policy.
 fn marked(resource: &Resource, old: &Value, options: &DeleteOptions, now: Timestamp) -> Value {
     let mut new = old.clone();
     let mut finalizers: Vec<String> = old["metadata"]["finalizers"]
@@ -402,7 +402,7 @@ fn marked(resource: &Resource, old: &Value, options: &DeleteOptions, now: Timest
     new
 }
 
-/// How long an object is given to end. Only pods on a node are.
+/// The grace period in seconds. Only pods that are bound to a node and run have one.
 fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> i64 {
     let on_node = object["spec"]["nodeName"]
         .as_str()

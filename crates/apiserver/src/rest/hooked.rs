@@ -1,4 +1,5 @@
-//! Writes as admission hooks see them: before the server's own fields are set, and after.
+//! Calls of admission hooks with the objects of a write: mutating hooks before the server sets its fields, validating
+//! hooks after.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,19 +16,19 @@ use crate::patch::managed::{self, Writer};
 /// A write that mutating hooks may change.
 pub(super) struct Write<'a> {
     pub(super) call: &'a Call,
-    /// The object as it came.
+    /// The object as the client sent it.
     pub(super) sent: &'a Value,
     pub(super) live: Option<&'a Value>,
     pub(super) subresource: &'a str,
-    /// Server-side apply has brought the managed fields up to date.
+    /// Whether server-side apply has already updated the managed fields.
     pub(super) applied: bool,
-    /// The whole object was sent, and not a change of it.
+    /// Whether the request is a PUT of the whole object and not a patch.
     pub(super) put: bool,
     pub(super) now: Timestamp,
 }
 
 impl Write<'_> {
-    /// Calls the mutating hooks. Returns the managed fields as they are without what the hooks changed, when they did.
+    /// Calls the mutating hooks. When they change the object, returns the managed fields from before that change.
     pub(super) async fn mutate(
         &self,
         admission: &Admission<'_>,
@@ -43,12 +44,12 @@ impl Write<'_> {
         if subresource == "scale"
             && let Some(of) = &call.version().scale
         {
-            let mut object = scale::shown(of, new);
+            let mut object = scale::of_object(of, new);
             if let Some(live) = live {
                 let revision = live["metadata"]["resourceVersion"].clone();
                 meta::of(&mut object).insert("resourceVersion".to_owned(), revision);
             }
-            let old = live.map(|live| scale::shown(of, live));
+            let old = live.map(|live| scale::of_object(of, live));
             let changed = admission
                 .mutate(Some(&mut object), old.as_ref(), warnings)
                 .await?;
@@ -80,7 +81,7 @@ impl Write<'_> {
         Ok((!self.applied && owned.is_array()).then_some(owned))
     }
 
-    /// Whether the name of a new object is the server's.
+    /// Whether the server generates the name of the new object.
     fn is_generated(&self) -> bool {
         let metadata = &self.sent["metadata"];
         let named = |object: &Value| {
@@ -92,7 +93,8 @@ impl Write<'_> {
             && self.call.decode().is_ok_and(|body| !named(&body.value))
     }
 
-    /// The object with its defaults, and without what only storing it sets.
+    /// The object that mutating hooks receive: with its defaults, and without the fields that are set when it is
+    /// stored.
     async fn view(&self, new: &Value) -> Result<Value, ApiError> {
         let Self {
             call,
@@ -105,9 +107,9 @@ impl Write<'_> {
         let mut view = new.clone();
         settle(call, &mut view, live, subresource, now)?;
         if live.is_none() {
-            // Admission within kube-apiserver completes pods before webhooks see them.
+            // The admission plugins of kube-apiserver complete pods before webhooks are called.
             if resource.kind != "Pod" || resource.is_custom() {
-                strategy::without_own(resource, self.sent, &mut view);
+                strategy::remove_server_fields(resource, self.sent, &mut view);
             }
             let metadata = meta::of(&mut view);
             for field in ["uid", "creationTimestamp", "generation"] {
@@ -153,18 +155,18 @@ pub(super) async fn validate(
     call: &Call,
     admission: &Admission<'_>,
     subresource: &str,
-    shown: &Value,
+    object: &Value,
     live: Option<&Value>,
     warnings: &mut Warnings,
 ) -> Result<(), ApiError> {
     if subresource == "scale"
         && let Some(of) = &call.version().scale
     {
-        let object = scale::shown(of, shown);
-        let old = live.map(|live| scale::shown(of, live));
+        let object = scale::of_object(of, object);
+        let old = live.map(|live| scale::of_object(of, live));
         return admission
             .validate(Some(&object), old.as_ref(), warnings)
             .await;
     }
-    admission.validate(Some(shown), live, warnings).await
+    admission.validate(Some(object), live, warnings).await
 }

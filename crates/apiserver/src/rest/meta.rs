@@ -1,4 +1,4 @@
-//! `metadata`: what clients may set, what the server sets, and which names are allowed.
+//! Metadata of objects: the fields that clients may set, those that the server sets, and validation.
 
 use jiff::Timestamp;
 use rand::Rng as _;
@@ -27,7 +27,7 @@ const FIELDS: &[&str] = &[
     "uid",
 ];
 
-/// Whether the metadata of a custom object decode as Go's do; the error is in the words of its decoder.
+/// Checks that the metadata of a custom object can be decoded into `ObjectMeta`. The error is that of Go's decoder.
 pub(crate) fn readable(object: &Value) -> Result<(), String> {
     let (Some(metadata), Some(shape)) = (object.get("metadata"), shape::metadata()) else {
         return Ok(());
@@ -35,7 +35,7 @@ pub(crate) fn readable(object: &Value) -> Result<(), String> {
     shape.read(&mut metadata.clone()).map(drop)
 }
 
-/// Drops what `ObjectMeta` does not have, and returns the paths of it.
+/// Removes the fields that `ObjectMeta` does not have and returns their paths.
 pub(crate) fn prune(object: &mut Value) -> Vec<String> {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
     for field in &unknown {
         metadata.remove(field);
     }
-    // Absent and null or empty are the same to Go's omitempty.
+    // Null and empty values are omitted by Go's `omitempty`.
     metadata.retain(|_, value| match value {
         Value::Null => false,
         Value::Array(list) => !list.is_empty(),
@@ -62,7 +62,7 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
         .collect()
 }
 
-/// `metadata` as a map; made when it is missing.
+/// `metadata` as a map, which is created if it is missing.
 pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
@@ -72,12 +72,11 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     }
     match &mut object["metadata"] {
         Value::Object(metadata) => metadata,
-        // Just made an object; a match has to say something.
         _ => unreachable!("metadata is an object"),
     }
 }
 
-/// Sets what the server sets on a new object.
+/// Sets the server's fields of a new object.
 pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now: Timestamp) {
     let metadata = of(object);
     for field in [
@@ -104,8 +103,8 @@ pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now
     }
 }
 
-/// Takes over from the stored object what no update may change.
-pub(crate) fn carried(object: &mut Value, old: &Value) {
+/// Restores the fields that no update may change from the stored object.
+pub(crate) fn carry_over(object: &mut Value, old: &Value) {
     let metadata = of(object);
     for field in [
         "uid",
@@ -126,10 +125,10 @@ pub(crate) fn carried(object: &mut Value, old: &Value) {
     }
 }
 
-/// Letters that a generated name ends with.
+/// The number of random letters at the end of a generated name.
 const SUFFIX: usize = 5;
 
-/// A name from `generateName`, as kube-apiserver makes it.
+/// Generates a name from `generateName`, as kube-apiserver does.
 pub(crate) fn generated(base: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     const MAX_BASE: usize = 58;
@@ -139,14 +138,14 @@ pub(crate) fn generated(base: &str) -> String {
     name
 }
 
-/// Whether the name of an object was made from its `generateName`.
+/// Whether the name of an object was generated from its `generateName`.
 pub(crate) fn is_generated(object: &Value) -> bool {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     let (base, name) = (text("generateName"), text("name"));
     !base.is_empty() && name.len() == base.len() + SUFFIX && name.starts_with(base)
 }
 
-/// What is wrong with the metadata of an object about to be stored.
+/// Validates the metadata of an object before it is stored.
 pub(crate) fn validate(
     resource: &Resource,
     object: &Value,
@@ -181,7 +180,7 @@ fn validate_name(resource: &Resource, metadata: &Value, errors: &mut Vec<FieldEr
         (resource.group.as_str(), resource.plural.as_str()),
         ("", "namespaces" | "services")
     ) {
-        // A name that would do but for its dots is told so.
+        // kube-apiserver names the dots when they are the only violation.
         if name.contains('.') && subdomain(name).is_none() {
             Some("must not contain dots")
         } else {
@@ -276,7 +275,7 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What keeps a text from being a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
+/// The reasons why a text is not a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
 fn unqualified(key: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     const LONGEST: usize = 63;
@@ -316,7 +315,7 @@ fn is_label_value(text: &str) -> bool {
     bytes.len() <= 63 && bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
 }
 
-/// A warning for each new finalizer of a custom object that others may take too: those without a domain, or without a path
+/// A warning for each new finalizer of a custom object that is not qualified with a domain and a path
 /// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
 pub(crate) fn plain_finalizers(new: &Value, live: Option<&Value>) -> Vec<String> {
     let names = |object: &Value| -> std::collections::BTreeSet<String> {
@@ -386,7 +385,7 @@ fn validate_finalizers(
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
         );
-        // Told by the validation of all kinds and by that of each kind.
+        // kube-apiserver reports it twice, from the validation of metadata and from that of the kind.
         let error = FieldError::forbidden("metadata.finalizers", detail);
         errors.extend([error.clone(), error]);
     }
@@ -430,7 +429,7 @@ fn validate_owners(owners: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Owner references with their fields in the order of the Go type.
+/// Owner references with their fields in the order of the Go type, for messages.
 fn owners_as_printed(owners: &Value) -> String {
     let fields = [
         "apiVersion",

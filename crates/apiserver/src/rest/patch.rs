@@ -1,4 +1,4 @@
-//! patch in its four types.
+//! patch, in its four types.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,8 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
         ..Change::default()
     };
     change_object(call, change, warnings, |live| {
-        // The patch may name a revision as a precondition; the live one must not pass for that.
+        // A `resourceVersion` in the patch is a precondition. That of the live object is removed, so that it is not
+        // taken for one.
         let mut start = live.clone();
         let revision = meta::of(&mut start).remove("resourceVersion");
         let mut patched = match media {
@@ -96,7 +97,7 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
         if patched["metadata"]["name"] != live["metadata"]["name"] {
             return Err(renamed(call, &patched));
         }
-        // A JSON patch that leaves the revision alone does not ask for it.
+        // A JSON patch that neither tests nor sets the revision has no precondition.
         if media == JSON
             && !tests_revision(body)
             && patched["metadata"].get("resourceVersion") == revision.as_ref()
@@ -108,7 +109,7 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
     .await
 }
 
-/// 415 for a patch of a type that there is not (`negotiation.NewUnsupportedMediaTypeError` says less of patches).
+/// 415 for a patch of an unknown type.
 fn unsupported(strategic_of_custom: bool) -> ApiError {
     if strategic_of_custom {
         return ApiError::unsupported_media_type(&[JSON, MERGE, APPLY].join(", "));
@@ -118,7 +119,7 @@ fn unsupported(strategic_of_custom: bool) -> ApiError {
     error
 }
 
-/// 422 for a patch that makes a custom object one of another version of its kind.
+/// 422 for a patch that changes the `apiVersion` of a custom object to another version of its kind.
 fn other_version(call: &Call, patched: &Value) -> Option<ApiError> {
     let (resource, version) = (&*call.resource, call.version());
     let there = |name: &Value| {
@@ -200,7 +201,7 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
         applied: true,
         ..Change::default()
     };
-    // Twice at most: what is created by another meanwhile is then there.
+    // At most twice: an object that another request creates meanwhile exists in the second round.
     for _ in 0..2 {
         let changed = change_object(call, change.clone(), warnings, |live| {
             let mut applied = patch::apply(live, &config, applier, &kind)?;

@@ -26,11 +26,11 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
         .store
         .get(&call.resource.collection, &key)
         .ok_or_else(|| call.not_found())?;
-    shown(call, 200, &object)
+    object_answer(call, 200, &object)
 }
 
-/// A stored object as the answer to a get or a write.
-pub(crate) fn shown(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
+/// The answer to a get or a write with a stored object.
+pub(crate) fn object_answer(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
     let kind = Kind {
         core: &call.core,
         resource: &call.resource,
@@ -39,18 +39,18 @@ pub(crate) fn shown(call: &Call, code: u16, object: &Object) -> Result<Answer, A
     if call.accept.form == Form::Whole {
         return Ok(Answer::Bytes(code, kind.bytes(object, api_version)?));
     }
-    shown_value(call, code, kind.value(object, api_version)?)
+    value_answer(call, code, kind.value(object, api_version)?)
 }
 
-/// An object in the version of the request as the answer to a get or a write.
-pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer, ApiError> {
+/// The answer to a get or a write with an object in the version of the request.
+pub(crate) fn value_answer(call: &Call, code: u16, value: Value) -> Result<Answer, ApiError> {
     Ok(Answer::Value(
         code,
         match call.accept.form {
             Form::Whole => value,
             Form::Metadata => view::metadata_only(&value),
             Form::Table => {
-                let include = included(call)?;
+                let include = include_object(call)?;
                 let revision = value["metadata"]["resourceVersion"].clone();
                 let rows = vec![table::row(call.version(), value, include)];
                 table::table(
@@ -64,8 +64,8 @@ pub(crate) fn shown_value(call: &Call, code: u16, value: Value) -> Result<Answer
     ))
 }
 
-/// `includeObject`: what of an object stands in its row.
-pub(super) fn included(call: &Call) -> Result<Option<&str>, ApiError> {
+/// `includeObject`: which part of an object a table row contains.
+pub(super) fn include_object(call: &Call) -> Result<Option<&str>, ApiError> {
     match call.query.get("includeObject") {
         given @ (None | Some("Metadata" | "Object" | "None")) => Ok(given),
         Some(other) => Err(ApiError::bad_request(format!(
@@ -74,13 +74,13 @@ pub(super) fn included(call: &Call) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// Which objects of a collection a request selects.
+/// The objects of a collection that a request selects.
 pub(crate) struct Selection {
-    /// What the keys of all of them start with.
+    /// The common prefix of their keys.
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// Whether fields beyond the metadata are asked for, so that objects must be parsed.
+    /// Whether a field selector refers to fields beyond the metadata, so that objects must be parsed.
     deep: bool,
     name: Option<String>,
     resource: Arc<Resource>,
@@ -148,7 +148,7 @@ impl Selection {
 struct Page {
     objects: Vec<Arc<Object>>,
     revision: u64,
-    /// The key to continue after, and how many are left when that is known.
+    /// The key to continue after, and the number of remaining items if it is known.
     more: Option<(Arc<str>, Option<usize>)>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let page = page(call, &selection)?;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    // A table says nothing of what is empty.
+    // A Table omits an empty `continue`.
     if call.resource.is_custom() && call.accept.form != Form::Table {
         metadata["continue"] = Value::from("");
     }
@@ -193,7 +193,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
             Ok(Answer::Bytes(200, bytes))
         }
         Form::Metadata => {
-            // Empty, it is left out of this form.
+            // A PartialObjectMetadataList omits an empty `continue`.
             if let Some(fields) = metadata.as_object_mut() {
                 fields.retain(|_, value| value != "");
             }
@@ -211,7 +211,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
             ))
         }
         Form::Table => {
-            let include = included(call)?;
+            let include = include_object(call)?;
             let rows: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
@@ -232,7 +232,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
 }
 
 fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
-    // Less than nothing is no limit, as it is to Go.
+    // A negative limit is no limit in kube-apiserver.
     let negative = call
         .query
         .get("limit")
@@ -292,7 +292,7 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
     })
 }
 
-/// `resourceVersionMatch=Exact`, checked as kube-apiserver checks it.
+/// `resourceVersionMatch=Exact`, validated as in kube-apiserver.
 fn exact_revision(call: &Call) -> Result<Option<u64>, ApiError> {
     let revision = call.query.revision()?;
     match (call.query.get("resourceVersionMatch"), revision) {
@@ -320,7 +320,7 @@ fn list_options(error: FieldError) -> ApiError {
     ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
 }
 
-/// 504 for a revision that has not happened yet.
+/// 504 for a revision that is newer than the current one.
 pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
     let message = format!("Too large resource version: {asked}, current: {current}");
     let mut error = ApiError::new(504, "Timeout", format!("Timeout: {message}"));
@@ -331,7 +331,8 @@ pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
     error
 }
 
-/// 410 for a page whose revision is gone: the client starts again, or takes the rest as it is now.
+/// 410 for a revision that has been compacted. With a continue token, the answer has a token for the rest of the list
+/// at the current revision.
 fn history_gone(from: Option<&(u64, String)>, current: u64) -> ApiError {
     let Some((_, key)) = from else {
         return ApiError::expired("The resourceVersion for the provided list is too old.");
@@ -368,8 +369,8 @@ fn untoken(token: &str) -> Result<(u64, String), ApiError> {
     }
 }
 
-/// A list from the JSON of its items, none of which is serialised again. `names`: version and kind of built-in items,
-/// which tell them by being in the list.
+/// Assembles a list from the JSON of its items, which is not serialised again. `names`: version and kind of built-in
+/// items, which kube-apiserver omits within a list.
 fn assemble(
     kind: &str,
     api_version: &str,
@@ -377,7 +378,7 @@ fn assemble(
     items: &[Bytes],
     names: Option<(&str, &str)>,
 ) -> Bytes {
-    // As objects are serialised for the store.
+    // Objects in the store begin with these two fields.
     let names = names.map(|(version, kind)| {
         format!(
             "{{\"apiVersion\":{},\"kind\":{},",

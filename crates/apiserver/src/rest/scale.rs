@@ -1,4 +1,4 @@
-//! The scale subresource: `autoscaling/v1 Scale` of whatever has replicas.
+//! The scale subresource: `autoscaling/v1 Scale`, for built-in and custom resources that have replicas.
 
 use serde_json::{Value, json};
 
@@ -28,10 +28,10 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
     if call.resource.is_custom() && get_path(&value, &scale.spec).is_none() {
         return Err(without_replicas(scale));
     }
-    Ok(Answer::Value(200, shown(scale, &value)))
+    Ok(Answer::Value(200, of_object(scale, &value)))
 }
 
-/// Answers a put or a patch of the scale: of the object only the number of replicas changes.
+/// Answers a put or a patch of the scale. Only the number of replicas of the object changes.
 pub(crate) async fn update(
     call: &Call,
     is_patch: bool,
@@ -57,7 +57,7 @@ pub(crate) async fn update(
         ..Change::default()
     };
     let answer = change_object(call, change, warnings, |live| {
-        let mut wanted = shown(&scale, live);
+        let mut wanted = of_object(&scale, live);
         if !is_patch {
             wanted = body.clone();
         } else if media == "application/json-patch+json" {
@@ -72,7 +72,7 @@ pub(crate) async fn update(
         } else {
             replicas.as_i64()
         };
-        // Of custom objects that is one of the rules that they are held to.
+        // For custom objects, `rules` reports a negative number.
         let may_be = |count: &i64| *count >= 0 || call.resource.is_custom();
         let Some(count) = count.filter(may_be) else {
             let detail = "must be greater than or equal to 0";
@@ -100,10 +100,10 @@ pub(crate) async fn update(
         Answer::Value(_, value) => value,
         Answer::Stream(_) => Value::Null,
     };
-    Ok(Answer::Value(200, shown(&scale, &value)))
+    Ok(Answer::Value(200, of_object(&scale, &value)))
 }
 
-/// 500 for a custom object without the field that its definition names.
+/// 500 for a custom object without the field of `specReplicasPath`.
 fn without_replicas(scale: &Scale) -> ApiError {
     ApiError::internal(format!(
         "the spec replicas field \"{}\" does not exist",
@@ -111,7 +111,7 @@ fn without_replicas(scale: &Scale) -> ApiError {
     ))
 }
 
-/// What is wrong with the fields of a custom object that its scale shows (`ValidateScaleSpec`, `ValidateScaleStatus`).
+/// Validates the fields of a custom object that its scale refers to (`ValidateScaleSpec`, `ValidateScaleStatus`).
 pub(super) fn rules(scale: &Scale, object: &Value, subresource: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if subresource != "status" {
@@ -133,23 +133,23 @@ pub(super) fn rules(scale: &Scale, object: &Value, subresource: &str) -> Vec<Fie
 }
 
 fn number_rule(object: &Value, path: &str) -> Option<FieldError> {
-    let refused = |number: i64, why: &str| Some(FieldError::invalid(path, &json!(number), why));
+    let rejected = |number: i64, why: &str| Some(FieldError::invalid(path, &json!(number), why));
     let found = match reach(object, path) {
         Ok(None) => return None,
         Ok(Some(found)) => found,
-        Err(why) => return refused(0, &why),
+        Err(why) => return rejected(0, &why),
     };
     match found.as_i64() {
-        None => refused(0, &misplaced(path, found, "int64")),
-        Some(number) if number < 0 => refused(number, "should be a non-negative integer"),
+        None => rejected(0, &misplaced(path, found, "int64")),
+        Some(number) if number < 0 => rejected(number, "should be a non-negative integer"),
         Some(number) if number > i64::from(i32::MAX) => {
-            refused(number, "should be less than or equal to 2147483647")
+            rejected(number, "should be less than or equal to 2147483647")
         }
         Some(_) => None,
     }
 }
 
-/// The field of a path; an error where it leads through something that has no fields (`NestedFieldNoCopy`).
+/// The field at a path. Fails where the path leads through a value that is not an object (`NestedFieldNoCopy`).
 fn reach<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut at = object;
     let mut walked = String::new();
@@ -188,8 +188,8 @@ fn of(call: &Call) -> Result<&Scale, ApiError> {
         .ok_or_else(ApiError::unknown_resource)
 }
 
-/// What of an object its scale shows.
-pub(super) fn shown(scale: &Scale, object: &Value) -> Value {
+/// The Scale of an object.
+pub(super) fn of_object(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = json!({});
     for field in [
@@ -221,7 +221,7 @@ pub(super) fn shown(scale: &Scale, object: &Value) -> Value {
     json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status})
 }
 
-/// A selector as text, whether a custom resource keeps it as such or a built-in kind as an object.
+/// The selector as text: custom resources store a text, built-in kinds an object.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();

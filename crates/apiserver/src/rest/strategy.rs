@@ -1,5 +1,5 @@
-//! What built-in kinds need before they are stored, beyond the defaults of their types (`kinds/shape`): what the
-//! strategies and the admission plugins of kube-apiserver set and keep, and the rules that clients rely on.
+//! What the strategies and admission plugins of kube-apiserver add to built-in kinds before they are stored, beyond the
+//! defaults of their types (`kinds/shape`): fields that they set or restore, and validation that clients rely on.
 
 mod pods;
 mod rollout;
@@ -21,7 +21,7 @@ pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 
 use workloads::{job, pod, pod_rules, workload, workload_rules};
 
-/// Fills in defaults, and keeps what clients may not change.
+/// Fills in defaults and restores fields that clients may not change.
 pub(crate) fn prepare(
     call: &Call,
     new: &mut Value,
@@ -65,7 +65,7 @@ pub(crate) fn prepare(
         _ => {}
     }
     drop_nulls(new);
-    // Reading from the storage of kube-apiserver fills in the defaults again.
+    // kube-apiserver fills in the defaults again when it reads the object from storage.
     if let Some(shape) = shape {
         shape.default(new);
     }
@@ -78,12 +78,12 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-/// Removes from a new object what admission or storage has set, and neither its sender nor a default of its type: the
-/// sender is not the manager of these fields.
-pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
+/// Removes the fields of a new object that admission or storage has set and that neither the sender nor a default of
+/// the type would set: the sender is not recorded as their manager.
+pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut Value) {
     let fields: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Namespace") => {
-            // A name that is generated is not known yet when the label of the name is defaulted.
+            // The default of the name label is computed before the name is generated.
             if meta::is_generated(sent) {
                 meta::of(new).remove("labels");
                 if let Some(labels) = sent["metadata"].get("labels") {
@@ -144,7 +144,7 @@ pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
         }
         _ => return,
     };
-    // Either name of a service account gives the other.
+    // `serviceAccount` and `serviceAccountName` are copied from each other.
     let account = ["serviceAccount", "serviceAccountName"];
     let given = |name: &str| match account.contains(&name) {
         true => account.iter().any(|name| !sent["spec"][*name].is_null()),
@@ -155,7 +155,7 @@ pub(super) fn without_own(resource: &Resource, sent: &Value, new: &mut Value) {
     }
 }
 
-/// What is wrong with a built-in object.
+/// Validates a built-in object.
 pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match resource.kind.as_str() {
@@ -193,7 +193,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
     errors
 }
 
-/// `spec`, `status` and `data` are objects wherever built-in kinds have them; so the rest may rely on it.
+/// Checks that `spec`, `status` and `data` are objects, so that later code may rely on it.
 fn check_shape(call: &Call, object: &Value) -> Result<(), ApiError> {
     for field in ["spec", "status", "data", "stringData", "template"] {
         let Some(value) = object.get(field) else {
@@ -217,7 +217,7 @@ fn reset_status(kind: &str, new: &mut Value) {
         "Namespace" => json!({"phase": "Active"}),
         "PersistentVolume" | "PersistentVolumeClaim" => json!({"phase": "Pending"}),
         "Service" => json!({"loadBalancer": {}}),
-        // A kubelet registers its node with its status, and kube-apiserver keeps it.
+        // A kubelet registers its Node together with the status.
         "Node" => return,
         _ => json!({}),
     };
@@ -234,7 +234,7 @@ fn namespace(new: &mut Value, live: Option<&Value>, subresource: &str) {
     }
     match live {
         None => top_set(new, "spec", json!({"finalizers": ["kubernetes"]})),
-        // Only the finalize subresource changes these.
+        // Only the finalize subresource changes the finalizers of a namespace.
         Some(live) if subresource != "finalize" => {
             if let Some(spec) = live.get("spec") {
                 top_set(new, "spec", spec.clone());
@@ -394,7 +394,8 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
             crate::services::claim_address(call, new)?;
         }
         let address = new["spec"]["clusterIP"].clone();
-        // Whoever makes the endpoints of a headless service without a selector may give them any addresses.
+        // The endpoints of a headless service without a selector are managed by the user, who may give them any
+        // addresses.
         let selects = |spec: &Value| {
             spec["selector"]
                 .as_object()
@@ -424,7 +425,7 @@ fn csr(call: &Call, new: &mut Value) {
     }
 }
 
-/// A write to a definition keeps its status, and a write to its status is what the status is from then on.
+/// An update of a definition keeps its status, and an update of its status replaces the status.
 fn definition(
     call: &Call,
     new: &mut Value,
@@ -446,7 +447,7 @@ fn definition(
     Ok(())
 }
 
-/// An Event of one of its two groups as one of the other.
+/// Converts an Event between its two groups.
 pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
     const NAMES: &[(&str, &str)] = &[
         ("involvedObject", "regarding"),
@@ -474,7 +475,7 @@ pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
     event
 }
 
-/// Sets a field of a part (`spec`), which is created where it is missing, unless the field is set.
+/// Sets a default in a part of an object, such as `spec`, which is created if it is missing.
 fn default(object: &mut Value, part: &str, field: &str, value: Value) {
     let Some(fields) = object.as_object_mut() else {
         return;

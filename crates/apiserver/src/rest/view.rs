@@ -1,4 +1,4 @@
-//! Objects as clients see them: in the version of the request, whole, as metadata, or as a table row.
+//! Objects in the form and version of a request: whole, as metadata, or as a table row.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::schema::Schema;
 use crate::server::Core;
 use crate::store::{Object, json_at};
 
-/// The versions of a resource, and the way between them.
+/// A resource and the conversions between its versions.
 pub(crate) struct Kind<'a> {
     pub(crate) core: &'a Core,
     pub(crate) resource: &'a Resource,
@@ -33,7 +33,7 @@ impl Kind<'_> {
         Ok(converted)
     }
 
-    /// The object in `api_version` as the conversion returns it.
+    /// The object in `api_version` as conversion returns it, without defaults.
     fn convert_alone(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
         if value["apiVersion"] == api_version {
             return Ok(value);
@@ -74,7 +74,7 @@ impl Kind<'_> {
                 if let Some(fields) = value.as_object_mut() {
                     fields.insert("apiVersion".to_owned(), Value::from(api_version));
                 }
-                // Fields that the other version does not have are lost.
+                // Fields that the other version does not declare are removed.
                 if self.resource.is_custom()
                     && let Some(schema) = self.schema(api_version)
                 {
@@ -93,7 +93,7 @@ impl Kind<'_> {
             .as_ref()
     }
 
-    /// The object in `api_version`, which a webhook may have to make.
+    /// The object in `api_version`, which may need a call of a conversion webhook.
     pub(crate) async fn converted(
         &self,
         value: Value,
@@ -105,7 +105,8 @@ impl Kind<'_> {
         conversion::resolve(self.core, || self.convert(value.clone(), api_version)).await
     }
 
-    /// Asks for all conversions that a list needs before the first of them is missed, so that one call makes them.
+    /// Registers all conversions that a list needs before the first one is looked up, so that a single call converts
+    /// all objects.
     pub(crate) fn ask_for(
         &self,
         objects: &[Arc<Object>],
@@ -123,12 +124,12 @@ impl Kind<'_> {
         all
     }
 
-    /// The stored object as a value in `api_version`.
+    /// The stored object in `api_version`.
     pub(crate) fn value(&self, object: &Object, api_version: &str) -> Result<Value, ApiError> {
         self.convert(object.value(), api_version)
     }
 
-    /// The JSON of the stored object in `api_version`; that of the stored version is not made again.
+    /// The JSON of the stored object in `api_version`. In the stored version it is not serialised again.
     pub(crate) fn bytes(&self, object: &Object, api_version: &str) -> Result<Bytes, ApiError> {
         if &*object.facts.api_version == api_version {
             return Ok(object.json());
@@ -168,13 +169,13 @@ impl Versions for Kind<'_> {
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        // Part of an object: neither are defaults added to it nor nulls dropped, as kube-apiserver does it.
+        // A partial object gets no defaults and keeps its nulls, as in kube-apiserver.
         self.convert_alone(object.clone(), api_version)
             .map_err(|error| error.message)
     }
 }
 
-/// As kube-apiserver holds conversion webhooks to it: of the metadata only labels and annotations may change.
+/// Restores the metadata after conversion. As in kube-apiserver, webhooks may change labels and annotations only.
 fn keep_identity(converted: &mut Value, mut metadata: Value) {
     let changed = converted["metadata"].take();
     if let (Some(kept), Value::Object(mut changed)) = (metadata.as_object_mut(), changed) {

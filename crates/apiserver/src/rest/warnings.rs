@@ -1,21 +1,21 @@
-//! Warnings beside an answer: each once, and cut off where there are too many for headers.
+//! Warning headers of an answer: each text once, truncated when they exceed the limits of kube-apiserver.
 //!
-//! Source of the bounds: `pkg/endpoints/filters/warning.go` of `k8s.io/apiserver`.
+//! Source of the limits: `pkg/endpoints/filters/warning.go` of `k8s.io/apiserver`.
 
 use std::collections::HashSet;
 
-/// Characters of all warnings together from which on they are cut off.
+/// Total length in characters above which warnings are truncated.
 const ALL: usize = 4 * 1024;
-/// Characters of one that is cut off.
+/// Length in characters of a truncated warning.
 const ONE: usize = 256;
 
-/// What a client is warned of.
+/// The warnings collected for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(pub(crate) Vec<String>);
 
 impl Warnings {
-    /// The warnings as they are sent.
-    pub(super) fn sent(self) -> Vec<String> {
+    /// The texts of the headers.
+    pub(super) fn into_headers(self) -> Vec<String> {
         let mut seen = HashSet::new();
         let mut all = self.0;
         all.retain(|text| !text.is_empty() && seen.insert(text.clone()));
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn sent(texts: impl IntoIterator<Item = String>) -> Vec<String> {
-        Warnings(texts.into_iter().collect()).sent()
+        Warnings(texts.into_iter().collect()).into_headers()
     }
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn many_or_long_warnings_are_cut_off() {
+    fn many_or_long_warnings_are_truncated() {
         let long = |n: usize| format!("{n} {}", "ä".repeat(1_000_000));
         let texts = sent((0..100).map(long));
         assert_eq!(texts.len(), ALL / ONE);

@@ -1,8 +1,8 @@
-//! watch: the changes of a collection from a revision on, without gap or repeat.
+//! watch: the changes of a collection after a revision, without gaps or duplicates.
 //!
-//! A watch remembers the last revision that it has seen and asks the store for what came after; the
-//! store's notification carries no event. So nothing is buffered for a slow client,
-//! and one that falls behind the history gets 410 Gone, as from etcd.
+//! A watch remembers the last revision that it has sent and reads the later events from the store; the notification of
+//! the store carries no event. So nothing is buffered for a slow client, and a client that falls behind the history
+//! gets 410 Gone, as with etcd.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,13 +27,13 @@ use crate::server::Core;
 use crate::store::{Change, Event, Gone, Object, frame};
 use crate::table;
 
-/// As kube-apiserver spaces its bookmarks.
+/// The interval of bookmarks in kube-apiserver.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// The shortest time a watch is kept when the client names none; twice that at most.
+/// The minimum duration of a watch without `timeoutSeconds`; the maximum is twice that.
 const TIMEOUT: u64 = 1800;
-/// How long a watch waits for the revision that its initial events must have, as kube-apiserver's cache does.
+/// How long a watch waits until the store reaches its revision, as in kube-apiserver's watch cache.
 const FUTURE: Duration = Duration::from_secs(3);
-/// Events taken from the store at a time.
+/// The number of events that are read from the store at a time.
 const BATCH: usize = 100;
 
 /// Answers a watch.
@@ -44,7 +44,7 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     if let Start::Current { not_before, .. } = start
         && let Err(error) = reached(&call.core, not_before).await
     {
-        // Once a watch is accepted, what goes wrong is an event of its stream.
+        // kube-apiserver reports errors after the watch was accepted as an event of the stream.
         let line = frame("ERROR", error.status().to_string().as_bytes());
         return Ok(Answer::Stream(body::full(line)));
     }
@@ -56,12 +56,12 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
         api_version: call.version().api_version.clone(),
         version: call.version.clone(),
         form: call.accept.form,
-        include: super::read::included(call)?.map(str::to_owned),
+        include: super::read::include_object(call)?.map(str::to_owned),
         bookmarks: call.query.flag("allowWatchBookmarks"),
         selection,
         headed: false,
     };
-    // Now and not when the client first reads: the watch is to see everything after this answer.
+    // Subscribed now and not when the client reads first, so that the watch sees every change after this answer.
     let changed = call
         .core
         .store
@@ -73,8 +73,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     Ok(Answer::Stream(body::stream(lines)))
 }
 
-/// How long a watch is kept. In nanoseconds of 64 bits, as in Go: what overflows them is negative or short, and what is
-/// negative ends at once.
+/// The duration of a watch. Go computes it in 64-bit nanoseconds: a value that overflows becomes negative or short, and
+/// a negative duration ends the watch at once.
 fn timeout(seconds: Option<i64>) -> Duration {
     match seconds {
         None | Some(0) => Duration::from_secs(TIMEOUT + rand::rng().random_range(0..TIMEOUT)),
@@ -85,7 +85,7 @@ fn timeout(seconds: Option<i64>) -> Duration {
     }
 }
 
-/// Waits a moment for a revision that has not happened yet.
+/// Waits for a revision that the store has not reached yet, for at most [`FUTURE`].
 async fn reached(core: &Core, revision: u64) -> Result<(), ApiError> {
     let deadline = Instant::now() + FUTURE;
     loop {
@@ -100,14 +100,14 @@ async fn reached(core: &Core, revision: u64) -> Result<(), ApiError> {
     }
 }
 
-/// Where a watch starts.
+/// The position at which a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With what there is now, which must be as new as a revision; `marked` when its end is announced by a bookmark.
+    /// With the current objects, read at `not_before` or later. `marked`: a bookmark follows them.
     Current { marked: bool, not_before: u64 },
     /// After a revision.
     After(u64),
-    /// With whatever comes next.
+    /// With the next change.
     Now,
 }
 
@@ -154,16 +154,16 @@ fn start(query: &Query) -> Result<Start, ApiError> {
     }
 }
 
-/// Waits for the next change; without anything to wait for, for ever.
+/// Waits for the next change; for ever without a receiver.
 async fn next_change(changes: &mut Option<tokio::sync::watch::Receiver<u64>>) {
     let Some(changes) = changes else {
         return std::future::pending().await;
     };
-    // The sender lives as long as the server, to which the watcher has a reference; so this does not fail.
+    // The sender lives as long as the server, to which the watcher has a reference, so this does not fail.
     let _ = changes.changed().await;
 }
 
-/// Counts a watch for as long as it is there.
+/// Counts an open watch in the metrics until it is dropped.
 struct Counted(Arc<Core>);
 
 impl Counted {
@@ -179,7 +179,7 @@ impl Drop for Counted {
     }
 }
 
-/// A line of a watch, or the error of its conversion; none when there is nothing to send.
+/// A line of a watch, or the event for an error of its conversion; `None` when there is nothing to send.
 fn line_of(line: Result<Bytes, ApiError>) -> Option<Bytes> {
     let line = line.unwrap_or_else(|error| frame("ERROR", error.status().to_string().as_bytes()));
     (!line.is_empty()).then_some(line)
@@ -225,7 +225,8 @@ impl Watcher {
                 yield self.bookmark(seen, true);
             }
             let mut next_bookmark = Instant::now() + BOOKMARK_EVERY;
-            // Created once: thousands of watches pass here for each event.
+            // Created once per watch: resetting a timer is cheaper, and each event passes here for thousands of
+            // watches.
             let alarm = tokio::time::sleep_until(next_bookmark.min(deadline));
             let stopped = core.shutdown.cancelled();
             tokio::pin!(alarm, stopped);
@@ -233,7 +234,7 @@ impl Watcher {
                 changed.borrow_and_update();
                 let found = {
                     let state = self.core.store.read();
-                    // Read together with the events, so that a bookmark never passes one that was not sent.
+                    // The revision is read together with the events, so that a bookmark never precedes an event.
                     state.events(&self.resource.collection, seen, BATCH).map(|events| (events, state.revision))
                 };
                 let (events, revision) = match found {
@@ -271,7 +272,8 @@ impl Watcher {
                         next_bookmark = Instant::now() + BOOKMARK_EVERY;
                         alarm.as_mut().reset(next_bookmark.min(deadline));
                         if self.bookmarks {
-                            // Nothing was published since `seen`, or `changed` would have won or will win next.
+                            // No event was published since `seen`; otherwise `changed` is ready and is taken in this or
+                            // the next round.
                             yield self.bookmark(seen, false);
                         }
                     }
@@ -282,7 +284,7 @@ impl Watcher {
         }
     }
 
-    /// The revision to go on from, and the objects to begin with.
+    /// The revision after which to continue, and the initial objects.
     fn initial(&self, start: Start) -> (u64, Vec<Arc<Object>>) {
         let state = self.core.store.read();
         let objects = match start {
@@ -298,7 +300,7 @@ impl Watcher {
         (state.revision, objects)
     }
 
-    /// Notifies of changes of definitions, which may end the watch of a custom resource.
+    /// Notifications of changed definitions, which may end the watch of a custom resource.
     fn definitions(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         let definitions: Arc<str> = CRD_COLLECTION.into();
         self.resource
@@ -316,7 +318,7 @@ impl Watcher {
         })
     }
 
-    /// The line that is the same for all watchers of everything in the stored version.
+    /// The line of an event, shared by all watchers that select everything in the stored version.
     fn shared_line(&self, event: &Event) -> Option<Bytes> {
         let same = self.form == Form::Whole
             && self.selection.is_everything()
@@ -325,7 +327,7 @@ impl Watcher {
         same.then(|| event.frame())
     }
 
-    /// What an event is for this watcher: an object that begins or ceases to be selected is added or deleted.
+    /// The event for this watcher: an object that begins or ceases to match the selector is added or deleted.
     fn event_line(&mut self, event: &Event) -> Option<Bytes> {
         if !event.object.key.starts_with(self.selection.prefix.as_str()) {
             return None;
@@ -353,7 +355,8 @@ impl Watcher {
         }
     }
 
-    /// The deletion of an object that ceases to be selected: as it was, with the revision of the change.
+    /// The DELETED event of an object that ceases to match the selector: its previous state, with the revision of the
+    /// change.
     fn last_line(&mut self, previous: &Object, revision: u64) -> Bytes {
         let mut value = previous.value();
         value["metadata"]["resourceVersion"] = Value::from(revision.to_string());
@@ -429,7 +432,7 @@ impl Watcher {
     }
 }
 
-/// 410 for a watch whose next events are no longer known.
+/// 410 for a watch whose next events have been compacted.
 fn expired(seen: u64, gone: Gone) -> Bytes {
     let oldest = gone.oldest;
     let error = ApiError::expired(format!("too old resource version: {seen} ({oldest})"));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::admit::{Incoming, admit};
-use super::read::{shown, shown_value};
+use super::read::{object_answer, value_answer};
 use super::view::Kind;
 use super::{Answer, Call, Warnings, meta};
 use crate::conversion;
@@ -44,10 +44,10 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
     let named = object["metadata"]["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty());
-    // A generated name that is taken is tried again with another.
+    // When a generated name exists, another is tried.
     let tries = if named || base.is_empty() { 1 } else { 8 };
     if tries > 1 {
-        // Before a name is generated.
+        // Before a name is generated, as in kube-apiserver.
         check_definition(call, "")?;
         check_namespace_open(call, &base)?;
     }
@@ -66,7 +66,7 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
     Err(ApiError::internal("no name could be generated"))
 }
 
-/// Stores a new object that is complete but for what the server adds. `applied`: by server-side apply.
+/// Creates an object that lacks only the fields that the server sets. `applied`: by server-side apply.
 pub(crate) async fn create_object(
     call: &Call,
     object: Value,
@@ -114,18 +114,19 @@ pub(crate) async fn create_object(
             }
             if &*resource.collection == "/namespaces" {
                 let furnished = crate::namespaces::furnish(&call.core, &name).await;
-                furnished.map_err(|problem| unstored(WriteError::Failed(problem)))?;
+                furnished.map_err(|problem| failed_write(WriteError::Failed(problem)))?;
             }
-            conversion::resolve(&call.core, || shown(call, 201, &object)).await
+            conversion::resolve(&call.core, || object_answer(call, 201, &object)).await
         }
         Err(WriteError::Conflict) => Err(taken()),
         Err(WriteError::Closed(_)) => {
-            // It is closed by now, and the answer says what is.
+            // The store rejected the create because the definition or the namespace terminates; the check gives the
+            // error for that.
             check_definition(call, &name)?;
             check_namespace_open(call, &name)?;
             Err(call.not_found())
         }
-        Err(error) => Err(unstored(error)),
+        Err(error) => Err(failed_write(error)),
     }
 }
 
@@ -155,18 +156,18 @@ pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answe
     change_object(call, change, warnings, |_| Ok(object.clone())).await
 }
 
-/// How an object is changed.
+/// The options of a change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
-    /// The whole object is replaced, so that custom resources must name their revision.
+    /// Whether the whole object is replaced, so that custom resources must name their revision.
     pub(crate) put: bool,
     pub(crate) applied: bool,
 }
 
-/// Changes a stored object by `how`, which gets it in the version of the request. Begins again when
-/// another request was faster, unless the new object names the revision that it is based on.
+/// Changes a stored object by `how`, which gets it in the version of the request. Retried when another request changed
+/// the object meanwhile, unless the new object names its revision.
 pub(crate) async fn change_object(
     call: &Call,
     change: Change,
@@ -205,13 +206,13 @@ pub(crate) async fn change_object(
         };
         let mut found = Warnings::default();
         let ready = admit(call, incoming, &mut found).await?;
-        // An object that a changed schema has otherwise is written again, as by kube-apiserver.
+        // An object whose stored form differs under a changed schema is written again, as by kube-apiserver.
         let unchanged = ready == stored && current.is_as_written();
         if change.dry_run || unchanged {
             warnings.0.append(&mut found.0);
         }
         if unchanged && *current.facts.api_version == *resource.stored {
-            return conversion::resolve(&call.core, || shown(call, 200, &current)).await;
+            return conversion::resolve(&call.core, || object_answer(call, 200, &current)).await;
         }
         if change.dry_run {
             return dry_answer(call, 200, ready).await;
@@ -229,16 +230,16 @@ pub(crate) async fn change_object(
         {
             Ok(object) => {
                 warnings.0.append(&mut found.0);
-                return conversion::resolve(&call.core, || shown(call, 200, &object)).await;
+                return conversion::resolve(&call.core, || object_answer(call, 200, &object)).await;
             }
             Err(WriteError::Conflict) => {}
-            Err(error) => return Err(unstored(error)),
+            Err(error) => return Err(failed_write(error)),
         }
     }
 }
 
-/// Changes a stored object on the server's own behalf: no admission, no managed fields, no answer.
-/// `how` returns false when there is nothing to do. None when there is no such object.
+/// Changes a stored object on behalf of the server itself: without admission, managed fields and answer. `how` returns
+/// false when there is nothing to change. `None` when the object does not exist.
 pub(crate) async fn edit(
     core: &Core,
     resource: &Resource,
@@ -270,7 +271,7 @@ pub(crate) async fn edit(
     }
 }
 
-/// Whether a deletion has nothing left to wait for.
+/// Whether an object is being deleted and neither finalizers nor a grace period delay it.
 pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
@@ -281,7 +282,7 @@ pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
         && (!is_namespace || none(&object["spec"]["finalizers"]))
 }
 
-/// Writes an object, and with a CustomResourceDefinition the resource that is served from then on.
+/// Writes an object. A write of a CustomResourceDefinition also replaces the resource that is served.
 pub(crate) async fn commit(
     core: &Core,
     resource: &Resource,
@@ -318,7 +319,7 @@ pub(crate) async fn commit(
             .apply_schema(&resource.group, &resource.plural)
             .await;
     } else if resource.is_custom() && !is_current(core, resource) {
-        // Its schema changed between admission and the write.
+        // The schema changed between admission and the write.
         core.store
             .apply_schema(&resource.group, &resource.plural)
             .await;
@@ -326,7 +327,7 @@ pub(crate) async fn commit(
     Ok(written)
 }
 
-/// Whether a kind is still served as it was when the request began.
+/// Whether the resource is still served as it was when the request began.
 fn is_current(core: &Core, resource: &Resource) -> bool {
     let served = core
         .store
@@ -335,7 +336,7 @@ fn is_current(core: &Core, resource: &Resource) -> bool {
     served.is_some_and(|served| std::ptr::eq(Arc::as_ptr(&served), resource))
 }
 
-/// The stored definitions of a group but for one.
+/// The other stored definitions of the group of a definition.
 pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
     let state = core.store.read();
     let all = state.range(CRD_COLLECTION, "", None);
@@ -347,7 +348,7 @@ pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Whether a definition goes on to be served as it is.
+/// Whether the resource of a definition does not change.
 fn is_same(core: &Core, name: &str, crd: &Value, delete: bool) -> bool {
     let (spec, registry) = (&crd["spec"], core.store.registry());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -379,8 +380,8 @@ fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> 
         .map_err(refused)
 }
 
-/// The answer to a write that failed, where the caller has no answer for that error.
-pub(crate) fn unstored(error: WriteError) -> ApiError {
+/// The answer to a failed write, for errors that the caller does not handle.
+pub(crate) fn failed_write(error: WriteError) -> ApiError {
     match error {
         WriteError::Unstorable(Unstorable::TooDeep) => ApiError::bad_request(error.to_string()),
         WriteError::Unstorable(Unstorable::TooLarge) => ApiError::new(500, "", error.to_string()),
@@ -393,14 +394,14 @@ async fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiE
         core: &call.core,
         resource: &call.resource,
     };
-    shown_value(
+    value_answer(
         call,
         code,
         kind.converted(ready, &call.version().api_version).await?,
     )
 }
 
-/// The object must be of the kind and the version of the URL; what it leaves out is filled in.
+/// Checks that the object has the kind and version of the URL, and fills in what it omits.
 pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let version = &call.version().api_version;
     let kind = &call.resource.kind;
@@ -409,7 +410,7 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
             "the object provided is unrecognized (must be of type {kind}): expected an object"
         )));
     };
-    // Built-in kinds may leave out what the URL says, as Go's decoder lets them.
+    // Go's decoder of built-in kinds fills in kind and version from the URL.
     if !call.resource.is_custom() {
         fields
             .entry("apiVersion")
@@ -452,8 +453,8 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
     Ok(())
 }
 
-/// The metadata of a custom object must decode before its name is read: a name that is not a string is an error and not an
-/// absent name. The decoder of built-in kinds checks theirs.
+/// The metadata of a custom object must decode before its name is read: a name that is not a string is an error and not
+/// an absent name. The decoder of built-in kinds checks theirs.
 fn check_metadata(call: &Call, object: &Value) -> Result<(), ApiError> {
     if !call.resource.is_custom() {
         return Ok(());
@@ -467,9 +468,9 @@ fn check_metadata(call: &Call, object: &Value) -> Result<(), ApiError> {
     })
 }
 
-/// Refuses what is of another built-in kind, or of none, as Go's scheme does.
+/// Rejects an object of another kind, as Go's scheme does for built-in kinds.
 fn unconvertible(call: &Call, api_version: &str, kind: &str) -> Result<(), ApiError> {
-    let own = &call.resource;
+    let expected = &call.resource;
     let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let registry = call.core.store.registry();
     let known = registry.all().any(|resource| {
@@ -482,19 +483,23 @@ fn unconvertible(call: &Call, api_version: &str, kind: &str) -> Result<(), ApiEr
         format!(
             "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:110\""
         )
-    } else if kind != own.kind {
-        let package = own.group.split('.').next().filter(|name| !name.is_empty());
+    } else if kind != expected.kind {
+        let package = expected
+            .group
+            .split('.')
+            .next()
+            .filter(|name| !name.is_empty());
         format!(
             "converting ({version}.{kind}) to ({}.{}): unknown conversion",
             package.unwrap_or("core"),
-            own.kind
+            expected.kind
         )
     } else {
         return Ok(());
     };
     Err(ApiError::bad_request(format!(
         "{kind} in version \"{version}\" cannot be handled as a {}: {why}",
-        own.kind
+        expected.kind
     )))
 }
 
@@ -508,7 +513,7 @@ fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
     ))
 }
 
-/// New objects need a definition that stays. The store checks it once more with the write.
+/// Rejects new objects of a definition that is being deleted. The store checks it again with the write.
 fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
     let resource = &call.resource;
     if !resource.is_custom() {
@@ -528,7 +533,7 @@ fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// New objects need a namespace that is there and stays. The store checks it once more with the write.
+/// Rejects new objects in a namespace that does not exist or terminates. The store checks it again with the write.
 fn check_namespace_open(call: &Call, name: &str) -> Result<(), ApiError> {
     if !call.resource.namespaced {
         return Ok(());
@@ -567,7 +572,7 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
                 &zero,
                 "must be specified for an update",
             );
-            // By its plural, as kube-apiserver's store names it.
+            // kube-apiserver's store names the plural here.
             return Err(ApiError::invalid(
                 &resource.group,
                 &resource.plural,
@@ -599,7 +604,7 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
     Ok(())
 }
 
-/// Where kube-apiserver keeps an object, which its conflicts name.
+/// The key of an object in etcd, which kube-apiserver prints in conflicts.
 fn etcd_key(resource: &Resource, namespace: &str, name: &str) -> String {
     let place = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "nodes") => "minions".to_owned(),

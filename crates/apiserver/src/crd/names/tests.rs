@@ -18,7 +18,7 @@ fn accepted(mut crd: Value, others: &[Value]) -> Value {
 }
 
 #[test]
-fn a_definition_alone_gets_its_names_and_is_established() {
+fn names_without_a_conflict_are_accepted_and_the_definition_is_established() {
     let one = accepted(crd("ones", "One", &["o"]), &[]);
     assert_eq!(one["status"]["acceptedNames"], one["spec"]["names"]);
     let conditions = &one["status"]["conditions"];
@@ -35,7 +35,7 @@ fn a_definition_alone_gets_its_names_and_is_established() {
 }
 
 #[test]
-fn names_in_use_are_not_given_and_the_definition_is_not_served() {
+fn names_in_use_are_not_accepted_and_the_definition_is_not_served() {
     let one = accepted(crd("ones", "One", &["o", "w"]), &[]);
     let others = [one];
     for (other, reason, message) in [
@@ -69,7 +69,7 @@ fn names_in_use_are_not_given_and_the_definition_is_not_served() {
         );
         assert_eq!(conditions[1]["reason"], "NotAccepted");
         assert!(!is_served(&other, &others));
-        // What was in the way is gone.
+        // The conflicting definition is deleted.
         let other = accepted(other, &[]);
         assert_eq!(other["status"]["acceptedNames"], other["spec"]["names"]);
         assert!(is_served(&other, &[]));
@@ -77,7 +77,7 @@ fn names_in_use_are_not_given_and_the_definition_is_not_served() {
 }
 
 #[test]
-fn an_established_definition_stays_served_when_it_asks_for_a_name_in_use() {
+fn an_established_definition_is_served_on_when_it_requests_a_name_in_use() {
     let one = accepted(crd("ones", "One", &["o"]), &[]);
     let mut two = accepted(crd("twos", "Two", &["t"]), std::slice::from_ref(&one));
     two["spec"]["names"]["shortNames"] = json!(["t", "o"]);

@@ -87,21 +87,21 @@ pub(super) fn selectable(version: &Value, path: &str, errors: &mut Vec<FieldErro
             errors.push(FieldError::required(at, ""));
             continue;
         }
-        let refused = |detail: &str| FieldError::invalid(at.as_str(), &json!(given), detail);
+        let rejected = |detail: &str| FieldError::invalid(at.as_str(), &json!(given), detail);
         let Some(found) = property(&version["schema"]["openAPIV3Schema"], given) else {
-            errors.push(refused(
+            errors.push(rejected(
                 "is an invalid path: does not refer to a valid field",
             ));
             continue;
         };
         if given.starts_with(".metadata") {
-            errors.push(refused("must not point to fields in metadata"));
+            errors.push(rejected("must not point to fields in metadata"));
         }
         if !matches!(
             found["type"].as_str(),
             Some("string" | "boolean" | "integer")
         ) {
-            errors.push(refused(
+            errors.push(rejected(
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
             ));
         }
@@ -117,7 +117,7 @@ pub(super) fn selectable(version: &Value, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// The schema of a field such as `.spec.size`. Every object has metadata, declared or not.
+/// The schema of a field such as `.spec.size`. Metadata needs no declaration.
 fn property<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     const NAMED: &[&str] = &["name", "namespace", "generateName"];
     if let Some(name) = path.strip_prefix(".metadata.")

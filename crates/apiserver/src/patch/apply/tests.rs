@@ -42,7 +42,7 @@ pub(crate) fn built_in(api_version: &'static str, kind: &'static str) -> Kind {
     }
 }
 
-/// A custom resource with a bit of everything.
+/// A custom resource with a field of each form.
 pub(crate) fn custom() -> Kind {
     let schema = Schema::compile(&json!({
         "type": "object",
@@ -66,7 +66,7 @@ pub(crate) fn custom() -> Kind {
 }
 
 impl Kind {
-    /// The object with type and name, as a client sends it.
+    /// The object with `apiVersion`, `kind` and name, as clients send it.
     pub(crate) fn object(&self, rest: Value) -> Value {
         let mut object =
             json!({"apiVersion": self.api_version, "kind": self.kind, "metadata": {"name": "n"}});
@@ -105,7 +105,7 @@ impl Kind {
     }
 }
 
-/// The fields of a manager, null if it has none.
+/// The fields of a manager; null if it has none.
 fn owned(object: &Value, manager: &str) -> Value {
     let entries = object
         .pointer("/metadata/managedFields")
@@ -117,7 +117,7 @@ fn owned(object: &Value, manager: &str) -> Value {
     entry.map_or(Value::Null, |entry| entry["fieldsV1"].clone())
 }
 
-/// Without null, empty sets and empty list maps, which nobody comes to own.
+/// Any spec without nulls, empty sets and empty list maps, which no manager comes to own.
 fn any_spec() -> impl Strategy<Value = Value> {
     any_spec_of(1).prop_map(|mut config| {
         let spec = config["spec"].as_object_mut().into_iter();
@@ -126,7 +126,7 @@ fn any_spec() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Sets and list maps have no fewer than `least` items.
+/// Any spec whose sets and list maps have at least `least` items.
 fn any_spec_of(least: usize) -> impl Strategy<Value = Value> {
     let item = (
         "[k-m]",
@@ -167,7 +167,7 @@ fn any_spec_of(least: usize) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Leaves of `part` that `whole` lacks or has otherwise; a map that is emptied goes with its last key.
+/// The leaves of `part` that `whole` lacks or that differ in it. A map without keys may be missing.
 fn missing(part: &Value, whole: &Value) -> Vec<String> {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => part
@@ -199,10 +199,10 @@ fn missing(part: &Value, whole: &Value) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn applying_the_same_twice_changes_nothing(one in any_spec_of(0), two in any_spec_of(0), first in "one|two") {
+    fn applying_is_idempotent(one in any_spec_of(0), two in any_spec_of(0), first in "one|two") {
         let (mut one, mut two) = (one, two);
         for config in [&mut one, &mut two] {
-            config["spec"]["b"] = json!("owned"); // who owns nothing has no record
+            config["spec"]["b"] = json!("owned"); // a manager without fields has no entry
         }
         let kind = custom();
         let live = kind.apply(&kind.object(json!({})), &first, one, false).unwrap();
@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_there_afterwards(one in any_spec(), two in any_spec()) {
+    fn applied_fields_are_in_the_object(one in any_spec(), two in any_spec()) {
         let kind = custom();
         let live = kind.apply(&kind.object(json!({})), "one", one, false).unwrap();
         let live = kind.apply(&live, "two", two.clone(), true).unwrap();
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_no_longer_goes_and_what_others_apply_stays(one in any_spec(), two in any_spec()) {
+    fn fields_no_longer_applied_are_removed_unless_others_apply_them(one in any_spec(), two in any_spec()) {
         let kind = custom();
         let alone = kind.apply(&kind.object(json!({})), "one", one.clone(), false).unwrap();
         let both = kind.apply(&alone, "two", two, false);
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn forcing_takes_exactly_what_conflicts(one in any_spec(), two in any_spec()) {
+    fn forcing_takes_over_exactly_the_conflicting_fields(one in any_spec(), two in any_spec()) {
         let kind = custom();
         let live = kind.apply(&kind.object(json!({})), "one", one, false).unwrap();
         let forced = kind.apply(&live, "two", two.clone(), true).unwrap();
@@ -274,7 +274,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_emptied_and_set_empty_at_once_is_empty_the_first_time_already() {
+fn a_field_applied_as_empty_is_kept_empty_by_the_first_apply() {
     let kind = custom();
     let full = json!({"f": {"g": {"h": [1]}}, "c": {"x": 1}, "s": ["x"], "b": "y"});
     for (field, empty) in [("f", json!(null)), ("c", json!({})), ("s", json!([]))] {

@@ -1,4 +1,4 @@
-//! One step of a path.
+//! Elements of a field path.
 
 use std::{cmp::Ordering, fmt};
 
@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use crate::schema::{go_json, go_quote};
 
-/// One step from an object or list to something in it. The order is that of the reference.
+/// A step from an object or list to one of its members. The order is that of the reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {
-    /// A field, or key of a map.
+    /// A field, or a key of a map.
     Field(String),
-    /// The item of a list whose key fields have these values; sorted by name.
+    /// The list item with these values of the key fields, which are sorted by name.
     Key(Vec<(String, Item)>),
-    /// The item of a set with this value.
+    /// The set item with this value.
     Value(Item),
-    /// An item by position.
+    /// The item with this index.
     Index(i64),
 }
 
-/// A value in an element, ordered.
+/// A value in an element, with an order.
 #[derive(Clone, Debug)]
 pub(crate) struct Item(pub(crate) Value);
 
 impl Element {
-    /// Reads `f:name`, `k:{"name":"a"}`, `v:"a"` or `i:0`; `None` for kinds not known.
+    /// Decodes `f:name`, `k:{"name":"a"}`, `v:"a"` or `i:0`; `None` for an unknown kind.
     pub(super) fn read(text: &str) -> Result<Option<Self>, String> {
         let Some((kind, rest)) = text.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
             return Err(match text.len() {
@@ -50,7 +50,7 @@ impl Element {
         }))
     }
 
-    /// As it stands in a path: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
+    /// The element in a printed path: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
     pub(super) fn in_path(&self) -> String {
         match self {
             Self::Field(name) => format!(".{name}"),
@@ -67,7 +67,7 @@ impl Element {
     }
 }
 
-/// As it stands in `fieldsV1`.
+/// The element in `fieldsV1`.
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,7 +114,7 @@ impl PartialOrd for Item {
     }
 }
 
-/// Numbers, texts, flags, lists, objects, null; numbers by value.
+/// Numbers, texts, booleans, lists, objects, null; numbers by value.
 impl Ord for Item {
     fn cmp(&self, other: &Self) -> Ordering {
         compare(&self.0, &other.0)

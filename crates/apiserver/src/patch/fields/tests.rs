@@ -8,7 +8,7 @@ fn set(fields: Value) -> Set {
 }
 
 #[test]
-fn sets_are_written_as_they_were_read() {
+fn sets_are_encoded_as_they_were_decoded() {
     for fields in [
         json!({}),
         json!({"f:spec": {}}),
@@ -22,7 +22,7 @@ fn sets_are_written_as_they_were_read() {
 }
 
 #[test]
-fn what_is_no_field_set_is_refused() {
+fn malformed_field_sets_are_rejected() {
     for fields in [
         json!([]),
         json!("x"),
@@ -40,7 +40,7 @@ fn what_is_no_field_set_is_refused() {
 }
 
 #[test]
-fn paths_read_as_conflicts_name_them() {
+fn paths_are_printed_as_in_conflicts() {
     let fields = json!({"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:name": {}}}, "f:set": {"v:\"a\"": {}}}});
     let paths: Vec<String> = set(fields)
         .paths()
@@ -57,7 +57,7 @@ fn paths_read_as_conflicts_name_them() {
 }
 
 #[test]
-fn differences_take_a_field_with_or_without_what_is_in_it() {
+fn differences_remove_a_field_with_or_without_its_descendants() {
     let all = set(json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
     let a = set(json!({"f:a": {}}));
     assert_eq!(
@@ -84,7 +84,7 @@ pub(crate) fn any_set() -> impl Strategy<Value = Set> {
 
 proptest! {
     #[test]
-    fn sets_keep_the_laws_of_sets(a in any_set(), b in any_set(), c in any_set()) {
+    fn set_operations_obey_the_laws_of_sets(a in any_set(), b in any_set(), c in any_set()) {
         let same = |x: &Set, y: &Set| x.write() == y.write();
         prop_assert!(same(&a.union(&b), &b.union(&a)));
         prop_assert!(same(&a.intersection(&b), &b.intersection(&a)));
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_survive_writing(a in any_set()) {
+    fn sets_survive_encoding(a in any_set()) {
         prop_assert_eq!(Set::read(&a.write()).unwrap().write(), a.write());
     }
 

@@ -10,7 +10,7 @@ fn merged(doc: Value, patch: Value) -> Value {
 }
 
 #[test]
-fn merge_patch_does_what_the_table_of_rfc_7386_says() {
+fn merge_patches_follow_the_table_of_rfc_7386() {
     for (doc, patch, result) in [
         (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
         (
@@ -65,7 +65,7 @@ fn merge_patch_does_what_the_table_of_rfc_7386_says() {
 }
 
 #[test]
-fn json_patch_does_what_rfc_6902_says() {
+fn json_patches_follow_rfc_6902() {
     for (doc, operations, result) in [
         (json!({"a": 1}), json!([]), json!({"a": 1})),
         (
@@ -178,7 +178,7 @@ fn json_patch_does_what_rfc_6902_says() {
 }
 
 #[test]
-fn json_patch_refuses_what_does_not_fit_the_object() {
+fn json_patches_that_do_not_match_the_object_are_rejected() {
     for (doc, operation) in [
         (json!({}), json!({"op": "remove", "path": "/a"})),
         (
@@ -214,7 +214,7 @@ fn json_patch_refuses_what_does_not_fit_the_object() {
 }
 
 #[test]
-fn json_patch_refuses_what_is_no_patch() {
+fn malformed_json_patches_are_rejected() {
     for operations in [
         json!({}),
         json!(["add"]),
@@ -240,7 +240,7 @@ fn json_patch_refuses_what_is_no_patch() {
 }
 
 #[test]
-fn json_patch_is_all_or_nothing() {
+fn json_patches_are_atomic() {
     let doc = json!({"a": 1});
     let operations = json!([
         {"op": "add", "path": "/b", "value": 2},
@@ -252,7 +252,7 @@ fn json_patch_is_all_or_nothing() {
 }
 
 #[test]
-fn huge_patches_are_cut_off() {
+fn patches_above_the_limits_are_rejected() {
     let many: Vec<Value> = vec![json!({"op": "test", "path": "/a"}); 10_001];
     let error = json(&json!({}), &Value::from(many)).unwrap_err();
     assert_eq!(error.code(), 413);
@@ -275,7 +275,7 @@ fn huge_patches_are_cut_off() {
 }
 
 #[test]
-fn nesting_is_cut_off_before_the_stack_is() {
+fn nesting_is_limited_before_the_stack_overflows() {
     let mut operations = Vec::new();
     let mut path = String::new();
     for _ in 0..300 {
@@ -296,7 +296,7 @@ fn nesting_is_cut_off_before_the_stack_is() {
     assert_eq!(merge(&mut json!({}), &deep).unwrap_err().code(), 400);
 }
 
-/// Any JSON, with few names, so that patches hit.
+/// Any JSON value. Field names are few, so that patches often match fields of the object.
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -335,13 +335,13 @@ proptest! {
     }
 
     #[test]
-    fn merging_twice_is_merging_once(doc in any_json(), patch in any_json()) {
+    fn merging_is_idempotent(doc in any_json(), patch in any_json()) {
         let once = merged(doc, patch.clone());
         prop_assert_eq!(merged(once.clone(), patch), once);
     }
 
     #[test]
-    fn a_merge_patch_made_from_a_difference_gives_the_target(doc in any_json(), target in any_json()) {
+    fn a_merge_patch_computed_from_a_difference_yields_the_target(doc in any_json(), target in any_json()) {
         fn without_nulls(value: &Value) -> Value {
             match value {
                 Value::Object(fields) => fields.iter().filter(|(_, v)| !v.is_null())

@@ -1,4 +1,4 @@
-//! The entries of `managedFields`, read and written.
+//! Decoding and encoding of the entries of `managedFields`.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{patch::fields::Set, schema::go_quote};
 
-/// Managers and what they own.
+/// Managers and the fields that they own.
 pub(crate) type Managers = BTreeMap<Manager, Entry>;
 
-/// Who an entry belongs to. For updates the version is part of it.
+/// The key of an entry. For updates, the version is part of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manager {
     name: String,
@@ -24,7 +24,7 @@ enum Operation {
     Update,
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) set: Set,
@@ -52,8 +52,8 @@ impl Manager {
         }
     }
 
-    /// The order in which conflicts are listed: that of the identifiers as JSON, where a subresource comes
-    /// before none.
+    /// The order of conflicts in a message: that of the managers as JSON, where an entry with a subresource comes
+    /// before one without.
     pub(crate) fn compare_printed(&self, other: &Self) -> Ordering {
         let key = |m: &Self| (m.name.clone(), m.operation, m.api_version.clone());
         let part = |m: &Self| (m.subresource.is_empty(), m.subresource.clone());
@@ -62,7 +62,7 @@ impl Manager {
             .then_with(|| part(self).cmp(&part(other)))
     }
 
-    /// As conflicts name it: `"kubectl" with subresource "status" using apps/v1`.
+    /// The manager as conflicts print it: `"kubectl" with subresource "status" using apps/v1`.
     pub(crate) fn printed(&self) -> String {
         let mut text = go_quote(&self.name);
         if !self.subresource.is_empty() {
@@ -79,7 +79,7 @@ impl Manager {
 }
 
 impl Entry {
-    /// When it was last changed, in seconds since 1970; 0 if that is not known.
+    /// The time of the last change in seconds since 1970; 0 if it is not known.
     pub(crate) fn seconds(&self) -> i64 {
         let time = self
             .time
@@ -96,7 +96,7 @@ pub(crate) fn of(object: &Value) -> Option<&Value> {
         .filter(|entries| !entries.is_null())
 }
 
-/// Takes the entries out of an object.
+/// Removes the entries from an object and returns them.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     let metadata = object.get_mut("metadata")?.as_object_mut()?;
     metadata
@@ -111,7 +111,7 @@ pub(crate) fn without(object: &Value) -> Value {
     object
 }
 
-/// Whether an update asks for all entries to be forgotten: an empty list, or one empty entry.
+/// Whether an update resets `managedFields`: an empty list, or a list of one empty entry.
 pub(crate) fn is_reset(entries: &Value) -> bool {
     match entries.as_array().map(Vec::as_slice) {
         Some([]) => true,
@@ -120,7 +120,7 @@ pub(crate) fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Reads the entries, or says which is wrong.
+/// Decodes the entries. The error names the first one that is malformed.
 pub(crate) fn decode(entries: &Value) -> Result<Managers, String> {
     let Value::Array(entries) = entries else {
         return Err("managedFields must be an array".to_owned());
@@ -176,7 +176,7 @@ pub(crate) fn decode(entries: &Value) -> Result<Managers, String> {
     Ok(managers)
 }
 
-/// Writes the entries into an object: applies first, then by time and name.
+/// Sets the entries of an object, applied ones first, then by time and name.
 pub(crate) fn put(object: &mut Value, managers: &Managers) {
     let mut sorted: Vec<(&Manager, &Entry)> = managers.iter().collect();
     sorted.sort_by_key(|(manager, entry)| {
@@ -199,7 +199,7 @@ pub(crate) fn put(object: &mut Value, managers: &Managers) {
     );
 }
 
-/// Writes entries that are JSON already.
+/// Sets entries that are encoded already.
 pub(crate) fn put_raw(object: &mut Value, entries: Option<&Value>) {
     let Some(fields) = object.as_object_mut() else {
         return;

@@ -52,7 +52,7 @@ fn a_create_records_everything_that_is_set() {
 }
 
 #[test]
-fn an_update_takes_what_it_changes_and_touches_nothing_else() {
+fn an_update_owns_the_fields_it_changes_and_no_others() {
     let kind = custom();
     let live = write(
         &kind,
@@ -77,7 +77,7 @@ fn an_update_takes_what_it_changes_and_touches_nothing_else() {
         new["metadata"]["managedFields"][1]["fieldsV1"],
         json!({"f:spec": {"f:a": {}}})
     );
-    // Nothing changed: nothing is recorded, times included.
+    // Without a change nothing is recorded, and times stay.
     let same = write(
         &kind,
         Some(&new),
@@ -89,7 +89,7 @@ fn an_update_takes_what_it_changes_and_touches_nothing_else() {
 }
 
 #[test]
-fn a_client_that_drops_the_record_does_not_lose_it_but_may_reset_it() {
+fn managed_fields_survive_their_omission_and_are_reset_by_an_empty_list() {
     let kind = custom();
     let live = write(
         &kind,
@@ -120,7 +120,7 @@ fn a_client_that_drops_the_record_does_not_lose_it_but_may_reset_it() {
 }
 
 #[test]
-fn an_object_that_does_not_fit_its_schema_keeps_the_record_as_it_was() {
+fn an_object_that_violates_its_schema_keeps_its_managed_fields() {
     let kind = custom();
     let live = write(
         &kind,
@@ -137,7 +137,7 @@ fn an_object_that_does_not_fit_its_schema_keeps_the_record_as_it_was() {
 }
 
 #[test]
-fn the_oldest_of_many_updaters_are_put_together() {
+fn the_oldest_of_many_updaters_are_merged() {
     let kind = custom();
     let mut live = write(
         &kind,
@@ -181,7 +181,7 @@ fn the_oldest_of_many_updaters_are_put_together() {
 }
 
 #[test]
-fn the_manager_of_a_request_without_one_is_the_program() {
+fn the_default_manager_is_the_program_of_the_user_agent() {
     for (agent, manager) in [
         ("kubectl/v1.37.2 (linux/amd64) kubernetes/abc", "kubectl"),
         ("curl", "curl"),
@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn an_object_with_nothing_new_but_times_keeps_those_it_had() {
+fn times_stay_when_nothing_else_changes() {
     let entry = |manager: &str, time: &str| {
         json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": time,
                "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}})

@@ -1,11 +1,12 @@
-//! The order of a merged list: as the patch wants it, with what only the server knows where it stood.
+//! The order of a merged list: the order that the patch sets, with the server's other items at their relative
+//! positions.
 
 use serde_json::Value;
 
 use super::failed;
 use crate::{patch::PatchError, schema::go_plain};
 
-/// How items are told apart: by a key, or as a whole.
+/// How items are identified: by a key, or by value.
 pub(super) struct Keyed(pub(super) Option<&'static str>);
 
 impl Keyed {
@@ -16,7 +17,7 @@ impl Keyed {
         }
     }
 
-    /// An item must have the key.
+    /// Checks that an item has the key.
     pub(super) fn check(&self, item: &Value) -> Result<(), PatchError> {
         let Some(key) = self.0.filter(|key| item.get(*key).is_none()) else {
             return Ok(());
@@ -32,7 +33,7 @@ impl Keyed {
     }
 }
 
-/// Puts items that are in `wanted` in its order, and the others between them as they stood in `before`.
+/// Sorts items that are in `wanted` in its order, and places the others between them by their positions in `before`.
 pub(super) fn arrange(
     items: Vec<Value>,
     wanted: &[Value],

@@ -46,7 +46,7 @@ fn lists_with_a_merge_key_are_merged_by_it() {
 }
 
 #[test]
-fn lists_are_put_in_the_order_asked_for() {
+fn lists_are_sorted_by_the_order_of_the_patch() {
     let doc = json!({"spec": {"containers": [{"name": "a"}, {"name": "server"}, {"name": "b"}]}});
     let patch = json!({"spec": {
         "$setElementOrder/containers": [{"name": "b"}, {"name": "a"}],
@@ -92,7 +92,7 @@ fn maps_are_merged_replaced_or_deleted() {
 }
 
 #[test]
-fn one_volume_source_takes_the_place_of_another() {
+fn a_volume_source_replaces_another() {
     let doc = json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}});
     let patch = json!({"spec": {"volumes": [
         {"name": "v", "$retainKeys": ["name", "secret"], "secret": {"secretName": "s"}},
@@ -104,7 +104,7 @@ fn one_volume_source_takes_the_place_of_another() {
 }
 
 #[test]
-fn patches_that_make_no_sense_are_refused() {
+fn contradictory_patches_are_rejected() {
     let doc = json!({"spec": {"containers": [{"name": "a"}]}, "metadata": {"labels": {}}});
     for (patch, code) in [
         (json!([]), 400),

@@ -1,4 +1,4 @@
-//! What has changed between two values.
+//! Comparison of two values by their type.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::patch::{
     fields::{Element, Set},
 };
 
-/// Fields by what happened to them; none is in more than one set.
+/// The fields that differ. The three sets are disjoint.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) added: Set,
@@ -41,7 +41,7 @@ impl Walker {
             (_, None) => self.walk(old, new, old_form),
             (None, _) => self.walk(old, new, new_form),
             _ if old_form.is_like(&new_form) => self.walk(old, new, new_form),
-            // A value that has changed its form: what was there, and what is there now.
+            // The value changed its form: the fields of both forms are compared.
             _ => {
                 self.walk(old, new, old_form);
                 self.walk(old, new, new_form)
@@ -56,7 +56,7 @@ impl Walker {
         }
     }
 
-    /// Whether the value was taken as a whole.
+    /// Returns whether the value was compared as a leaf.
     fn walk(&mut self, old: Option<&Value>, new: Option<&Value>, form: Form<'_>) -> bool {
         match form {
             Form::Scalar(_) => {
@@ -139,7 +139,7 @@ impl Walker {
                 ([] | [_], [] | [_]) => {
                     self.compare(old.first().copied(), new.first().copied(), list.item);
                 }
-                // Items that are there twice are compared, and owned, as one.
+                // Duplicate items are compared, and owned, as one.
                 ([_, _, ..], [_, _, ..]) => {
                     let same =
                         old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| equal(a, b));
@@ -165,7 +165,7 @@ impl Walker {
     }
 }
 
-/// Equality by value: 1 and 1.0 are the same number.
+/// Compares by value: 1 and 1.0 are equal.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

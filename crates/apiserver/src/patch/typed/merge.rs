@@ -1,4 +1,4 @@
-//! A configuration laid over an object.
+//! Merging of an applied configuration into an object.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,7 @@ use crate::patch::{
     fields::Element,
 };
 
-/// Lays `over` over `base`: leaves of `over` win, nothing is removed. Fails if a list of `over` has an item
-/// twice.
+/// Merges `over` into `base`: leaves of `over` win, nothing is removed. Fails if a list of `over` has duplicate items.
 pub(crate) fn merge(base: &Value, over: &Value, of: Type<'_>) -> Result<Value, String> {
     Ok(join(Some(base), Some(over), of)?.unwrap_or(Value::Null))
 }
@@ -83,7 +82,7 @@ fn join_fields(
     Ok(merged)
 }
 
-/// The items of both; those of `over` in its order, those of `base` alone where they stood.
+/// Joins the items of two lists: items of `over` in its order, items of `base` alone at their relative positions.
 fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Value>, String> {
     let (base_order, base_items) = index(base, list, true)?;
     let (over_order, over_items) = index(over, list, false)?;
@@ -116,14 +115,14 @@ fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Val
                 continue;
             }
             if over_items.contains_key(l) && next_shared.is_some_and(|next| next != l) {
-                // Shared, but its turn comes later.
+                // In both lists; it is pushed when its turn in `over` comes.
                 left += 1;
                 continue;
             }
         }
         if let Some(l) = base_order.get(left) {
             if !over_items.contains_key(l) {
-                // By position: of items that are there twice each is kept.
+                // By index, so that duplicate items are all kept.
                 push(base.get(left).cloned(), None)?;
                 left += 1;
                 continue;
@@ -144,7 +143,7 @@ fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Val
     Ok(merged)
 }
 
-/// The elements in order, and where each is found; `None` for one that is there twice.
+/// The elements in order, and the index of each; `None` for duplicates.
 type Index = (Vec<Element>, BTreeMap<Element, Option<usize>>);
 
 fn index(items: &[Value], list: &List<'_>, duplicates: bool) -> Result<Index, String> {

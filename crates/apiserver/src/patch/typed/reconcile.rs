@@ -1,12 +1,12 @@
-//! Sets of fields brought in line with a type.
+//! Adaptation of field sets to a changed type.
 
 use crate::patch::{
     atom::{Form, Type},
     fields::{Element, Set},
 };
 
-/// The set after a change of the schema: fields of what is now of a piece become the piece. `None` when
-/// nothing changes.
+/// Returns the set after a change of the schema: fields of a value that is atomic now are replaced by the value. `None`
+/// when nothing changes.
 pub(crate) fn reconcile(set: &Set, of: Type<'_>) -> Option<Set> {
     let mut changes = Changes {
         path: Vec::new(),
@@ -22,7 +22,7 @@ pub(crate) fn reconcile(set: &Set, of: Type<'_>) -> Option<Set> {
     )
 }
 
-/// The set with every declared field that has something below it made a member.
+/// Returns the set with every declared field that has members below it as a member.
 pub(crate) fn with_named_fields(set: &Set, of: Type<'_>) -> Set {
     let atom = of.resolve();
     let mut result = Set::default();

@@ -1,4 +1,4 @@
-//! A value without some of its fields and items.
+//! Removal of fields and items from a value.
 
 use serde_json::{Map as Fields, Value};
 
@@ -8,7 +8,8 @@ use crate::patch::{
     fields::{Element, Set},
 };
 
-/// Takes the members of `set` out of a value; what becomes empty of it is left out, and null at the top.
+/// Returns the value without the members of `set`. Values that become empty are removed, too; at the top, the result is
+/// null.
 pub(crate) fn remove(value: &Value, set: &Set, of: Type<'_>) -> Value {
     without(value, set, of).unwrap_or(Value::Null)
 }

@@ -32,7 +32,7 @@ fn with<T>(run: impl Fn(Type<'_>) -> T) -> T {
 }
 
 #[test]
-fn field_sets_hold_leaves_items_and_whole_values() {
+fn field_sets_contain_leaves_items_and_atomic_values() {
     let object = json!({"spec": {
         "size": 1, "list": ["a"], "set": ["x"], "labels": {"l": "1"}, "whole": {"a": "b"},
         "map": [{"k": "a", "v": 1}], "free": {"x": {"y": [1]}},
@@ -49,7 +49,7 @@ fn field_sets_hold_leaves_items_and_whole_values() {
 }
 
 #[test]
-fn merging_lays_leaves_over_leaves_and_keeps_the_order_of_lists() {
+fn merging_replaces_leaves_and_keeps_the_order_of_lists() {
     let base = json!({"spec": {"size": 1, "set": ["a", "b"], "list": ["a"], "labels": {"x": "1"},
         "map": [{"k": "a", "v": 1}, {"k": "b", "v": 2}]}});
     let over = json!({"spec": {"size": 2, "set": ["b", "c"], "list": ["b"], "labels": {"y": "2"},
@@ -68,7 +68,7 @@ fn merging_lays_leaves_over_leaves_and_keeps_the_order_of_lists() {
 }
 
 #[test]
-fn comparing_tells_added_from_modified_from_removed() {
+fn comparing_distinguishes_added_modified_and_removed_fields() {
     let old = json!({"spec": {"size": 1, "name": "a", "map": [{"k": "a", "v": 1}]}});
     let new = json!({"spec": {"size": 2, "labels": {"x": "1"}, "map": [{"k": "b"}]}});
     let changed = with(|of| compare(&old, &new, of));
@@ -87,7 +87,7 @@ fn comparing_tells_added_from_modified_from_removed() {
 }
 
 #[test]
-fn removing_takes_out_items_and_fields() {
+fn removing_removes_items_and_fields() {
     let object =
         json!({"spec": {"size": 1, "set": ["a", "b"], "map": [{"k": "a", "v": 1}, {"k": "b"}]}});
     let gone = Set::read(&json!({"f:spec": {
@@ -101,7 +101,7 @@ fn removing_takes_out_items_and_fields() {
 }
 
 #[test]
-fn misfits_are_named_by_their_path() {
+fn type_errors_name_their_path() {
     for (spec, expected) in [
         (
             json!({"nothing": 1}),
@@ -136,7 +136,7 @@ fn misfits_are_named_by_their_path() {
 }
 
 #[test]
-fn what_has_become_whole_is_owned_whole() {
+fn fields_of_a_value_that_became_atomic_are_owned_as_one() {
     let before = Set::read(
         &json!({"f:spec": {"f:whole": {"f:a": {}}, "f:list": {"v:\"x\"": {}}, "f:size": {}}}),
     )

@@ -1,4 +1,4 @@
-//! Stories with several managers.
+//! Scenarios with several managers.
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn force_takes_a_field_over_and_sharing_needs_none() {
         .unwrap();
     assert_eq!(taken["spec"]["a"], 2);
     assert_eq!(owned(&taken, "one"), Value::Null);
-    // Shared: gone only when the last one lets go.
+    // Shared fields are removed when the last manager no longer applies them.
     let one_left = kind.apply(&shared, "one", json!({}), false).unwrap();
     assert_eq!(one_left["spec"]["a"], 1);
     let none_left = kind.apply(&one_left, "two", json!({}), false).unwrap();
@@ -89,7 +89,7 @@ fn force_takes_a_field_over_and_sharing_needs_none() {
 }
 
 #[test]
-fn items_applied_no_longer_go_while_others_stay() {
+fn items_no_longer_applied_are_removed_and_others_stay() {
     let kind = custom();
     let config = json!({"spec": {"m": [{"k": "a", "v": 1}, {"k": "b"}], "s": ["x", "y"]}});
     let live = kind
@@ -130,7 +130,7 @@ fn fields_set_before_the_first_apply_are_kept_and_named() {
 }
 
 #[test]
-fn kubectl_may_overrule_what_its_client_side_apply_set() {
+fn kubectl_may_change_fields_set_by_its_client_side_apply() {
     let kind = custom();
     let last = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "n"}, "spec": {"a": 1}});
     let mut live = kind.object(json!({"spec": {"a": 1, "b": "x"}}));
@@ -150,7 +150,7 @@ fn kubectl_may_overrule_what_its_client_side_apply_set() {
             .as_str()
             .unwrap();
     assert!(annotation.contains("\"a\":2"), "{annotation}");
-    // A field that client-side apply did not set conflicts, and so it does for anybody else.
+    // A field that client-side apply did not set conflicts, as it does for any other manager.
     assert!(
         kind.apply(&live, "kubectl", json!({"spec": {"b": "y"}}), false)
             .is_err()
@@ -162,7 +162,7 @@ fn kubectl_may_overrule_what_its_client_side_apply_set() {
 }
 
 #[test]
-fn status_is_nobodys_through_the_object_itself() {
+fn status_is_not_owned_by_writers_of_the_main_resource() {
     let kind = built_in("v1", "Namespace");
     let config = json!({"status": {"phase": "Active"}, "spec": {"finalizers": ["kubernetes"]}});
     let live = kind
@@ -172,7 +172,7 @@ fn status_is_nobodys_through_the_object_itself() {
 }
 
 #[test]
-fn configurations_that_cannot_be_applied_are_refused() {
+fn invalid_configurations_are_rejected() {
     let kind = custom();
     let empty = kind.object(json!({}));
     let error = kind
@@ -217,7 +217,7 @@ fn configurations_that_cannot_be_applied_are_refused() {
     );
 }
 
-/// Two versions that spell one field differently.
+/// A kind with two versions that name a field differently.
 struct Renamed;
 
 impl Versions for Renamed {
@@ -246,7 +246,7 @@ impl Versions for Renamed {
 }
 
 #[test]
-fn managers_of_other_versions_keep_their_fields_in_their_own_words() {
+fn managers_keep_the_field_names_of_the_version_they_used() {
     let apply_as = |live: &Value, version: &str, manager: &str, spec: Value| {
         let config =
             json!({"apiVersion": version, "kind": "Foo", "metadata": {"name": "n"}, "spec": spec});
@@ -268,7 +268,7 @@ fn managers_of_other_versions_keep_their_fields_in_their_own_words() {
         "Apply failed with 1 conflict: conflict with \"one\": .spec.old"
     );
     let both = apply_as(&live, "example.com/v2", "two", json!({"new": 1, "more": 1})).unwrap();
-    // One lets go in the other version: the field stays, since the other still wants it.
+    // When one manager no longer applies a field in the other version, the field stays for the other manager.
     let left = apply_as(&both, "example.com/v2", "one", json!({})).unwrap();
     assert_eq!(left["spec"], json!({"new": 1, "more": 1}));
     let gone = apply_as(&left, "example.com/v1", "two", json!({"more": 1})).unwrap();
