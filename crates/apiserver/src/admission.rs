@@ -165,7 +165,7 @@ impl<'a> Admission<'a> {
         let request = review::condition_request(&self.attributes, &invocation);
         let mut problems = Vec::new();
         for condition in &hook.conditions {
-            match condition.holds(&object, &old, &request) {
+            match condition.evaluate(&object, &old, &request) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(problem) => problems.push(problem),

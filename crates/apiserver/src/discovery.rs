@@ -1,5 +1,5 @@
-//! `/version`, and which groups, versions and resources there are: `/api`, `/apis` in their legacy and
-//! aggregated forms, and the OpenAPI documents.
+//! `/version`; discovery of groups, versions and resources under `/api` and `/apis`, in the legacy and the aggregated
+//! form; and the OpenAPI documents.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +28,7 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// `/version` for a version as `v1.34.1`.
+/// The document `/version` of a version such as `v1.34.1`.
 pub(crate) fn version(version: &str) -> Value {
     let mut parts = version.trim_start_matches('v').split('.');
     json!({
@@ -146,7 +146,7 @@ fn served<'a>(
         })
 }
 
-/// The same in the order of the custom resource handler.
+/// The same verbs in the order of the custom resource handler.
 const CUSTOM_VERBS: &[&str] = &[
     "delete",
     "deletecollection",
@@ -158,7 +158,7 @@ const CUSTOM_VERBS: &[&str] = &[
     "watch",
 ];
 
-/// Namespaces are deleted one by one.
+/// Namespaces have no deletecollection.
 const NAMESPACE_VERBS: &[&str] = &[
     "create", "delete", "get", "list", "patch", "update", "watch",
 ];
@@ -184,7 +184,7 @@ struct Subresource<'a> {
 fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subresource<'a>> {
     const WRITE: &[&str] = &["get", "patch", "update"];
     const CREATE: &[&str] = &["create"];
-    let own = (
+    let gvk = (
         resource.group.as_str(),
         version.name.as_str(),
         resource.kind.as_str(),
@@ -207,20 +207,20 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
                 ("authentication.k8s.io", "v1", "TokenRequest"),
                 CREATE,
             ),
-            "finalize" => make("finalize", own, &["update"]),
-            "log" => make("log", own, &["get"]),
+            "finalize" => make("finalize", gvk, &["update"]),
+            "log" => make("log", gvk, &["get"]),
             "portforward" => make(
                 "portforward",
                 ("", "v1", "PodPortForwardOptions"),
                 &["create", "get"],
             ),
-            name => make(name, own, WRITE),
+            name => make(name, gvk, WRITE),
         })
         .collect();
     let scale = version.scale.is_some();
     let scale = scale.then(|| make("scale", ("autoscaling", "v1", "Scale"), WRITE));
-    let status = version.status.then(|| make("status", own, WRITE));
-    // Built-in kinds have them by name.
+    let status = version.status.then(|| make("status", gvk, WRITE));
+    // kube-apiserver sorts the subresources of built-in kinds by name, and those of custom resources as follows.
     if resource.is_custom() {
         all.extend(status.into_iter().chain(scale));
     } else {
@@ -229,7 +229,7 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
     all
 }
 
-/// Clients that move objects to another stored version look for a change of this (`discovery.StorageVersionHash`).
+/// Clients that migrate objects to another storage version watch this hash (`discovery.StorageVersionHash`).
 fn storage_version_hash(resource: &Resource) -> Option<String> {
     const LENGTH: usize = 8;
     if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
@@ -243,7 +243,7 @@ fn storage_version_hash(resource: &Resource) -> Option<String> {
     Some(STANDARD.encode(&hash[..LENGTH]))
 }
 
-/// `APIResourceList` of a group and version; none when it is not served.
+/// `APIResourceList` of a group and version; `None` when it is not served.
 fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let mut list = Vec::new();
     for (resource, served) in served(registry, group, version) {
@@ -283,7 +283,7 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     })
 }
 
-/// `APIGroupDiscoveryList` of the core group, or of all others.
+/// `APIGroupDiscoveryList` of the core group, or of all other groups.
 fn aggregate(registry: &Registry, core: bool) -> Response<Body> {
     let items: Vec<Value> = groups(registry)
         .into_iter()

@@ -1,9 +1,9 @@
-//! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and
-//! validation, in this order.
+//! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and validation, in
+//! this order.
 //!
-//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.34, ratcheting included: what was
-//! invalid before and has not changed stays accepted on update. Where the reference walks maps in random order,
-//! errors come in the order of field names here.
+//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.34, including ratcheting: on update, a value that
+//! was invalid before and is unchanged stays accepted. Where the reference iterates over maps in random order, errors
+//! are sorted by field name here.
 
 mod cel;
 mod correlate;
@@ -30,8 +30,8 @@ use serde_json::Value;
 
 use path::Path;
 
-/// How deep objects, schemas and patches may be nested: a little less than the 128 at which JSON readers
-/// stop, since lists and watch events wrap objects once or twice more.
+/// The maximum depth of objects, schemas and patches: less than the 128 levels of JSON readers, since lists and watch
+/// events wrap objects in one or two more.
 pub const MAX_DEPTH: usize = 120;
 
 /// A compiled `openAPIV3Schema`. Cheap to clone.
@@ -41,8 +41,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema, or says what is wrong with it. Paths of errors start at the schema
-    /// (`properties[spec].type`, and empty for the schema itself): see [`FieldError::under`].
+    /// Compiles a schema, or returns its violations. The paths of errors start at the schema (`properties[spec].type`;
+    /// empty for the schema itself): see [`FieldError::under`].
     pub fn compile(schema: &Value) -> Result<Self, Vec<FieldError>> {
         if too_deep(schema) {
             let detail = format!("must not be nested deeper than {MAX_DEPTH}");
@@ -71,11 +71,11 @@ impl Schema {
         }
     }
 
-    /// Drops unknown fields and returns their paths, sorted, as field validation prints them:
-    /// `spec.foo`, `spec.list[0].bar`.
+    /// Removes unknown fields and returns their paths, sorted, as field validation prints them: `spec.foo`,
+    /// `spec.list[0].bar`.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         if too_deep(object) {
-            return Vec::new(); // refused by `validate`
+            return Vec::new(); // rejected by `validate`
         }
         prune::prune(object, &self.root)
     }
@@ -89,7 +89,8 @@ impl Schema {
         defaults::fill(object, &self.root);
     }
 
-    /// All violations by a whole object; with `old`, transition rules too, and nothing that has not changed.
+    /// Validates a whole object. With `old`, transition rules are evaluated, and violations by unchanged values are
+    /// omitted.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         if too_deep(object) || old.is_some_and(too_deep) {
             let detail = format!("must not be nested deeper than {MAX_DEPTH}");
@@ -98,8 +99,8 @@ impl Schema {
         validate_all(object, &self.root, old, Vec::new())
     }
 
-    /// The same, with errors that others found in the object: they stand behind those of the schema and before those
-    /// of its rules.
+    /// Validates like [`Self::validate`] and inserts `errors` between the violations of the schema and those of its
+    /// rules.
     pub(crate) fn validate_beside(
         &self,
         object: &Value,
@@ -112,7 +113,7 @@ impl Schema {
         validate_all(object, &self.root, old, others)
     }
 
-    /// The tree, for server-side apply and OpenAPI.
+    /// The root node, for server-side apply and OpenAPI.
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
@@ -123,8 +124,7 @@ pub(crate) fn too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
 }
 
-/// Levels of arrays and objects: 0 for a scalar. Does not recurse, and does not look further than
-/// just past [`MAX_DEPTH`].
+/// The number of nested arrays and objects: 0 for a scalar. Neither recurses nor continues beyond [`MAX_DEPTH`] + 1.
 pub(crate) fn depth(value: &Value) -> usize {
     let mut level: Vec<&Value> = vec![value];
     for depth in 0..=MAX_DEPTH {
@@ -182,7 +182,7 @@ fn validate_all(
     errors
 }
 
-/// Defaults must themselves be pruned and valid.
+/// Checks that defaults are pruned and valid.
 fn check_defaults(node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     if let Some(default) = &node.default {
         let at = path.field("default").bracketed();

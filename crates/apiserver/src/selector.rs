@@ -1,6 +1,6 @@
 //! Label and field selectors: `labelSelector` and `fieldSelector` of a list or watch request.
 //!
-//! Grammar, quirks and messages are those of `k8s.io/apimachinery/pkg/labels` and `pkg/fields`.
+//! Grammar, peculiarities and messages are those of `k8s.io/apimachinery/pkg/labels` and `pkg/fields`.
 
 mod field;
 mod lexer;
@@ -16,21 +16,21 @@ use lexer::{Parser, Token};
 pub use field::FieldSelector;
 pub use names::{label_key_problems, label_value_problems, subdomain_problems};
 
-/// Why a selector was refused. The message is fit for a `Status` of reason `BadRequest`.
+/// Why a selector is rejected, for a `Status` of reason `BadRequest`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ParseError {
-    /// What was wrong, in kube-apiserver's words.
+    /// The message of kube-apiserver.
     pub message: String,
 }
 
-/// A parsed label selector: every requirement must hold.
+/// A parsed label selector; all of its requirements must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// How a label is compared.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Operator {
     Equals,
@@ -52,8 +52,7 @@ struct Requirement {
 }
 
 impl LabelSelector {
-    /// Parses the query-string form: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. The empty string
-    /// selects everything.
+    /// Parses the query-string form: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. The empty string matches everything.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text);
         let mut requirements = Vec::new();
@@ -93,9 +92,9 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Parses the object form, `{"matchLabels": {..}, "matchExpressions": [..]}`. An empty object
-    /// selects everything; null (an absent selector) selects nothing in Kubernetes, which is for the
-    /// caller to treat, here it is refused.
+    /// Parses the object form, `{"matchLabels": {..}, "matchExpressions": [..]}`. An empty object matches everything.
+    /// Null is rejected: an absent selector matches nothing in most, but not all, places of Kubernetes, so callers
+    /// handle it.
     pub fn from_object(selector: &Value) -> Result<Self, ParseError> {
         let Some(fields) = selector.as_object() else {
             return Err(error("a label selector must be an object"));
@@ -142,14 +141,14 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Whether an object with these labels (the value of `metadata.labels`, or null) is selected.
+    /// Whether the selector matches an object with these labels (the value of `metadata.labels`, or null).
     pub fn matches(&self, labels: &Value) -> bool {
         self.requirements
             .iter()
             .all(|requirement| requirement.matches(labels))
     }
 
-    /// Whether everything is selected.
+    /// Whether the selector matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -324,7 +323,7 @@ fn parse_exact_value(parser: &mut Parser<'_>) -> Result<String, ParseError> {
     }
 }
 
-/// `(a,b)`; an empty place in the list is the empty value, as in `(,)` and `()`.
+/// Parses `(a,b)`. An empty element is the empty value, as in `(,)` and `()`.
 fn parse_values(parser: &mut Parser<'_>) -> Result<Vec<String>, ParseError> {
     let (token, literal) = parser.next_value();
     if token != Token::Open {
@@ -376,7 +375,7 @@ fn parse_values(parser: &mut Parser<'_>) -> Result<Vec<String>, ParseError> {
             }
         }
     }
-    parser.next_value(); // the closing parenthesis that was peeked at
+    parser.next_value(); // the closing parenthesis, which was peeked at
     Ok(values)
 }
 

@@ -1,4 +1,4 @@
-//! `meta/v1 Table`: what kubectl prints.
+//! `meta/v1 Table`, which kubectl prints.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kinds::{Cell, Column, Version};
 use crate::rest::view::metadata_only;
 
-/// A table of rows made by [`row`]. `head`: with the definitions of its columns.
+/// A table of rows from [`row`]. `head`: whether it has column definitions.
 pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
     let columns: Value = if head {
         version.columns.iter().map(definition).collect()
@@ -32,7 +32,7 @@ pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Val
         Some("Object") => Some(value),
         _ => {
             let mut object = metadata_only(&value);
-            forget_generation(&value, &mut object);
+            remove_template_generation(&value, &mut object);
             Some(object)
         }
     };
@@ -42,8 +42,9 @@ pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Val
     }
 }
 
-/// The count of templates of a DaemonSet is an annotation only of whole objects: a row is of the internal type.
-fn forget_generation(value: &Value, row: &mut Value) {
+/// Removes the annotation of a DaemonSet's template generation: kube-apiserver builds rows from the internal type,
+/// which has a field for it.
+fn remove_template_generation(value: &Value, row: &mut Value) {
     let annotations = row["metadata"].get_mut("annotations");
     if value["kind"] != "DaemonSet" || value["apiVersion"] != "apps/v1" {
         return;
@@ -110,7 +111,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// How long ago a time is, as kubectl prints it (`duration.HumanDuration`).
+/// The time since `since`, as kubectl prints it (`duration.HumanDuration`).
 pub(crate) fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return "<invalid>".to_owned();

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// Everything that `path` finds in `value`. A path that cannot be read finds nothing.
+/// All values that `path` selects in `value`. A malformed path selects none.
 pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path
         .trim()
@@ -27,12 +27,12 @@ pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
 
 enum Step<'p> {
     Field(String),
-    /// The text between quotes in brackets. client-go reads it as a path again, so a dot in a key
-    /// is escaped there, too: `.metadata.labels['cluster\.x-k8s\.io/cluster-name']`.
+    /// A quoted text in brackets. client-go parses it as a path again, so dots in a key are escaped here, too:
+    /// `.metadata.labels['cluster\.x-k8s\.io/cluster-name']`.
     Quoted(&'p str),
     Index(i64),
     All,
-    /// The items whose field at a path equals, or does not equal, a text.
+    /// The items with a field that equals, or does not equal, a text.
     Where {
         path: &'p str,
         equal: bool,
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_finds_what_client_go_finds() {
+    fn a_path_selects_the_same_values_as_in_client_go() {
         let object = json!({
             "metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "demo", "plain": "p"}},
             "owners": [{"kind": "A", "name": "a"}, {"kind": "Cluster", "name": "b"}],

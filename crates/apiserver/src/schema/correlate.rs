@@ -1,5 +1,4 @@
-//! Which old value belongs to a new one, for transition rules and for ratcheting: what was invalid
-//! before and has not changed stays accepted (`apiserver/pkg/cel/common`).
+//! Correlation of new values with old ones, for transition rules and ratcheting (`apiserver/pkg/cel/common`).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use serde_json::Value;
 
 use super::node::{ListType, Node};
 
-/// The old items of a list with map keys, by key.
+/// The old items of a list map by key.
 pub(super) struct OldItems<'a> {
     keys: &'a [String],
     items: BTreeMap<String, Option<&'a Value>>,
@@ -21,7 +20,7 @@ impl<'a> OldItems<'a> {
         };
         let mut items = BTreeMap::new();
         for item in old {
-            // A key that is there twice belongs to neither.
+            // Items with a duplicate key are not correlated.
             if let Some(key) = key(keys, item) {
                 items
                     .entry(key)
@@ -47,8 +46,8 @@ fn key(keys: &[String], item: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Whether nothing has changed, list maps compared without regard to order. Below unknown fields
-/// everything counts as changed, as in the reference.
+/// Whether a value is unchanged; list maps are compared without regard to order. Below unknown fields everything counts
+/// as changed, as in the reference.
 pub(super) fn unchanged(node: &Node, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {

@@ -1,4 +1,4 @@
-//! Defaulting, and the removal of nulls (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
+//! Defaulting and the removal of nulls (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
 
 use serde_json::Value;
 

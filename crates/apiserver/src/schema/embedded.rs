@@ -1,4 +1,4 @@
-//! Objects inside objects, `x-kubernetes-embedded-resource`
+//! Embedded objects, `x-kubernetes-embedded-resource`
 //! (`apiextensions-apiserver/pkg/apiserver/schema/objectmeta`).
 
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{FieldError, node::Node, path::Path};
 use crate::selector::subdomain_problems;
 
-/// Appends what is wrong with the type and metadata of every embedded object.
+/// Appends the violations of the type and metadata of every embedded object.
 pub(super) fn validate(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(fields) => {

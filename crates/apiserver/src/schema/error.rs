@@ -1,25 +1,25 @@
-//! Errors about one field, in kube-apiserver's words (`k8s.io/apimachinery/pkg/util/validation/field`).
+//! Field errors, in the words of kube-apiserver (`k8s.io/apimachinery/pkg/util/validation/field`).
 
 use serde_json::Value;
 
 use super::go::{go_quote, go_value};
 
-/// Starts the one message that names a path, which it ends with.
+/// The beginning of the only message that ends with a path.
 pub(super) const UNCORRELATABLE: &str =
     "oldSelf cannot be used on the uncorrelatable portion of the schema within ";
 
-/// Why a field was refused: the `reason` of a `StatusCause`.
+/// Why a field is rejected: the `reason` of a `StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A value that must be unique is there twice.
+    /// A value that must be unique is a duplicate.
     Duplicate,
-    /// The field may not be set, or not changed, here.
+    /// The field may not be set or changed.
     Forbidden,
-    /// The value breaks a rule.
+    /// The value is invalid.
     Invalid,
     /// The object that the field names does not exist.
     NotFound,
-    /// The value is none of an enumeration.
+    /// The value is not in the enumeration.
     NotSupported,
     /// The field is missing.
     Required,
@@ -34,7 +34,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// As it stands in a `StatusCause`: `FieldValueInvalid` and so on.
+    /// The `reason` of a `StatusCause`: `FieldValueInvalid` and so on.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "FieldValueDuplicate",
@@ -51,15 +51,15 @@ impl Reason {
     }
 }
 
-/// One violation. `Display` gives `path: message`, as a `Status` message lists it; `message` alone is the
-/// message of its `StatusCause`.
+/// A violation. `Display` prints `path: message`, as in the message of a `Status`; `message` alone is that of its
+/// `StatusCause`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// The field, `spec.list[0].name`; empty for the object itself (see [`Self::field`]).
     pub path: String,
-    /// Kind of violation, value and detail: `Invalid value: "x": must be shorter`.
+    /// The kind of violation, value and detail: `Invalid value: "x": must be shorter`.
     pub message: String,
-    /// The reason for machines.
+    /// The machine-readable reason.
     pub reason: Reason,
 }
 
@@ -86,8 +86,8 @@ impl FieldError {
         }
     }
 
-    /// The same error about a field of something larger: `spec.name` under `items[0]` is
-    /// `items[0].spec.name`. A path which the message itself ends with is put under it as well.
+    /// The same error for a field of an enclosing value: `spec.name` under `items[0]` becomes `items[0].spec.name`. A
+    /// path at the end of the message is prefixed, too.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         if let Some((before, named)) = self.message.rsplit_once(UNCORRELATABLE)
@@ -105,12 +105,12 @@ impl FieldError {
         Self::with_value(path, Reason::Invalid, value, detail.as_ref())
     }
 
-    /// `Invalid value: <detail>`, the value left out.
+    /// `Invalid value: <detail>`, without the value.
     pub fn invalid_unprinted(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::plain(path, Reason::Invalid, detail.as_ref())
     }
 
-    /// `Invalid value: <value>: <detail>` about a wrong JSON type.
+    /// `Invalid value: <value>: <detail>` for a wrong JSON type.
     pub fn type_invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(path, Reason::TypeInvalid, value, detail.as_ref())
     }
@@ -219,7 +219,7 @@ fn label(reason: Reason) -> &'static str {
     }
 }
 
-/// `path` as a field or an element of `prefix`; either may be empty.
+/// Joins two paths; either may be empty.
 fn joined(prefix: &str, path: &str) -> String {
     if prefix.is_empty() || path.is_empty() || path.starts_with('[') {
         format!("{prefix}{path}")

@@ -1,4 +1,4 @@
-//! String formats (`kube-openapi/pkg/validation/strfmt` with govalidator behind it).
+//! String formats (`kube-openapi/pkg/validation/strfmt`, which uses govalidator).
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use jiff::{civil::Date, fmt::temporal::DateTimeParser};
 use regex::Regex;
 
-/// Whether a CRD may ask for this format; others are ignored. Dashes do not count.
+/// Whether a definition may use this format; others are ignored. Dashes are ignored in names.
 pub(super) fn is_known(format: &str) -> bool {
     matches!(
         format.replace('-', "").as_str(),
@@ -42,7 +42,7 @@ pub(super) fn is_known(format: &str) -> bool {
     )
 }
 
-/// Whether a text has the format; unknown formats accept everything.
+/// Whether a text has the format. Any text has an unknown format.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -84,7 +84,7 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
     }
 }
 
-/// `1h30m`, `1.5s`, or in Scala's manner `22 ns`, `3 days`.
+/// The nanoseconds of a duration: `1h30m`, `1.5s`, or in the notation of Scala `22 ns`, `3 days`.
 pub(super) fn duration_nanoseconds(text: &str) -> Option<i64> {
     go_duration(text).or_else(|| scala_duration(text))
 }
@@ -178,7 +178,7 @@ fn is_date_time(text: &str) -> bool {
     separated && PARSER.parse_timestamp(text).is_ok()
 }
 
-/// `url.ParseRequestURI` accepts it: an absolute URI, or an absolute path.
+/// Whether `url.ParseRequestURI` accepts a text: an absolute URI, or an absolute path.
 fn is_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
         return false;
@@ -212,7 +212,7 @@ fn is_uri(text: &str) -> bool {
 }
 
 fn is_email(text: &str) -> bool {
-    // `Name <address>` counts, as for net/mail.
+    // `Name <address>` is accepted, as by net/mail.
     let address = match (text.rfind('<'), text.ends_with('>')) {
         (Some(start), true) => &text[start + 1..text.len() - 1],
         _ => text,
@@ -228,7 +228,7 @@ fn is_email(text: &str) -> bool {
         && domain.chars().all(atom)
 }
 
-/// The reference's pattern: letters of any script and symbols, but a top level of letters only.
+/// The pattern of the reference: letters of any script and symbols, but a top-level domain of letters only.
 fn is_hostname(text: &str) -> bool {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let inner = r"a-zA-Z0-9\p{S}\p{L}";
@@ -244,7 +244,7 @@ fn is_hostname(text: &str) -> bool {
             .is_some_and(|pattern| pattern.is_match(text))
 }
 
-/// Leading zeros are tolerated, as Go did before 1.17.
+/// Leading zeros are accepted, as in Go before 1.17.
 fn ipv4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0_u8; 4];
     let mut parts = text.split('.');
@@ -284,7 +284,7 @@ fn is_mac(text: &str) -> bool {
     groups(':', 2, &[6, 8, 20]) || groups('-', 2, &[6, 8, 20]) || groups('.', 4, &[3, 4, 10])
 }
 
-/// The 32 digits, lower-case, of a UUID whose dashes may each be absent.
+/// The 32 digits of a UUID in lower case. Each dash is optional.
 fn uuid(text: &str) -> Option<String> {
     let mut digits = String::with_capacity(32);
     let mut dash_at = None;

@@ -1,10 +1,10 @@
-//! Values printed as Go prints them, since clients see them in messages.
+//! Values as Go prints them in messages to clients.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A string quoted as by Go's `%q`.
+/// A string as Go's `%q` prints it.
 pub(crate) fn go_quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -35,7 +35,7 @@ pub(crate) fn go_quote(text: &str) -> String {
     quoted
 }
 
-/// A bad value in a field error: scalars by `%v` or `%q`, everything else as JSON.
+/// A value in a field error: scalars as `%v` or `%q`, everything else as JSON.
 pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::String(text) => go_quote(text),
@@ -47,7 +47,7 @@ pub(crate) fn go_value(value: &Value) -> String {
     }
 }
 
-/// A value by `%v`: `map[a:1 b:[x y]]`.
+/// A value as `%v` prints it: `map[a:1 b:[x y]]`.
 pub(crate) fn go_plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -65,7 +65,7 @@ pub(crate) fn go_plain(value: &Value) -> String {
     }
 }
 
-/// A value by `%#v`: `map[string]interface {}{"a":1}`.
+/// A value as `%#v` prints it: `map[string]interface {}{"a":1}`.
 pub(crate) fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -84,12 +84,12 @@ pub(crate) fn go_syntax(value: &Value) -> String {
     }
 }
 
-/// A number by `%v`.
+/// A number as `%v` prints it.
 pub(crate) fn go_number(number: f64) -> String {
     go_float(number, 21, -4)
 }
 
-/// JSON as `encoding/json` writes it: HTML characters escaped, whole floats without a fraction.
+/// A value as `encoding/json` writes it: HTML characters are escaped, and whole floats have no fraction.
 pub(crate) fn go_json(value: &Value) -> String {
     let mut text = String::new();
     write_json(value, &mut text);
@@ -142,11 +142,11 @@ fn write_json_string(string: &str, text: &mut String) {
     }
 }
 
-/// Shortest form; with an exponent from `10^big` on and below `10^small`.
+/// The shortest form; with an exponent from `10^big` on and below `10^small`.
 fn go_float(number: f64, big: i32, small: i32) -> String {
     let scientific = format!("{number:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {
-        return scientific; // NaN and infinities, which JSON has not
+        return scientific; // NaN and infinities, which JSON lacks
     };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if number != 0.0 && (exponent < small || exponent >= big) {
@@ -156,7 +156,7 @@ fn go_float(number: f64, big: i32, small: i32) -> String {
     format!("{number}")
 }
 
-/// Approximates Go's `!strconv.IsPrint` for the characters met in practice.
+/// Approximates Go's `!strconv.IsPrint` for the characters that occur in practice.
 fn is_invisible(c: char) -> bool {
     c != ' '
         && (c.is_control()

@@ -11,7 +11,7 @@ use super::{
     validate::MOST,
 };
 
-/// Appends every duplicate in the object.
+/// Appends an error for every duplicate item in the object.
 pub(super) fn validate(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     match value {
         _ if errors.len() >= MOST => {}
@@ -71,7 +71,7 @@ fn validate_map(items: &[Value], keys: &[String], path: Path<'_>, errors: &mut V
     }
 }
 
-/// The index of the second of each group of equals.
+/// The index of the second item of each group of equal items.
 fn repeated(items: impl Iterator<Item = String>) -> Vec<usize> {
     let mut times = BTreeMap::new();
     let mut second = Vec::new();

@@ -1,4 +1,4 @@
-//! A schema as a tree of nodes, read once from `openAPIV3Schema`.
+//! The tree of a schema, read once from `openAPIV3Schema`.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{FieldError, cel::Rule, path::Path};
 
-/// One schema. Junctor branches (`allOf` and so on) are nodes too, with only their value validation
-/// set when the schema is structural.
+/// A schema. Junctor branches (`allOf` and so on) are nodes, too; in a structural schema they have value validation
+/// only.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) kind: Option<Kind>,
@@ -24,7 +24,7 @@ pub(crate) struct Node {
     pub(crate) default: Option<Value>,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether a rule stands here or anywhere below, so that walks can skip the rest.
+    /// Whether this node or a descendant has rules, so that walks can skip the others.
     pub(crate) has_rules: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// A compiled `pattern`; Go's syntax (RE2) and that of the regex crate are near twins.
+/// A compiled `pattern`. Go's syntax (RE2) and that of the regex crate are nearly the same.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
@@ -116,7 +116,7 @@ impl Kind {
 }
 
 impl Node {
-    /// The schema of a field or key of an object, and whether it is a declared field.
+    /// The schema of a field or key of an object, and whether the field is declared.
     pub(crate) fn child(&self, name: &str) -> Option<(&Node, bool)> {
         match (self.properties.get(name), &self.additional) {
             (Some(property), _) => Some((property, true)),
@@ -125,13 +125,12 @@ impl Node {
         }
     }
 
-    /// `type` as it stands in messages.
+    /// `type` as messages print it.
     pub(crate) fn type_name(&self) -> &'static str {
         self.kind.map_or("", Kind::as_str)
     }
 
-    /// Reads a schema, appending what cannot be read to `errors`. Depth is bounded by the caller's
-    /// check of the whole document.
+    /// Reads a schema and appends its errors to `errors`. The caller has checked the depth of the whole document.
     pub(crate) fn read(schema: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) -> Self {
         let Value::Object(fields) = schema else {
             errors.push(FieldError::invalid(
@@ -155,7 +154,7 @@ impl Node {
             }
         };
         let items = match fields.get("items") {
-            None | Some(Value::Null | Value::Array(_)) => None, // arrays are refused by the checks
+            None | Some(Value::Null | Value::Array(_)) => None, // arrays are rejected by the checks
             Some(schema) => Some(Box::new(Self::read(schema, path.field("items"), errors))),
         };
         Self {
@@ -242,7 +241,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Formats that Kubernetes does not check in definitions are ignored, those of numbers among them
+    /// The format, if Kubernetes validates it for definitions; others are ignored, formats of numbers among them
     /// (`apiextensions-apiserver/pkg/apiserver/validation/formats.go`).
     fn format(&self, errors: &mut Vec<FieldError>) -> Option<String> {
         let format = self
@@ -250,7 +249,7 @@ impl<'a> Reader<'a> {
             .filter(|format| !format.is_empty())?;
         let int_or_string =
             self.fields.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-        // Two types: neither's formats.
+        // A value of two types has the formats of neither.
         let supported = !int_or_string && super::format::is_known(format);
         supported.then(|| format.to_owned())
     }
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
         let text = self
             .text("pattern", errors)
             .filter(|text| !text.is_empty())?;
-        // A limit on the compiled size stops patterns such as (a{1000}){1000}.
+        // The limit of the compiled size rejects patterns such as `(a{1000}){1000}`.
         match regex::RegexBuilder::new(text).size_limit(1 << 20).build() {
             Ok(regex) => Some(Pattern {
                 text: text.to_owned(),
@@ -282,7 +281,7 @@ impl<'a> Reader<'a> {
             "atomic" => Some(ListType::Atomic),
             "set" => Some(ListType::Set),
             "map" => Some(ListType::Map(keys)),
-            _ => None, // refused by the checks
+            _ => None, // rejected by the checks
         }
     }
 
@@ -326,7 +325,7 @@ impl<'a> Reader<'a> {
     }
 
     fn integer(&self, name: &'static str, errors: &mut Vec<FieldError>) -> Option<i64> {
-        // Go reads 3.0 into an int64 field of the internal type as well.
+        // Go also decodes 3.0 into an int64 field of the internal type.
         let read = |value: &Value| {
             value.as_i64().or_else(|| {
                 value

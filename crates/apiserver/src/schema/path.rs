@@ -1,8 +1,8 @@
-//! Where in an object (or schema) we are, cheap to extend while walking.
+//! The path of a value in an object or a schema, cheap to extend during a walk.
 
 use std::fmt::Write as _;
 
-/// A path as a chain of borrowed steps; nothing is allocated until it is printed.
+/// A path as a chain of borrowed elements; nothing is allocated until it is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'a> {
     Root,
@@ -50,7 +50,7 @@ impl<'a> Path<'a> {
             }
             Path::Field(parent, name) | Path::Key(parent, name) => {
                 parent.write(text, brackets);
-                // The validator writes `.key` even at the root.
+                // The reference writes `.key` even at the root.
                 if !text.is_empty() || matches!(self, Path::Key(..)) {
                     text.push('.');
                 }

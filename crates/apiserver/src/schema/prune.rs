@@ -11,7 +11,7 @@ use super::{
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Prunes an object by its root schema; the paths of what was removed, sorted.
+/// Prunes an object by its root schema and returns the sorted paths of the removed fields.
 pub(super) fn prune(object: &mut Value, root: &Node) -> Vec<String> {
     let mut unknown = Vec::new();
     walk(object, Some(root), true, Path::Root, &mut unknown);
@@ -24,14 +24,14 @@ pub(super) fn prune_value(value: &mut Value, node: &Node) {
     walk(value, Some(node), false, Path::Root, &mut Vec::new());
 }
 
-/// Remembers what is removed, as long as it is little: each path may be as long as the object.
-fn note(unknown: &mut Vec<String>, path: Path<'_>) {
+/// Records a removed field unless too many are recorded: each path may be as long as the object.
+fn record(unknown: &mut Vec<String>, path: Path<'_>) {
     if unknown.len() < MOST {
         unknown.push(path.dotted());
     }
 }
 
-/// `node` is `None` below `additionalProperties: true`, where objects lose all their fields.
+/// `node` is `None` below `additionalProperties: true`, where objects keep no fields.
 fn walk(
     value: &mut Value,
     node: Option<&Node>,
@@ -45,7 +45,7 @@ fn walk(
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let Some(node) = node else {
-                note(unknown, path.field(name));
+                record(unknown, path.field(name));
                 return false;
             };
             if (root || node.embedded) && META.contains(&name.as_str()) {
@@ -61,7 +61,7 @@ fn walk(
                     walk(value, None, false, path_of_child, unknown)
                 }
                 (None, None) => {
-                    note(unknown, path_of_child);
+                    record(unknown, path_of_child);
                     return false;
                 }
             }
@@ -77,7 +77,7 @@ fn walk(
     }
 }
 
-/// Below `x-kubernetes-preserve-unknown-fields` only declared fields are looked into.
+/// Below `x-kubernetes-preserve-unknown-fields`, only declared fields are pruned.
 fn keep(value: &mut Value, node: &Node, root: bool, path: Path<'_>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,6 +1,5 @@
-//! What a schema in a CustomResourceDefinition must be
-//! (`apiextensions-apiserver/pkg/apiserver/schema/validation.go` and
-//! `pkg/apis/apiextensions/validation`).
+//! Validation of the schemas of a CustomResourceDefinition
+//! (`apiextensions-apiserver/pkg/apiserver/schema/validation.go` and `pkg/apis/apiextensions/validation`).
 
 mod extensions;
 
@@ -8,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{FieldError, path::Path};
 
-/// Junctors, whose branches may hold value validation only.
+/// Junctors, whose branches may have value validation only.
 const JUNCTORS: [&str; 3] = ["anyOf", "allOf", "oneOf"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,7 @@ enum Level {
     Field,
 }
 
-/// Appends what keeps a schema from being structural.
+/// Appends errors for a schema that is not structural.
 pub(super) fn check(schema: &Value, errors: &mut Vec<FieldError>) {
     let mut structural = Vec::new();
     check_node(schema, Level::Root, Path::Root, &mut structural);
@@ -27,7 +26,7 @@ pub(super) fn check(schema: &Value, errors: &mut Vec<FieldError>) {
     errors.append(&mut structural);
 }
 
-/// Appends what is wrong with keywords and extensions.
+/// Appends errors of keywords and extensions.
 pub(super) fn check_extensions(schema: &Value, errors: &mut Vec<FieldError>) {
     if schema.get("nullable") == Some(&Value::Bool(true)) {
         errors.push(FieldError::forbidden(
@@ -44,7 +43,7 @@ pub(super) fn check_extensions(schema: &Value, errors: &mut Vec<FieldError>) {
     );
 }
 
-/// Recursion is bounded by the depth of the schema, which was checked.
+/// Recursion is bounded: the depth of the schema has been checked.
 fn check_node(schema: &Value, level: Level, path: Path<'_>, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = schema else {
         return;
@@ -132,7 +131,7 @@ fn check_node(schema: &Value, level: Level, path: Path<'_>, errors: &mut Vec<Fie
     }
 }
 
-/// `apiVersion`, `kind` and `metadata` at the root of an object.
+/// Checks `apiVersion`, `kind` and `metadata` at the root of an object.
 fn check_meta(
     fields: &Map<String, Value>,
     level: Level,
@@ -182,7 +181,7 @@ fn check_meta(
     }
 }
 
-/// Value validation of a schema or, when `nested`, of a branch.
+/// Checks the value validation of a schema or, if `nested`, of a branch.
 fn check_validation(
     fields: &Map<String, Value>,
     nested: bool,
@@ -193,7 +192,7 @@ fn check_validation(
         let branches = array(fields, junctor);
         let path = path.field(junctor);
         for (i, branch) in branches.iter().enumerate() {
-            // The two ways to say `int-or-string` in plain OpenAPI are let through.
+            // The two patterns for `int-or-string` in plain OpenAPI are allowed.
             let first = junctor == "allOf" && i == 0 && !nested;
             let spelled = junctor == "anyOf" && is_int_or_string(branches);
             if spelled {
@@ -275,7 +274,7 @@ fn check_branch(branch: &Value, skip_any_of: bool, path: Path<'_>, errors: &mut 
     }
 }
 
-/// Everything that a branch validates must be declared outside of branches.
+/// Checks that every field which a branch validates is declared outside of branches.
 fn check_completeness(
     branch: &Value,
     schema: &Value,
@@ -297,7 +296,7 @@ fn check_completeness(
     }
 }
 
-/// A branch, or a property or item inside one.
+/// Checks a branch, or a property or item inside one.
 fn check_inner(
     branch: &Value,
     schema: &Value,
@@ -364,7 +363,7 @@ fn array<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// What Go's decoder makes of the value is the zero value.
+/// Whether Go decodes the value to the zero value.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -14,7 +14,7 @@ fn compile(schema: Value) -> Schema {
     Schema::compile(&schema).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
-/// A schema with a bit of everything.
+/// A schema with a field of each form.
 fn sample() -> Schema {
     compile(json!({
         "type": "object",
@@ -80,7 +80,7 @@ fn unknown_fields_are_dropped_and_named() {
 }
 
 #[test]
-fn defaults_fill_what_is_absent_and_nulls_that_may_not_be() {
+fn defaults_replace_absent_fields_and_nulls_that_are_not_nullable() {
     let mut object =
         json!({"spec": {"a": null, "b": null, "c": [{}, null], "ab": {"k": null}, "bc": null}});
     sample().default(&mut object);
@@ -97,7 +97,7 @@ fn defaults_fill_what_is_absent_and_nulls_that_may_not_be() {
 }
 
 #[test]
-fn what_was_invalid_stays_accepted_until_it_changes() {
+fn invalid_values_stay_accepted_while_they_are_unchanged() {
     let schema = compile(json!({
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": {
@@ -127,7 +127,7 @@ fn what_was_invalid_stays_accepted_until_it_changes() {
 }
 
 #[test]
-fn objects_that_are_nested_too_deeply_are_refused_not_walked() {
+fn objects_nested_too_deeply_are_rejected_without_recursion() {
     let schema = compile(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
     let mut deep = json!({});
     for _ in 0..5_000 {
@@ -141,7 +141,7 @@ fn objects_that_are_nested_too_deeply_are_refused_not_walked() {
         "<nil>: Forbidden: must not be nested deeper than 120"
     );
     assert!(Schema::compile(&deep).is_err());
-    // Dropping a value recurses; take it apart.
+    // Dropping a value recurses, so it is taken apart level by level.
     while let Some(inner) = deep.as_object_mut().and_then(|fields| fields.remove("a")) {
         deep = inner;
     }
@@ -156,7 +156,7 @@ fn any_object() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn pruning_twice_is_pruning_once(object in any_object()) {
+    fn pruning_is_idempotent(object in any_object()) {
         let schema = sample();
         let mut once = object;
         schema.prune(&mut once);
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn defaulting_twice_is_defaulting_once(object in any_object()) {
+    fn defaulting_is_idempotent(object in any_object()) {
         let schema = sample();
         let mut once = object;
         schema.default(&mut once);
@@ -198,7 +198,7 @@ proptest! {
     }
 }
 
-/// Schemas of the right vocabulary, mostly wrong.
+/// Schemas of valid keywords, mostly with invalid values.
 fn any_schema() -> impl Strategy<Value = Value> {
     let keyword = prop::sample::select(vec![
         "properties",
@@ -252,7 +252,7 @@ fn any_schema() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn an_object_with_countless_violations_below_a_long_key_is_refused_at_the_cost_of_its_length() {
+fn rejecting_an_object_with_many_violations_costs_as_much_as_it_is_long() {
     let texts =
         json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
     let schema = json!({"type": "object", "properties": {

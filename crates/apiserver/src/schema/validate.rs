@@ -1,5 +1,5 @@
-//! Value validation (`kube-openapi/pkg/validation/validate`, with the ratcheting that
-//! `apiextensions-apiserver/pkg/apiserver/validation` puts around it).
+//! Value validation (`kube-openapi/pkg/validation/validate`, with the ratcheting of
+//! `apiextensions-apiserver/pkg/apiserver/validation`).
 
 mod scalar;
 
@@ -13,24 +13,24 @@ use super::{
     path::Path,
 };
 
-/// Violations after which no more are looked for: each is as long as its path, and there are as many places as bytes.
+/// The maximum number of violations: each has a path, and an object may have as many violations as bytes.
 pub(super) const MOST: usize = 256;
 
-/// Violations found in one walk, and how many checks were made: the branch of a failed `anyOf` with
-/// the most checks is the one that is reported.
+/// The violations of a walk, and the number of checks: of a failed `anyOf`, the branch with the most checks is
+/// reported.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<(String, FieldError)>,
     checks: usize,
 }
 
-/// All violations by `value`; `old` is the value before, when there was one.
+/// Validates `value`; `old` is the previous value, if there is one.
 pub(super) fn validate(value: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
     let outcome = validate_node(value, node, Path::Root, old);
     outcome.errors.into_iter().map(|(_, error)| error).collect()
 }
 
-/// Validates a node that has its own place in the schema; if it is invalid but unchanged, it passes.
+/// Validates a node that is not a junctor branch. An invalid value that is unchanged is accepted.
 fn validate_node(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Outcome {
     let mut outcome = check(value, node, path, old);
     if !outcome.errors.is_empty() && old.is_some_and(|old| unchanged(node, value, old)) {
@@ -39,7 +39,7 @@ fn validate_node(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>
     outcome
 }
 
-/// Validates without regard to whether the value itself has changed (branches of junctors).
+/// Validates regardless of whether the value has changed, as for junctor branches.
 fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Outcome {
     let mut outcome = Outcome::default();
     if value.is_null() {
@@ -66,7 +66,7 @@ fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Out
     outcome
 }
 
-/// Branches know no old values: nothing in them is let pass for being unchanged.
+/// Branches have no old values, so unchanged values in them are not accepted.
 fn check_junctors(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome {
         checks: 1,
@@ -140,7 +140,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     outcome
 }
 
-/// The outcome of the first branch that holds, or that of the one which came furthest.
+/// The outcome of the first branch that accepts the value, or of the one with the most checks.
 fn first_or_best(value: &Value, branches: &[Node], path: Path<'_>) -> Result<Outcome, Outcome> {
     let mut best: Option<Outcome> = None;
     for branch in branches {
@@ -230,7 +230,7 @@ fn check_fields(
         }
         let old = old.and_then(|old| old.get(name));
         if let Some(property) = node.properties.get(name) {
-            // A change of version is invisible in these, so they are always checked.
+            // A change of version is not visible in these fields, so they are always validated.
             let old = old.filter(|_| !(root && matches!(name.as_str(), "apiVersion" | "kind")));
             outcome.merge(validate_node(value, property, path.field(name), old));
             continue;
@@ -268,7 +268,7 @@ impl Outcome {
         }
     }
 
-    /// One violation at `path`; `error` is given the printed path and the message.
+    /// Records a violation at `path`; `error` gets the printed path and the message.
     fn fail(
         &mut self,
         message: String,
@@ -280,7 +280,7 @@ impl Outcome {
         self.push(message, error);
     }
 
-    /// A violation without a field of its own, as junctors report it.
+    /// Records a violation without a field, as junctors report it.
     fn composite(&mut self, message: String) {
         let error = FieldError::invalid("", &Value::from(""), &message);
         self.push(message, error);
@@ -294,7 +294,7 @@ impl Outcome {
 }
 
 impl Kind {
-    /// The JSON type of a value, integers told apart as Go's decoder does.
+    /// The JSON type of a value; integers are distinguished, as by Go's decoder.
     fn of(value: &Value) -> &'static str {
         match value {
             Value::Null => "null",

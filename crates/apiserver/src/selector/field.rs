@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ParseError;
 
-/// A parsed field selector: every term must hold.
+/// A parsed field selector; all of its terms must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     terms: Vec<Term>,
@@ -18,7 +18,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Parses `metadata.name=a,status.phase!=Running`; `\` escapes `,`, `=` and itself in values.
+    /// Parses `metadata.name=a,status.phase!=Running`. `\` escapes `,`, `=` and itself in values.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parts = split_terms(text);
         parts.sort_unstable();
@@ -37,8 +37,8 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Whether an object is selected; `field` gives the value of a field path, `None` counts as the
-    /// empty string.
+    /// Whether the selector matches an object. `field` returns the value of a field path; `None` counts as the empty
+    /// string.
     pub fn matches(&self, field: impl Fn(&str) -> Option<String>) -> bool {
         self.terms.iter().all(|term| {
             let value = field(&term.field).unwrap_or_default();
@@ -46,13 +46,12 @@ impl FieldSelector {
         })
     }
 
-    /// The field paths that are asked about, for a check against those that the kind supports.
+    /// The field paths of all terms, to be checked against those that the kind supports.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| term.field.as_str())
     }
 
-    /// The value that `field` must equal, if the selector says so (`metadata.name=x` makes a list a
-    /// get).
+    /// The value that the selector requires `field` to equal: a list with `metadata.name=x` is a get.
     pub fn required(&self, field: &str) -> Option<&str> {
         let mut terms = self.terms.iter();
         terms
@@ -60,7 +59,7 @@ impl FieldSelector {
             .map(|term| term.value.as_str())
     }
 
-    /// Whether everything is selected.
+    /// Whether the selector matches everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }

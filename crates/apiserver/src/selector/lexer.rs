@@ -1,6 +1,6 @@
-//! Tokens of a label selector.
+//! The lexer of label selectors.
 
-/// What a piece of a selector is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Error,
@@ -19,7 +19,7 @@ pub(super) enum Token {
     Open,
 }
 
-/// Hands out tokens one by one, with one token of look-ahead.
+/// Returns tokens one by one, with one token of look-ahead.
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
     rest: &'a str,
@@ -42,13 +42,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token where a key or value is expected: `in` and `notin` are words like any other.
+    /// The next token where a key or value is expected: there, `in` and `notin` are identifiers.
     pub(super) fn next_value(&mut self) -> (Token, String) {
         let (token, literal) = self.next();
         (as_value(token), literal)
     }
 
-    /// Looks at what [`Self::next_value`] will give.
+    /// The token that [`Self::next_value`] will return.
     pub(super) fn peek_value(&mut self) -> (Token, String) {
         if self.peeked.is_none() {
             self.peeked = Some(self.scan());
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         let Some(first) = self.rest.chars().next() else {
             return (Token::End, String::new());
         };
-        // A NUL ends the selector for Go's lexer, which uses it as the end mark.
+        // Go's lexer uses NUL as the end mark, so a NUL ends the selector.
         if first == '\0' {
             self.rest = "";
             return (Token::End, String::new());
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         (token, word.to_owned())
     }
 
-    /// The longest known symbol; characters after it stay for the next token.
+    /// The longest known symbol; the characters after it belong to the next token.
     fn scan_symbol(&mut self) -> (Token, String) {
         let run = self
             .rest

@@ -1,10 +1,10 @@
-//! Label keys and values (`k8s.io/apimachinery/pkg/api/validate/content`).
+//! Validation of label keys and values (`k8s.io/apimachinery/pkg/api/validate/content`).
 
 const KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start \
                         and end with an alphanumeric character";
 const KEY_REGEX: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// What is wrong with a label key (or any other qualified name): empty when nothing is.
+/// The violations of a label key, or of any other qualified name.
 pub fn label_key_problems(key: &str) -> Vec<String> {
     let example = |what: &str| {
         format!(
@@ -45,7 +45,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with a label value: empty when nothing is.
+/// The violations of a label value.
 pub fn label_value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > 63 {
@@ -61,7 +61,7 @@ pub fn label_value_problems(value: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with a lowercase RFC 1123 subdomain, the form of most object names.
+/// The violations of a lowercase RFC 1123 subdomain, the form of most object names.
 pub fn subdomain_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 253 {

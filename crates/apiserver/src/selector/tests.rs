@@ -47,7 +47,7 @@ fn every_operator_selects_as_the_reference_does() {
 }
 
 #[test]
-fn errors_are_worded_as_the_reference_words_them() {
+fn errors_have_the_messages_of_the_reference() {
     let long = "a".repeat(64);
     for (selector, message) in [
         ("a,", "found '', expected: identifier after ','"),
@@ -92,7 +92,7 @@ fn errors_are_worded_as_the_reference_words_them() {
 }
 
 #[test]
-fn object_selectors_select_the_same_as_their_text() {
+fn selectors_select_the_same_in_object_and_text_form() {
     let selector = LabelSelector::from_object(&json!({
         "matchLabels": {"a": "b"},
         "matchExpressions": [

@@ -1,27 +1,27 @@
-//! What the checker of cel-go says of a rule: of what type it is, and where something stands that there is not.
+//! Checks of a rule as by cel-go's checker: the type of the expression, and the positions of unknown names.
 
 use kube_cel::cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use crate::schema::node::{Kind, Node};
 
-/// Whether a rule is certainly of another type than `bool`. What cannot be told is left to the run.
-pub(super) fn is_no_bool(expression: &IdedExpr, this: &Node) -> bool {
+/// Whether the type of a rule is known and is not `bool`. An unknown type is checked when the rule is evaluated.
+pub(super) fn is_not_bool(expression: &IdedExpr, this: &Node) -> bool {
     match &expression.expr {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Boolean(_)),
         Expr::List(_) | Expr::Map(_) | Expr::Struct(_) => true,
-        Expr::Ident(_) => node_of(expression, this).is_some_and(is_no_boolean),
+        Expr::Ident(_) => node_of(expression, this).is_some_and(is_not_boolean),
         Expr::Select(select) => {
-            !select.test && node_of(expression, this).is_some_and(is_no_boolean)
+            !select.test && node_of(expression, this).is_some_and(is_not_boolean)
         }
         Expr::Comprehension(parts) => match &parts.result.expr {
-            Expr::Ident(name) if *name == parts.accu_var => is_no_bool(&parts.accu_init, this),
-            _ => is_no_bool(&parts.result, this),
+            Expr::Ident(name) if *name == parts.accu_var => is_not_bool(&parts.accu_init, this),
+            _ => is_not_bool(&parts.result, this),
         },
         Expr::Call(call) if call.func_name == "_?_:_" => call
             .args
             .iter()
             .skip(1)
-            .any(|branch| is_no_bool(branch, this)),
+            .any(|branch| is_not_bool(branch, this)),
         Expr::Call(call) => matches!(
             call.func_name.as_str(),
             "_+_"
@@ -57,7 +57,7 @@ pub(super) fn is_no_bool(expression: &IdedExpr, this: &Node) -> bool {
     }
 }
 
-fn is_no_boolean(node: &Node) -> bool {
+fn is_not_boolean(node: &Node) -> bool {
     !node.int_or_string && node.kind.is_some_and(|kind| kind != Kind::Boolean)
 }
 
@@ -72,7 +72,7 @@ fn node_of<'a>(expression: &IdedExpr, this: &'a Node) -> Option<&'a Node> {
     }
 }
 
-/// A problem with its place in the source, as cel-go prints it: `ERROR: <input>:1:5: …` and a picture of the line.
+/// A problem with its position in the source, as cel-go prints it: `ERROR: <input>:1:5: …` and the line with a marker.
 pub(super) fn located(source: &str, problem: &str) -> String {
     let name = problem.split('\'').nth(1).unwrap_or_default();
     let field = problem.starts_with("undefined field");
@@ -96,7 +96,7 @@ pub(super) fn located(source: &str, problem: &str) -> String {
     )
 }
 
-/// Where a name first stands by itself: the dot before it when it is that of a field.
+/// The first position of a name as a whole word. For a field, the position of the dot before it.
 fn find(source: &str, name: &str, field: bool) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     source.match_indices(name).map(|(at, _)| at).find_map(|at| {
@@ -116,7 +116,7 @@ mod tests {
     use super::located;
 
     #[test]
-    fn a_problem_is_shown_where_it_stands() {
+    fn a_problem_is_printed_with_its_position() {
         assert_eq!(
             located("self.b == 1", "undefined field 'b'"),
             "ERROR: <input>:1:5: undefined field 'b'\n | self.b == 1\n | ....^"

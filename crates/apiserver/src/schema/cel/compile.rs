@@ -1,4 +1,4 @@
-//! Rules from a schema to programs, with the checks that a CustomResourceDefinition must pass.
+//! Compilation of rules to programs, with the checks that a CustomResourceDefinition must pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ use kube_cel::cel::{
 };
 use serde_json::{Value, json};
 
-use super::check::{is_no_bool, located};
+use super::check::{is_not_bool, located};
 use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, measure::Measure};
 use crate::schema::{
     FieldError,
@@ -21,16 +21,16 @@ use crate::schema::{
     path::Path,
 };
 
-/// Characters of an expression.
+/// The maximum length of an expression in characters.
 const MAX_LENGTH: usize = 16 * 1024;
-/// Operators, calls and selections of an expression: they bound the depth of its tree, and with it
-/// the stack that parser and interpreter need.
+/// The maximum number of operators, calls and selections of an expression. It bounds the depth of the syntax tree, and
+/// so the stack of parser and interpreter.
 const MAX_OPERATORS: usize = 600;
-/// The generated parser takes up to 100 KiB per level in an unoptimised build.
+/// The generated parser needs up to 100 KiB per level in an unoptimised build.
 pub(super) const PARSER_STACK: usize = 96 << 20;
-/// Rules that are named when all together cost too much.
+/// The number of rules that are reported when the total cost exceeds the limit.
 const MOST_EXPENSIVE: usize = 4;
-/// Brackets within brackets.
+/// The maximum depth of brackets.
 const MAX_NESTING: usize = 24;
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -39,12 +39,12 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Checks the texts of all rules, without compiling them.
+/// Checks the form of all rules without compiling them.
 pub(in crate::schema) fn check(schema: &Value, root: &Node, errors: &mut Vec<FieldError>) {
     check_node(schema, root, Path::Root, errors);
 }
 
-/// Compiles the rules of a schema into its nodes; they must have passed [`check`].
+/// Compiles the rules of a schema into its nodes. [`check`] must have accepted them.
 pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut Vec<FieldError>) {
     let mut compiler = Compiler {
         total: 0,
@@ -74,13 +74,13 @@ pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut V
     errors.extend(compiler.errors);
 }
 
-/// Where a schema stands in the whole.
+/// The position of a node in the schema.
 struct Place<'a> {
     path: Path<'a>,
     root: bool,
-    /// How many values it can meet in one object; `None` if only the request's size limits them.
+    /// The maximum number of its values in one object; `None` if only the size of the request limits it.
     cardinality: Option<u64>,
-    /// The first list or map above whose old items cannot be told.
+    /// The first enclosing list or map whose old items cannot be correlated.
     uncorrelated: Option<String>,
 }
 
@@ -91,7 +91,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// Recursion is bounded by the depth of the schema, which was checked.
+    /// Recursion is bounded: the depth of the schema has been checked.
     fn visit(&mut self, schema: &Value, node: &mut Node, place: &Place<'_>) {
         let mut has_rules = false;
         if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
@@ -175,9 +175,9 @@ impl Compiler {
         let field_path = text("fieldPath").and_then(|given| normalize(given, node));
         let program_path = path.field("rule");
         let (program, estimate) = self.program(source, rule, measure, program_path, place)?;
-        if is_no_bool(&program, node) {
+        if is_not_bool(&program, node) {
             let detail = "cel expression must evaluate to a bool";
-            self.errors.push(refused(rule, program_path, detail));
+            self.errors.push(rejected(rule, program_path, detail));
             return None;
         }
         let mut depth = estimate.depth;
@@ -219,7 +219,7 @@ impl Compiler {
         })
     }
 
-    /// Parses and estimates an expression, or says why not.
+    /// Parses an expression and estimates its cost.
     fn program(
         &mut self,
         source: &str,
@@ -232,7 +232,7 @@ impl Compiler {
             Ok(program) => program,
             Err(why) => {
                 let detail = format!("compilation failed: {why}");
-                self.errors.push(refused(rule, path, &detail));
+                self.errors.push(rejected(rule, path, &detail));
                 return None;
             }
         };
@@ -244,7 +244,7 @@ impl Compiler {
                 .map(|problem| located(source, problem))
                 .collect();
             let detail = format!("compilation failed: {}", lines.join("\n"));
-            self.errors.push(refused(rule, path, &detail));
+            self.errors.push(rejected(rule, path, &detail));
             return None;
         }
         let times = place
@@ -261,7 +261,7 @@ impl Compiler {
                 .push(FieldError::forbidden(path.bracketed(), detail));
         }
         self.total = self.total.saturating_add(cost);
-        // What contributes less than a hundredth is not worth naming.
+        // Rules that contribute less than a hundredth are not reported.
         if cost >= SCHEMA_LIMIT / 100 {
             self.costs.push((cost, path.bracketed()));
         }
@@ -269,7 +269,7 @@ impl Compiler {
     }
 }
 
-/// Recursion is bounded by the depth of the schema, which was checked.
+/// Recursion is bounded: the depth of the schema has been checked.
 fn check_node(schema: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
         let path = path.field("x-kubernetes-validations");
@@ -369,21 +369,20 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, String> {
     if deepest > MAX_NESTING || operators > MAX_OPERATORS {
         return Err("expression is nested too deeply".to_owned());
     }
-    // The parser is generated code with index arithmetic of its own; a panic in it must not take
-    // the server down.
+    // The generated parser indexes arrays without checks; a panic in it must not stop the server.
     let parse = || Parser::new().enable_optional_syntax(true).parse(source);
     match catch_unwind(AssertUnwindSafe(parse)) {
         Ok(Ok(mut program)) => {
             index_optionally(&mut program);
             Ok(program)
         }
-        // cel-go indents its pictures.
+        // cel-go indents the source lines that it prints.
         Ok(Err(errors)) => Err(errors.to_string().replace("\n| ", "\n | ")),
         Err(_) => Err("the expression cannot be parsed".to_owned()),
     }
 }
 
-/// `a.?b` becomes `a[?'b']`: the interpreter fails on the former when there is no `b`.
+/// Rewrites `a.?b` to `a[?'b']`: the interpreter fails on the former when `b` does not exist.
 fn index_optionally(expression: &mut IdedExpr) {
     let entry = |entry: &mut EntryExpr| match entry {
         EntryExpr::StructField(field) => index_optionally(&mut field.value),
@@ -423,8 +422,8 @@ fn index_optionally(expression: &mut IdedExpr) {
     }
 }
 
-/// A rule is printed with all its members, in Go's spelling.
-fn refused(rule: &Value, path: Path<'_>, detail: &str) -> FieldError {
+/// An error for a rule, which is printed with all its fields in Go's syntax.
+fn rejected(rule: &Value, path: Path<'_>, detail: &str) -> FieldError {
     let text = |name: &str| rule.get(name).cloned().unwrap_or(json!(""));
     let other = |name: &str| rule.get(name).cloned().unwrap_or(Value::Null);
     let printed = format!(
@@ -453,7 +452,7 @@ fn over_budget(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// `.spec.names['a.b']` as a path, if the schema has such a place.
+/// The path `.spec.names['a.b']` in its normal form, if the schema declares the field.
 fn normalize(given: &str, node: &Node) -> Option<String> {
     let mut rest = given;
     let mut node = node;

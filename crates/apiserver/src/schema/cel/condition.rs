@@ -1,6 +1,6 @@
-//! Expressions beside schemas: the match conditions of webhooks, over `object`, `oldObject` and `request`.
+//! CEL expressions without a schema: the match conditions of webhooks, over `object`, `oldObject` and `request`.
 //!
-//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`. There is no `authorizer`.
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`. The variable `authorizer` is not supported.
 
 use kube_cel::cel::{self, Context, IdedExpr};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::compile::parse;
 use super::convert::to_cel;
 use super::run::{execute, functions};
 
-/// Levels of an expression, of which the parser lets no more through; they decide about the stack.
+/// The maximum depth of an expression in the parser, which determines the stack size of the evaluation.
 const DEPTH: usize = 64;
 
 /// A compiled condition.
@@ -20,7 +20,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// Compiles an expression; one that does not parse says so whenever it is asked.
+    /// Compiles an expression. A syntax error is returned by each evaluation.
     pub(crate) fn new(source: &str) -> Self {
         let source = source.trim();
         Self {
@@ -29,13 +29,13 @@ impl Condition {
         }
     }
 
-    /// What is wrong with the expression.
+    /// The syntax error of the expression.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.program.as_ref().err().map(String::as_str)
     }
 
-    /// Whether the condition holds. Null objects are null to the expression.
-    pub(crate) fn holds(
+    /// Evaluates the condition. Null objects are null in the expression.
+    pub(crate) fn evaluate(
         &self,
         object: &Value,
         old: &Value,

@@ -1,4 +1,4 @@
-//! JSON to CEL values, by schema (`apiextensions-apiserver/pkg/apiserver/schema/cel/values.go`).
+//! Conversion of JSON to CEL values by their schema (`apiextensions-apiserver/pkg/apiserver/schema/cel/values.go`).
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::schema::{
     node::{Additional, Kind, Node},
 };
 
-/// Converts a value; without a schema, as it is.
+/// Converts a value; without a schema, by its JSON type.
 pub(super) fn to_cel(value: &Value, node: Option<&Node>, root: bool) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,
@@ -48,7 +48,7 @@ pub(super) fn to_cel(value: &Value, node: Option<&Node>, root: bool) -> cel::Val
                         (Some(property), _) => (escape(name), Some(property)),
                         (None, Some(Additional::Schema(schema))) => (name.clone(), Some(&**schema)),
                         _ if root || node.embedded => (escape(name), None),
-                        // Fields that the schema does not know do not exist for rules.
+                        // Undeclared fields do not exist in rules.
                         _ => return None,
                     },
                 };
@@ -60,7 +60,7 @@ pub(super) fn to_cel(value: &Value, node: Option<&Node>, root: bool) -> cel::Val
     }
 }
 
-/// A field name as rules spell it (`apiserver/pkg/cel/escaping.go`).
+/// A field name as rules escape it (`apiserver/pkg/cel/escaping.go`).
 pub(super) fn escape(name: &str) -> String {
     const RESERVED: [&str; 21] = [
         "true",
@@ -122,8 +122,7 @@ fn text(string: &str, node: Option<&Node>) -> cel::Value {
     converted.unwrap_or_else(plain)
 }
 
-/// Times and optionals are made by the interpreter itself: it does not export the types it uses for
-/// them.
+/// Times and optionals are created by evaluating a call, since the interpreter does not export their types.
 fn call(source: &'static str, x: cel::Value) -> Option<cel::Value> {
     thread_local! {
         static BASE: Context<'static> = Context::default();

@@ -1,21 +1,21 @@
-//! How much work a rule can be, for values of given sizes (the estimator of cel-go's checker with the
-//! costs of `apiserver/pkg/cel/library/cost.go`, only the upper end).
+//! Estimates the cost of a rule for values of given sizes (the estimator of cel-go's checker with the costs of
+//! `apiserver/pkg/cel/library/cost.go`; upper bounds only).
 
 use super::measure::{Measure, REQUEST, Shape};
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
-/// What was found out about an expression.
+/// The result of an estimate.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     pub(super) cost: u64,
-    /// Names of variables and functions without a meaning, fields that do not exist.
+    /// Unknown variables and functions, and fields that do not exist.
     pub(super) problems: Vec<String>,
     pub(super) uses_old_self: bool,
-    /// Levels of the expression's tree.
+    /// The depth of the syntax tree.
     pub(super) depth: usize,
 }
 
-/// Estimates an expression over `self` (and `oldSelf`) of the given sizes.
+/// Estimates the cost of an expression over `self` (and `oldSelf`) of the given sizes.
 pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
     let mut walker = Walker {
         this,
@@ -28,9 +28,9 @@ pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
     walker.estimate
 }
 
-/// How many values with a schema fit into a request.
+/// The number of values of a schema that fit into a request.
 pub(super) fn cardinality(this: &Measure) -> u64 {
-    REQUEST / (this.smallest + 1) // a comma between them
+    REQUEST / (this.smallest + 1) // with a comma between them
 }
 
 struct Walker<'a> {
@@ -41,7 +41,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Cost and result of an expression. Recursion is bounded: see the limits in `compile`.
+    /// The cost and the result of an expression. Recursion is bounded by the limits in `compile`.
     fn visit(&mut self, expression: &IdedExpr) -> (u64, Measure) {
         self.depth += 1;
         self.estimate.depth = self.estimate.depth.max(self.depth);
@@ -66,11 +66,11 @@ impl Walker<'_> {
                 ),
             },
             Expr::Ident(name) => (1, self.variable(name)),
-            // `has()` costs nothing beyond its operand.
+            // `has()` costs no more than its operand.
             Expr::Select(select) => {
                 let (cost, operand) = self.visit(&select.operand);
-                let own = u64::from(!select.test);
-                (cost + own, self.select(&operand, &select.field))
+                let selection = u64::from(!select.test);
+                (cost + selection, self.select(&operand, &select.field))
             }
             Expr::List(list) => {
                 let mut cost: u64 = 10;
@@ -140,7 +140,7 @@ impl Walker<'_> {
                 let mut cost: u64 = 0;
                 let mut arguments = Vec::with_capacity(call.args.len() + 1);
                 for argument in call.target.as_deref().into_iter().chain(&call.args) {
-                    // `ip.isCanonical(x)`, `sets.contains(a, b)`: the target is a name space.
+                    // In `ip.isCanonical(x)` and `sets.contains(a, b)` the target is a namespace.
                     if let Expr::Ident(name) = &argument.expr
                         && is_namespace(name)
                         && self.local(name).is_none()
@@ -189,7 +189,7 @@ impl Walker<'_> {
                 self.estimate.uses_old_self = true;
                 self.this.clone()
             }
-            // Names of types.
+            // The names of types.
             "int" | "uint" | "double" | "bool" | "string" | "bytes" | "list" | "map" | "type"
             | "null_type" | "timestamp" | "duration" | "google" | "optional" | "optional_type" => {
                 Measure::default()
@@ -250,7 +250,7 @@ impl Walker<'_> {
             "@in" | "_in_" | "in" => (length(1), scalar()),
             "_[_]" | "_[?_]" | "_?._" => {
                 let operand = nth(0);
-                // With a literal key the field is known: `self[?'a']`, `self.?a`.
+                // A literal key selects a declared field: `self[?'a']`, `self.?a`.
                 let literal = source.last().and_then(|key| match &key.expr {
                     Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
                     _ => None,
@@ -270,7 +270,7 @@ impl Walker<'_> {
                     Some(Shape::List) => {
                         let (a, b) = (nth(0), nth(1));
                         let item = match (a.item, b.item) {
-                            // The empty list that `map` and `filter` start from says nothing.
+                            // The initial empty list of the macros `map` and `filter` has no item type.
                             (_, Some(b)) if a.length == 0 => *b,
                             (Some(a), Some(b)) => a.join(*b),
                             (a, b) => a.or(b).map(|item| *item).unwrap_or_default(),
@@ -345,7 +345,7 @@ impl Walker<'_> {
             }
             "sets.contains" | "sets.equivalent" | "sets.intersects" | "equivalent"
             | "intersects" => (length(0).saturating_mul(length(1)).max(1), scalar()),
-            // What an optional holds, or the thing that takes its place.
+            // The value of an optional, or its replacement.
             "value" | "optional.of" | "of" | "optional.ofNonZeroValue" | "ofNonZeroValue" => {
                 (1, nth(0))
             }
@@ -372,7 +372,7 @@ impl Walker<'_> {
     }
 }
 
-/// Words before the dot of a function that is no method.
+/// Whether a name is the namespace of functions.
 fn is_namespace(name: &str) -> bool {
     matches!(
         name,
@@ -388,7 +388,7 @@ fn is_namespace(name: &str) -> bool {
     )
 }
 
-/// Functions that need no cost rule of their own.
+/// Functions without a cost rule.
 fn is_function(name: &str) -> bool {
     let name = name.rsplit('.').next().unwrap_or(name);
     matches!(

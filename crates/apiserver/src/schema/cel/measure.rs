@@ -1,4 +1,4 @@
-//! Sizes of values, actual ones or the largest that a schema allows.
+//! Sizes of values: actual ones, or the upper bounds that a schema implies.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::convert::escape;
 use crate::schema::node::{Additional, Kind, Node};
 
-/// Bytes of a request (`MaxRequestSizeBytes`), which bound what the schema leaves unbounded.
+/// The maximum size of a request in bytes (`MaxRequestSizeBytes`), which bounds values that the schema does not.
 pub(super) const REQUEST: u64 = 3 * 1024 * 1024;
 
-/// The sizes of a value, or the largest sizes that a schema allows.
+/// The size of a value, or an upper bound of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measure {
     pub(super) shape: Shape,
-    /// Characters, items or entries.
+    /// The number of characters, items or entries.
     pub(super) length: u64,
-    /// Bytes of the smallest value as JSON.
+    /// The size of the smallest value as JSON, in bytes.
     pub(super) smallest: u64,
     pub(super) fields: BTreeMap<String, Measure>,
     pub(super) item: Option<Box<Measure>>,
@@ -24,7 +24,7 @@ pub(super) struct Measure {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Only the declared fields exist.
+    /// Has only the declared fields.
     Object,
     Map,
     List,
@@ -162,7 +162,7 @@ impl Measure {
         }
     }
 
-    /// The sizes of an actual value; items of a list are taken together.
+    /// The size of an actual value; items of a list are joined to one.
     pub(super) fn of_value(value: &Value) -> Self {
         match value {
             Value::String(text) => Self {
@@ -189,7 +189,7 @@ impl Measure {
                     .map(|(name, v)| (escape(name), Self::of_value(v)))
                     .collect();
                 let item = fields.values().cloned().reduce(Self::join).map(Box::new);
-                // A map: every field may be asked for, whether it is there or not.
+                // A map: rules may select any key, present or not.
                 Self {
                     shape: Shape::Map,
                     length: entries.len() as u64,
@@ -212,7 +212,7 @@ impl Measure {
         self.length = self.length.max(other.length);
         for (name, field) in other.fields {
             let joined = match self.fields.remove(&name) {
-                Some(own) => own.join(field),
+                Some(present) => present.join(field),
                 None => field,
             };
             self.fields.insert(name, joined);

@@ -1,4 +1,4 @@
-//! Rules against objects.
+//! Evaluation of rules.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -24,17 +24,17 @@ use crate::schema::{
     path::Path,
 };
 
-/// Bytes of a message made by an expression.
+/// The maximum length in bytes of a message that an expression returns.
 const MAX_MESSAGE: usize = 5 * 1024;
-/// Stack that the interpreter takes per level of an expression: about 50 KiB without optimisation.
+/// The stack that the interpreter needs per level of an expression: about 50 KiB without optimisation.
 const STACK_PER_LEVEL: usize = if cfg!(debug_assertions) {
     96 << 10
 } else {
     32 << 10
 };
 
-/// Runs every rule. With `ratchet`, violations by values that have not changed are left out, unless the
-/// rule looks at the old value.
+/// Evaluates every rule. With `ratchet`, violations by unchanged values are omitted, unless the rule refers to the old
+/// value.
 pub(in crate::schema) fn validate(
     object: &Value,
     root: &Node,
@@ -64,7 +64,7 @@ pub(in crate::schema) fn validate(
     });
 }
 
-/// The functions of Kubernetes, and `type()` with the names of types, which the interpreter lacks.
+/// The Kubernetes functions, and `type()` with the names of types, which the interpreter lacks.
 pub(super) fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", type_of);
@@ -100,7 +100,7 @@ fn type_of(Arguments(values): Arguments) -> ResolveResult {
     }))
 }
 
-/// Types are texts that no rule writes by chance.
+/// Types are represented as texts that no rule contains by accident.
 fn type_value(name: &str) -> cel::Value {
     cel::Value::String(Arc::new(format!("\u{0}type {name}")))
 }
@@ -113,7 +113,7 @@ struct Runner<'a> {
     errors: &'a mut Vec<FieldError>,
 }
 
-/// Whether the value, or the nearest value above it that has an old one, is what it was.
+/// Whether the value, or the nearest enclosing value with an old value, is unchanged.
 #[derive(Clone, Copy)]
 struct Unchanged {
     root: bool,
@@ -224,8 +224,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Takes the cost of a rule from what is left for the object; measures the values only when the
-    /// schema alone allows too much.
+    /// Subtracts the cost of a rule from the remaining budget of the object. The values are measured only when the
+    /// estimate by schema exceeds the limit.
     fn pay(
         &mut self,
         rule: &Rule,
@@ -272,7 +272,7 @@ impl Runner<'_> {
     }
 }
 
-/// A broken rule. Of the value only the type is told, as Kubernetes 1.34 does it.
+/// The error for a violated rule. Of the value only the type is printed, as in Kubernetes 1.34.
 fn violation(rule: &Rule, node: &Node, path: Path<'_>, message: &str) -> FieldError {
     let mut at = path.bracketed();
     if !rule.field_path.is_empty() {
@@ -288,7 +288,7 @@ fn violation(rule: &Rule, node: &Node, path: Path<'_>, message: &str) -> FieldEr
     }
 }
 
-/// The message of an expression, unless it fails or is not fit to be one.
+/// The result of a message expression, unless it fails or is not a valid message.
 fn message(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Option<String> {
     let Ok(cel::Value::String(text)) = execute(program, scope, depth) else {
         return None;
@@ -303,7 +303,7 @@ pub(super) fn execute(
     scope: &Context<'_>,
     depth: usize,
 ) -> Result<cel::Value, String> {
-    // The interpreter unwraps here and there; a panic in it must not take the server down.
+    // The interpreter may panic; that must not stop the server.
     let run = || catch_unwind(AssertUnwindSafe(|| cel::Value::resolve(program, scope)));
     let needed = (depth + 4) * STACK_PER_LEVEL;
     match stacker::maybe_grow(needed, needed, run) {
@@ -312,7 +312,7 @@ pub(super) fn execute(
     }
 }
 
-/// An evaluation error as cel-go words it.
+/// An evaluation error in the words of cel-go.
 fn describe(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::schema::Schema;
 
-/// `spec` with a size, a name, a list and a map, and rules.
+/// A schema whose `spec` has a size, a name, a list, a map, and rules.
 fn schema(rules: Value) -> Result<Schema, Vec<String>> {
     let schema = json!({
         "type": "object",
@@ -41,12 +41,12 @@ fn check(rules: Value, new: Value, old: Option<Value>) -> Vec<String> {
         .collect()
 }
 
-fn holds(rule: &str, spec: Value) -> bool {
+fn is_satisfied(rule: &str, spec: Value) -> bool {
     check(json!([{ "rule": rule }]), spec, None).is_empty()
 }
 
 #[test]
-fn rules_see_values_by_their_schema() {
+fn rules_get_values_as_their_schema_declares_them() {
     for (rule, spec) in [
         ("self.size <= self.max", json!({"size": 1, "max": 2})),
         ("self.ratio == 1.0", json!({"ratio": 1})),
@@ -112,14 +112,14 @@ fn rules_see_values_by_their_schema() {
         let errors = check(json!([{ "rule": rule }]), spec.clone(), None);
         assert!(errors.is_empty(), "{rule} on {spec}: {errors:?}");
     }
-    assert!(!holds(
+    assert!(!is_satisfied(
         "self.size <= self.max",
         json!({"size": 3, "max": 2})
     ));
 }
 
 #[test]
-fn messages_paths_and_reasons_are_those_of_the_rule() {
+fn violations_have_the_message_path_and_reason_of_the_rule() {
     let spec = json!({"size": 3, "max": 2});
     for (rule, expected) in [
         (
@@ -206,7 +206,7 @@ fn transition_rules_run_when_there_is_an_old_value() {
 }
 
 #[test]
-fn values_that_break_a_rule_stay_accepted_until_they_change() {
+fn values_that_violate_a_rule_stay_accepted_while_they_are_unchanged() {
     let rule = json!([{"rule": "self.size <= 1", "message": "m"}]);
     let old = json!({"size": 5});
     assert!(check(rule.clone(), json!({"size": 5}), Some(old.clone())).is_empty());
@@ -231,7 +231,7 @@ fn rules_are_not_run_on_objects_that_are_invalid_otherwise() {
 }
 
 #[test]
-fn rules_that_cannot_be_run_are_refused_with_the_schema() {
+fn schemas_with_rules_that_cannot_be_evaluated_are_rejected() {
     let at = "properties[spec].x-kubernetes-validations[0]";
     let mut rules = 0;
     for (rule, start) in [
@@ -310,7 +310,7 @@ fn rules_that_cannot_be_run_are_refused_with_the_schema() {
 }
 
 #[test]
-fn transition_rules_in_lists_without_keys_are_refused() {
+fn transition_rules_in_lists_without_keys_are_rejected() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 5, "items": {
         "type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
     }}}});
@@ -346,8 +346,8 @@ fn a_rule_that_actual_values_make_too_expensive_is_not_run() {
 }
 
 #[test]
-fn the_longest_chains_that_are_let_through_fit_on_a_small_stack() {
-    // 1 MiB is half of what worker threads have.
+fn the_deepest_accepted_expressions_fit_on_a_small_stack() {
+    // 1 MiB is half of the stack of worker threads.
     let run = || {
         for rule in [
             format!("self.size{} > 0", " + 1".repeat(590)),

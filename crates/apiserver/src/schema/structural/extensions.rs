@@ -1,4 +1,4 @@
-//! Keywords and extensions of every schema, branches included.
+//! Checks of keywords and extensions in all schemas, including junctor branches.
 
 use serde_json::{Map, Value, json};
 
@@ -8,14 +8,14 @@ use crate::schema::{FieldError, path::Path};
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What the schemas above forbid.
+/// What the enclosing schemas forbid.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Context<'a> {
     inside_meta: bool,
     no_defaults: Option<&'a str>,
 }
 
-/// Recursion is bounded by the depth of the schema, which was checked.
+/// Recursion is bounded: the depth of the schema has been checked.
 pub(super) fn check(
     schema: &Value,
     path: Path<'_>,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The CRDs of upstream projects, when they are beside the workspace.
+/// The CRDs of upstream projects, if they are beside the workspace.
 fn upstream() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream/crds");
     path.is_dir().then_some(path)

@@ -15,7 +15,7 @@ fn messages(property: Value, value: Value) -> Vec<String> {
 }
 
 #[test]
-fn violations_are_worded_as_the_reference_words_them() {
+fn violations_have_the_messages_of_the_reference() {
     let integer = json!({"type": "integer"});
     for (property, value, expected) in [
         (
@@ -149,7 +149,7 @@ fn violations_are_worded_as_the_reference_words_them() {
 }
 
 #[test]
-fn junctors_report_themselves_and_the_branch_that_came_furthest() {
+fn junctors_report_themselves_and_the_branch_with_the_most_checks() {
     let property = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
         "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     assert_eq!(
@@ -200,7 +200,7 @@ fn embedded_objects_need_a_type() {
 }
 
 #[test]
-fn formats_accept_and_refuse() {
+fn formats_accept_and_reject() {
     for (format, good, bad) in [
         ("date-time", "2026-11-20T10:00:00.5+01:00", "2026-11-20"),
         ("date", "2026-11-20", "2026-13-20"),
@@ -251,7 +251,7 @@ fn formats_of_integers_are_not_enforced() {
 }
 
 #[test]
-fn floats_are_integers_where_the_reference_takes_them_for_some() {
+fn floats_count_as_integers_as_in_the_reference() {
     let property = json!({"type": "integer"});
     for value in [
         -3.0,

@@ -1,4 +1,4 @@
-//! Types, enumerations, numbers and strings.
+//! Validation of types, enumerations, numbers and strings.
 
 use serde_json::{Number, Value};
 
@@ -62,7 +62,7 @@ pub(super) fn check_type(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
             return wrong(format, found_format);
         }
     }
-    // A text with a format is left to the format's own check.
+    // A text with a format is checked by the format.
     if !numeric && !format.is_empty() && structured {
         return outcome;
     }
@@ -73,7 +73,7 @@ pub(super) fn check_type(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
     }
 }
 
-/// `swag.IsFloat64AJSONInteger`: within the integers that a float can represent, and as close to one as nine digits show.
+/// `swag.IsFloat64AJSONInteger`: within the exact integers of a float, and equal to one in nine digits.
 fn is_json_integer(float: f64) -> bool {
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     if float.abs() > LARGEST {
@@ -94,7 +94,7 @@ pub(super) fn check_enum(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
         return outcome;
     };
     let equal = |allowed: &Value| match (allowed, value) {
-        // Go converts the value to the allowed one's type: 2.5 is cut to 2.
+        // Go converts the value to the type of the allowed one: 2.5 is truncated to 2.
         (Value::Number(a), Value::Number(b)) if a.is_i64() => {
             a.as_f64() == b.as_f64().map(f64::trunc)
         }
@@ -119,7 +119,7 @@ pub(super) fn check_enum(value: &Value, node: &Node, path: Path<'_>) -> Outcome 
     outcome
 }
 
-/// What depends on the value's own type.
+/// Checks that depend on the type of the value.
 pub(super) fn check(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     match value {
@@ -151,7 +151,7 @@ pub(super) fn check(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     outcome
 }
 
-/// The first violation only, as in the reference.
+/// Returns the first violation only, as the reference does.
 fn check_string(value: &Value, text: &str, checks: &Checks, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let length = text.chars().count() as i64;
@@ -176,7 +176,7 @@ fn check_number(value: &Value, number: &Number, node: &Node, path: Path<'_>) -> 
     let Some(checks) = &node.checks else {
         return outcome;
     };
-    // A constraint is cut to an integer when the value is one.
+    // The limit is truncated when the value is an integer.
     let constraint = |limit: f64| {
         if number.is_i64() {
             limit.trunc()

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::Condition;
 
 #[test]
-fn conditions_see_objects_and_the_request() {
+fn conditions_are_evaluated_over_objects_and_the_request() {
     let object = json!({"metadata": {"name": "a", "labels": {"x": "y"}}});
     let request = json!({"operation": "CREATE", "userInfo": {"groups": ["g"]}, "dryRun": false});
     for (source, result) in [
@@ -24,7 +24,7 @@ fn conditions_see_objects_and_the_request() {
             Err("expression 'object.metadata.name' resulted in error: must evaluate to bool"),
         ),
     ] {
-        let holds = Condition::new(source).holds(&object, &Value::Null, &request);
+        let holds = Condition::new(source).evaluate(&object, &Value::Null, &request);
         assert_eq!(holds, result.map_err(str::to_owned), "{source}");
     }
     assert!(Condition::new("a ==").problem().is_some());
