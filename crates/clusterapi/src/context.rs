@@ -1,6 +1,7 @@
 //! What every controller of this crate works with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::jiff::Timestamp;
@@ -18,6 +19,9 @@ use crate::Options;
 use crate::external::External;
 use crate::feed::{Feed, Indexed};
 use crate::remote::Remote;
+
+/// After this time a warning is logged that the caches are still empty.
+const SYNC_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What every controller of this crate works with. Clones share watches and connections.
 #[derive(Clone)]
@@ -77,6 +81,26 @@ impl Context {
             client,
             ..self.clone()
         })
+    }
+
+    /// Waits until the shared caches have been filled once, or the program stops.
+    pub async fn synced(&self) {
+        let mut synced = Box::pin(async {
+            let _ = self.clusters.store().wait_until_ready().await;
+            let _ = self.machines.store().wait_until_ready().await;
+            let _ = self.machinesets.store().wait_until_ready().await;
+            let _ = self.machinedeployments.store().wait_until_ready().await;
+        });
+        let patient = async {
+            while tokio::time::timeout(SYNC_PATIENCE, &mut synced)
+                .await
+                .is_err()
+            {
+                let kinds = "Clusters, Machines, MachineSets and MachineDeployments";
+                tracing::warn!("{kinds} could not be listed yet; are their definitions installed?");
+            }
+        };
+        self.shutdown.run_until_cancelled(patient).await;
     }
 
     /// A feed of another kind, within the namespace that the controllers are limited to.

@@ -138,6 +138,10 @@ async fn reconcile(
     }
     let foundation = secrets::ensure(&scope, &subject).await;
     let seen = observe::observe(&scope, &subject, &foundation).await?;
+    if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
+        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        return Ok(requeue_after(&seen));
+    }
     let step = plan::decide(&seen.facts);
     let acted = act(&scope, &subject, &seen, &step).await;
     let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err());

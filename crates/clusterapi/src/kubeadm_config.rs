@@ -32,7 +32,7 @@ use secrecy::SecretString;
 use crate::Context;
 use crate::feed::{Feed, Memory};
 use crate::pki::store::{self, Certificates};
-use crate::remote::ClusterKey;
+use crate::remote::{Change, ClusterKey};
 
 pub use error::BootstrapError;
 use plan::{Facts, Plan};
@@ -102,6 +102,10 @@ async fn reconcile(
     let plan = plan::decide(&Facts::of(&subject));
     let outcome = act(&scope, &mut subject, plan).await;
     let config = subject.config;
+    if status::is_reported(&config) && outcome.as_ref().is_err_and(BootstrapError::is_connecting) {
+        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        return Ok(Action::requeue(TOKEN_CHECK));
+    }
     let after = status::after(&config, plan, outcome.as_ref(), scope.context.now());
     let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
     operator::patch::status(&configs, &config, &after)
@@ -262,8 +266,11 @@ fn triggers(
     });
     let remote = context.remote.changes().flat_map(move |change| {
         let refs = match change {
-            crate::remote::Change::Connected(key) => pending(&of_remote, &key.namespace, &key.name),
-            _ => Vec::new(),
+            // Those with data, too: their tokens may have to be extended.
+            Change::Connected(key) | Change::Disconnected(key) => {
+                matching(&of_remote, &key.namespace, &key.name, |_| true)
+            }
+            Change::Node { .. } => Vec::new(),
         };
         futures::stream::iter(refs)
     });
@@ -276,9 +283,20 @@ fn pending(
     namespace: &str,
     cluster: &str,
 ) -> Vec<ObjectRef<KubeadmConfig>> {
-    let waits = |config: &KubeadmConfig| !status::has_data(config) || status::was_paused(config);
+    matching(configs, namespace, cluster, |config| {
+        !status::has_data(config) || status::was_paused(config)
+    })
+}
+
+/// The KubeadmConfigs of a cluster for which `predicate` holds.
+fn matching(
+    configs: &Feed<KubeadmConfig>,
+    namespace: &str,
+    cluster: &str,
+    predicate: impl Fn(&KubeadmConfig) -> bool,
+) -> Vec<ObjectRef<KubeadmConfig>> {
     configs
-        .in_cluster(namespace, cluster, waits)
+        .in_cluster(namespace, cluster, predicate)
         .iter()
         .map(|config| ObjectRef::from_obj(config.as_ref()))
         .collect()

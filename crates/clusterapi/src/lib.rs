@@ -79,7 +79,10 @@ impl Default for Options {
 /// Runs all controllers until `shutdown`, and returns when they have stopped.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let context = Arc::new(Context::start(&client, options, shutdown));
-    futures::future::join_all(controllers(&context)).await;
+    let controllers = controllers(&context);
+    // What a controller counts in a cache that has not been filled would be written, and corrected right afterwards.
+    context.synced().await;
+    futures::future::join_all(controllers).await;
 }
 
 /// One future a controller.

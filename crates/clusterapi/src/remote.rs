@@ -60,6 +60,8 @@ pub struct NotConnected {
     pub cluster: ClusterKey,
     /// Why, as far as it is known.
     pub reason: String,
+    /// Whether the first attempt to connect has not ended yet: nothing is known about the cluster.
+    pub connecting: bool,
 }
 
 impl operator::retry::Retry for NotConnected {
@@ -74,7 +76,7 @@ impl operator::retry::Retry for NotConnected {
 pub enum Change {
     /// The cluster can be reached from now on.
     Connected(ClusterKey),
-    /// The cluster cannot be reached any more.
+    /// The cluster cannot be reached: the connection is lost, or the first attempt to connect failed.
     Disconnected(ClusterKey),
     /// A Node appeared, changed or went away.
     Node {
@@ -108,6 +110,14 @@ pub struct Health {
     pub since: Option<Timestamp>,
     /// Why the last attempt or probe failed; `None` after a success.
     pub problem: Option<String>,
+}
+
+impl Health {
+    /// Whether the first attempt to connect has not ended yet, as after a start of the program: nothing is known about
+    /// the cluster, so what was reported about it before stays. [`Remote::changes`] reports how the attempt ends.
+    pub fn is_connecting(&self) -> bool {
+        !self.connected && self.problem.is_none()
+    }
 }
 
 /// Makes a client from the text of a kubeconfig.
@@ -246,15 +256,14 @@ impl Remote {
         cluster: &ClusterKey,
         read: impl FnOnce(&connection::Link) -> T,
     ) -> Result<T, NotConnected> {
-        let refused = |reason: String| NotConnected {
+        let not_connected = |problem: Option<String>| NotConnected {
             cluster: cluster.clone(),
-            reason,
+            connecting: problem.is_none(),
+            reason: problem.unwrap_or_else(|| "not tried yet".to_owned()),
         };
         let clusters = self.inner.clusters.lock();
-        let handle = clusters
-            .get(cluster)
-            .ok_or_else(|| refused("not tried yet".to_owned()))?;
-        handle.read(read).map_err(refused)
+        let handle = clusters.get(cluster).ok_or_else(|| not_connected(None))?;
+        handle.read(read).map_err(not_connected)
     }
 
     fn notify(&self, change: &Change) {

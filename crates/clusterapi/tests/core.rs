@@ -3,9 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "core/fuse.rs"]
-mod fuse;
-
 #[path = "core/world.rs"]
 mod world;
 

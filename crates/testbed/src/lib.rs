@@ -6,11 +6,13 @@
 //!   fake      kinds of providers that only tests have
 //!   invalid   objects that break rules, and are stored nevertheless
 //!   running   controllers that run, until they are killed
+//!   fuse      controllers that are killed at each n-th write
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fake;
+mod fuse;
 mod invalid;
 mod rules;
 mod running;
@@ -30,6 +32,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::fake::{fake, fake_definition};
+pub use crate::fuse::{Fuse, killed_at_every};
 pub use crate::invalid::{Invalid, invalid};
 pub use crate::running::Running;
 

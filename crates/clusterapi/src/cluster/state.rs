@@ -31,15 +31,15 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
         status.observed_generation = cluster.metadata.generation;
     }
     after.status = Some(status);
-    let verdicts = vec![
+    let mut verdicts = vec![
         infrastructure_ready(&after, &facts.infrastructure),
         control_plane_initialized(&after),
         control_plane_available(&after, &facts.control_plane),
         workers_available(facts),
-        remote_probe(&facts.health),
         Verdict::new("Deleting", false, "NotDeleting"),
         pause::verdict(None),
     ];
+    verdicts.extend(remote_probe(&after, &facts.health));
     conclude(&mut after, verdicts, now);
     after
 }
@@ -278,17 +278,21 @@ fn workers_available(facts: &Facts) -> Verdict {
     aggregate(type_, "Available", objects, "MachineDeployments", reasons)
 }
 
-fn remote_probe(health: &Health) -> Verdict {
+/// What the connection shows; nothing new while it is being established and was reported before.
+fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
     let type_ = "RemoteConnectionProbe";
     if health.connected {
-        return Verdict::new(type_, true, "ProbeSucceeded");
+        return Some(Verdict::new(type_, true, "ProbeSucceeded"));
+    }
+    if health.is_connecting() && conditions::find(cluster.conditions(), type_).is_some() {
+        return None;
     }
     let problem = health.problem.as_deref().unwrap_or("not tried yet");
     let text = match health.last_success {
         None => format!("Remote connection not established yet: {problem}"),
         Some(_) => format!("Remote connection probe failed: {problem}"),
     };
-    Verdict::new(type_, false, "ProbeFailed").because(text)
+    Some(Verdict::new(type_, false, "ProbeFailed").because(text))
 }
 
 /// The object's own condition `from`, or what the contract's flag says when it reports none.

@@ -27,6 +27,8 @@ pub(super) struct Observation {
     pub(super) machines: Vec<Seen>,
     /// The workload cluster, while it can be reached.
     pub(super) workload: Option<Reached>,
+    /// Whether nothing is known about the workload cluster yet, so that what was reported about it before stays.
+    pub(super) connecting: bool,
     /// When.
     pub(super) now: Timestamp,
 }
@@ -74,6 +76,7 @@ pub(super) async fn observe(
     let machines = machines(scope, subject).await?;
     scope.context.remote.track(&subject.key);
     let workload = reach(scope, subject).await?;
+    let connecting = workload.is_none() && is_connecting(scope, subject);
     let initialized = match &workload {
         _ if is_initialized(subject) => true,
         Some(workload) => has_kubeadm_config(&workload.client).await,
@@ -82,6 +85,9 @@ pub(super) async fn observe(
     let mut seen = Vec::new();
     for machine in machines {
         seen.push(observe_machine(scope, subject, machine, workload.as_ref(), now).await?);
+    }
+    if connecting {
+        keep_reported(&mut seen);
     }
     let external = has_external_etcd(&subject.plane);
     let facts = Facts {
@@ -104,6 +110,7 @@ pub(super) async fn observe(
         facts,
         machines: seen,
         workload,
+        connecting,
         now,
     })
 }
@@ -278,6 +285,19 @@ async fn reach(scope: &Scope, subject: &Subject) -> Result<Option<Reached>, Cont
     };
     reached.members = scope.etcd.members(reached.view()).await?;
     Ok(Some(reached))
+}
+
+/// Whether the first attempt to reach the workload cluster has not ended yet; how it ends wakes us.
+fn is_connecting(scope: &Scope, subject: &Subject) -> bool {
+    let health = scope.context.remote.health(&subject.key);
+    health.is_connecting() || (health.connected && scope.pods.is_listing(&subject.key))
+}
+
+/// Leaves out the verdicts about the workload cluster.
+fn keep_reported(machines: &mut [Seen]) {
+    for seen in machines {
+        seen.verdicts.retain(|verdict| verdict.type_ == "UpToDate");
+    }
 }
 
 /// Whether `kubeadm init` is through. Until then an API server may answer with anything.

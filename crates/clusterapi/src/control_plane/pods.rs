@@ -28,10 +28,21 @@ pub(super) struct Watches {
     shutdown: CancellationToken,
 }
 
+/// How far the first list has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    /// It is awaited.
+    Pending,
+    /// It failed, and is tried again.
+    Failed,
+    /// The store is filled.
+    Done,
+}
+
 /// Dropping it ends the watch.
 struct Running {
     store: Store<Pod>,
-    synced: Arc<Mutex<bool>>,
+    listed: Arc<Mutex<Listed>>,
     _stop: DropGuard,
 }
 
@@ -55,8 +66,15 @@ impl Watches {
         let watch = running
             .entry(key.clone())
             .or_insert_with(|| self.start(key, client));
-        let synced = *watch.synced.lock();
-        synced.then(|| watch.store.state())
+        let listed = *watch.listed.lock();
+        (listed == Listed::Done).then(|| watch.store.state())
+    }
+
+    /// Whether the first list of the static Pods of `key` is awaited, and has not failed.
+    pub(super) fn is_listing(&self, key: &ClusterKey) -> bool {
+        let running = self.running.lock();
+        let watch = running.get(key);
+        watch.is_none_or(|watch| *watch.listed.lock() == Listed::Pending)
     }
 
     /// Ends the watch of a cluster that cannot be reached any more.
@@ -66,26 +84,31 @@ impl Watches {
 
     fn start(&self, key: &ClusterKey, client: &Client) -> Running {
         let writer = Writer::new(());
-        let (store, synced) = (writer.as_reader(), Arc::new(Mutex::new(false)));
+        let (store, listed) = (writer.as_reader(), Arc::new(Mutex::new(Listed::Pending)));
         let stop = self.shutdown.child_token();
         let pods = Api::namespaced(client.clone(), "kube-system");
         let tell = {
             let (changes, key) = (self.changes.clone(), key.clone());
             move || drop(changes.unbounded_send(key.clone()))
         };
-        let pump = pump(pods, writer, Arc::clone(&synced), tell);
+        let pump = pump(pods, writer, Arc::clone(&listed), tell);
         let guard = stop.clone().drop_guard();
         tokio::spawn(async move { stop.run_until_cancelled(pump).await });
         Running {
             store,
-            synced,
+            listed,
             _stop: guard,
         }
     }
 }
 
 /// Keeps the store current; never returns.
-async fn pump(pods: Api<Pod>, mut writer: Writer<Pod>, synced: Arc<Mutex<bool>>, tell: impl Fn()) {
+async fn pump(
+    pods: Api<Pod>,
+    mut writer: Writer<Pod>,
+    listed: Arc<Mutex<Listed>>,
+    tell: impl Fn(),
+) {
     let config = watcher::Config::default().labels(SELECTOR);
     let mut events = watcher(pods, config).default_backoff().boxed();
     while let Some(event) = events.next().await {
@@ -93,13 +116,24 @@ async fn pump(pods: Api<Pod>, mut writer: Writer<Pod>, synced: Arc<Mutex<bool>>,
             Ok(event) => event.modify(|pod| pod.managed_fields_mut().clear()),
             Err(source) => {
                 debug!("watch of static pods interrupted: {source}");
+                let is_first = {
+                    let mut listed = listed.lock();
+                    let is_first = *listed == Listed::Pending;
+                    if is_first {
+                        *listed = Listed::Failed;
+                    }
+                    is_first
+                };
+                if is_first {
+                    tell();
+                }
                 continue;
             }
         };
         writer.apply_watcher_event(&event);
         match event {
             watcher::Event::InitDone => {
-                *synced.lock() = true;
+                *listed.lock() = Listed::Done;
                 tell();
             }
             watcher::Event::Apply(_) | watcher::Event::Delete(_) => tell(),

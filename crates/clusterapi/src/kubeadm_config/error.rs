@@ -126,6 +126,11 @@ impl BootstrapError {
         )
     }
 
+    /// Whether the first attempt to connect to the workload cluster has not ended yet.
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(self, Self::NotConnected(reason) if reason.connecting)
+    }
+
     /// Whether it is about the cluster's certificates.
     pub(super) fn is_about_certificates(&self) -> bool {
         matches!(

@@ -18,6 +18,12 @@ pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     initialization.and_then(|steps| steps.data_secret_created) == Some(true)
 }
 
+/// Whether it has been reported before if the bootstrap data exists.
+pub(super) fn is_reported(config: &KubeadmConfig) -> bool {
+    let status = config.status.as_ref();
+    status.is_some_and(|s| conditions::find(&s.conditions, "DataSecretAvailable").is_some())
+}
+
 /// Whether status says that the object is paused.
 pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
     config

@@ -2,9 +2,10 @@
 //!
 //! A token is a Secret in the workload's kube-system (Kubernetes documentation, "Authenticating with
 //! Bootstrap Tokens"). It is written into the KubeadmConfig's spec, as upstream does, so that it can be
-//! extended while the machine boots; a process killed in between leaves at worst a token that expires
-//! unused.
+//! extended while the machine boots. It is written there before it is created, so that a process killed in between
+//! leaves none behind.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::bootstrap::v1beta2::{Discovery, KubeadmConfig};
@@ -55,15 +56,18 @@ pub(super) async fn discovery(
             .into_iter()
             .collect();
     }
-    match known.token.clone().map(SecretString::from) {
-        Some(token) => extend(&workload, &token, now).await?,
-        None => known.token = Some(create(&workload, now).await?.expose_secret().to_owned()),
-    }
+    let token = known
+        .token
+        .clone()
+        .map_or_else(generate, SecretString::from);
+    known.token = Some(token.expose_secret().to_owned());
     let complete = Discovery {
         bootstrap_token: Some(known),
         ..discovery
     };
+    // First of all, so that no token is left behind if the program is killed before the next request.
     remember(scope, subject, &complete).await?;
+    extend(&workload, &token, now).await?;
     Ok(complete)
 }
 
@@ -83,8 +87,8 @@ pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
         .map(SecretString::from)
 }
 
-/// Makes `token` valid for a full life again, unless it has five sixths of it left. A token that was
-/// removed meanwhile is made again: the machine's user data cannot be changed any more.
+/// Makes `token` valid for a full life again, unless it has five sixths of it left. A token that does not exist is
+/// created: it is new, or was removed meanwhile, and the machine's user data cannot be changed any more.
 pub(super) async fn extend(
     workload: &Client,
     token: &SecretString,
@@ -140,14 +144,8 @@ fn split(token: &SecretString) -> Option<(String, SecretString)> {
     Some((id.to_owned(), SecretString::from(secret)))
 }
 
-async fn create(workload: &Client, now: Timestamp) -> Result<SecretString, BootstrapError> {
-    let secrets: Api<Secret> = Api::namespaced(workload.clone(), "kube-system");
-    let (id, secret) = (random(6), SecretString::from(random(16)));
-    store(&secrets, &id, &secret, now).await?;
-    Ok(SecretString::from(format!(
-        "{id}.{}",
-        secret.expose_secret()
-    )))
+fn generate() -> SecretString {
+    SecretString::from(format!("{}.{}", random(6), random(16)))
 }
 
 async fn store(
@@ -217,9 +215,11 @@ async fn remember(
     let written = configs
         .patch(&name, &PatchParams::default(), &Patch::Merge(&patch))
         .await;
-    written.map_err(BootstrapError::api(format!(
+    let written = written.map_err(BootstrapError::api(format!(
         "writing the token into KubeadmConfig {name}"
     )))?;
+    // The status is written under the new version.
+    subject.config = Arc::new(written);
     Ok(())
 }
 

@@ -10,8 +10,8 @@ use api::conditions::Verdict;
 use api::core::v1beta2::{Cluster, Machine, MachineDeletionStatus};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
+use api::kube::{Client, ResourceExt};
 use operator::controller::{RESYNC, chain};
 use operator::finalizer;
 
@@ -19,7 +19,7 @@ use super::facts::{Seen, find};
 use super::{drain, of, state, store};
 use crate::error::Doing;
 use crate::external::contract;
-use crate::remote::ClusterKey;
+use crate::remote::{ClusterKey, NotConnected};
 use crate::{Context, Error, MACHINE_FINALIZER, pause};
 
 /// Annotation prefixes: somebody wants to do something before the next rung.
@@ -55,6 +55,10 @@ pub(super) async fn run(
     let now = ctx.now();
     let mut after = machine.clone();
     let rung = descend(ctx, &mut after, cluster, now).await;
+    if matches!(&rung, Err(Error::NotConnected(reason)) if reason.connecting) {
+        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        return Ok(Action::requeue(RESYNC));
+    }
     let (reason, message, pause_for) = match &rung {
         Ok(Rung::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),
         Ok(Rung::Done) => ("DeletionCompleted", String::new(), None),
@@ -175,7 +179,7 @@ async fn empty(
     if is_over(start, limit, now) {
         return Ok(None);
     }
-    let left = match ctx.remote.client(&key(machine)) {
+    let left = match workload(ctx, machine)? {
         Ok(client) => drain::drain(&client, node, now).await?,
         Err(unreachable) => Some(unreachable.to_string()),
     };
@@ -207,7 +211,7 @@ async fn detach(
     if is_over(start, limit, now) {
         return Ok(None);
     }
-    let left = match ctx.remote.client(&key(machine)) {
+    let left = match workload(ctx, machine)? {
         Ok(client) => drain::volumes(&client, node).await?,
         Err(unreachable) => Some(unreachable.to_string()),
     };
@@ -224,7 +228,7 @@ async fn remove_node(
     node: &str,
     now: Timestamp,
 ) -> Result<Rung, Error> {
-    let problem = match ctx.remote.client(&key(machine)) {
+    let problem = match workload(ctx, machine)? {
         Ok(client) => match drain::delete_node(&client, node).await {
             Ok(()) => return Ok(Rung::Done),
             Err(error) => chain(&error),
@@ -282,7 +286,21 @@ async fn node_to_handle(
     // It may have joined a moment ago.
     match find(ctx, cluster, machine.spec.provider_id.as_deref()) {
         Seen::Found(node) => Ok(Some(node.name_any())),
+        Seen::Unreachable(health) if health.is_connecting() && cluster.endpoint().is_some() => {
+            workload(ctx, machine).map(|_| None)
+        }
         _ => Ok(None),
+    }
+}
+
+/// A client for the workload cluster, or why it cannot be reached.
+///
+/// # Errors
+/// While the first attempt to connect has not ended.
+fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnected>, Error> {
+    match ctx.remote.client(&key(machine)) {
+        Err(reason) if reason.connecting => Err(Error::NotConnected(reason)),
+        other => Ok(other),
     }
 }
 

@@ -278,6 +278,7 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
             "NodeInspectionFailed",
             format!("Nodes {} have the same spec.providerID", names.join(", ")),
         ),
+        Seen::Unreachable(health) if is_connecting(machine, facts, health) => Vec::new(),
         Seen::Unreachable(health) => unreachable(machine, facts, health, now),
         Seen::Absent if known.is_some() => both(
             Status::False,
@@ -296,6 +297,14 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
             machine.spec.infrastructure_ref.kind
         )),
     }
+}
+
+/// Whether the connection to the workload cluster is being established, so that what was reported before stays.
+fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
+    // Without both of these nothing tries to connect.
+    let is_tried = facts.cluster.infrastructure_provisioned() && facts.cluster.endpoint().is_some();
+    let reported = conditions::find(machine.conditions(), "NodeHealthy").is_some();
+    health.is_connecting() && is_tried && reported
 }
 
 /// The workload cluster is silent: what it said last counts for a while.

@@ -89,15 +89,12 @@ impl Handle {
         self.shared.rotated.notify_one();
     }
 
-    pub(super) fn read<T>(&self, read: impl FnOnce(&Link) -> T) -> Result<T, String> {
+    /// Reads from the connection; without one, returns what is known of the reason.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Link) -> T) -> Result<T, Option<String>> {
         let state = self.shared.state.lock();
         match &state.link {
             Some(link) => Ok(read(link)),
-            None => Err(state
-                .health
-                .problem
-                .clone()
-                .unwrap_or("connecting".to_owned())),
+            None => Err(state.health.problem.clone()),
         }
     }
 }
@@ -262,9 +259,9 @@ impl Task {
         let was_connected = state.link.take().is_some();
         state.health.connected = false;
         debug!(cluster = %self.cluster, "not connected: {problem}");
-        state.health.problem = Some(problem);
+        let is_first = state.health.problem.replace(problem).is_none();
         drop(state);
-        if was_connected {
+        if was_connected || is_first {
             self.remote
                 .notify(&Change::Disconnected(self.cluster.clone()));
         }

@@ -4,48 +4,68 @@ use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, MachineDeployment};
 use serde_json::json;
+use testbed::Fuse;
 
-use crate::fuse::killed_at_every;
 use crate::world::{World, eventually};
 
-/// At which of their writes controllers are killed that must come to rest beside a cluster: two of them are made by each
-/// start, which reports the connection as lost and then as established.
-const BESIDES_CONNECTING: [usize; 3] = [3, 4, 7];
+/// At which of their writes controllers are killed: at every one, and so that each comes last at some time.
+const WRITES: [usize; 5] = [1, 2, 3, 4, 7];
 
 #[tokio::test(start_paused = true)]
-async fn controllers_killed_at_every_write_make_no_machine_twice() {
-    for nth in BESIDES_CONNECTING {
+async fn a_restart_at_rest_writes_nothing() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    // What follows from the last change.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    world.kill().await;
+    let fuse = Fuse::recorder();
+    let _running = world.run_with(&fuse);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(fuse.writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_create_no_machine_twice() {
+    for nth in WRITES {
         let world = World::open().await;
         world.cluster(2).await;
-        let kills = killed_at_every(nth, &world, || world.settled(2)).await;
+        let kills = world.killed_at_every(nth, || world.settled(2)).await;
         assert!(
             kills > 20 / nth,
             "only {kills} kills at each write number {nth}"
         );
         let gone = world.gone.lock().clone();
-        assert!(gone.is_empty(), "made in vain: {gone:?}");
+        assert!(gone.is_empty(), "created in vain: {gone:?}");
         assert_eq!(world.nodes().await.len(), 2);
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_killed_while_a_deployment_is_scaled_settle() {
-    let world = World::start().await;
-    world.cluster(5).await;
-    world.settled(5).await;
-    for (replicas, pause) in [(2, 10), (6, 20), (1, 15), (4, 35)] {
-        let scale = json!({ "spec": { "replicas": replicas } });
-        world.merge::<MachineDeployment>("demo-md", scale).await;
-        tokio::time::sleep(Duration::from_millis(pause)).await;
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_scale_a_deployment() {
+    for nth in WRITES {
+        let world = World::start().await;
+        world.cluster(3).await;
+        world.settled(3).await;
         world.kill().await;
-        world.run();
+        for replicas in [1, 4] {
+            let scale = json!({ "spec": { "replicas": replicas } });
+            world.merge::<MachineDeployment>("demo-md", scale).await;
+            let kills = world.killed_at_every(nth, || world.settled(replicas)).await;
+            assert!(
+                kills >= 8 / nth,
+                "only {kills} kills at each write number {nth}"
+            );
+        }
+        let gone = world.gone.lock().clone();
+        let machines = gone.iter().filter(|name| name.starts_with("FakeMachine/"));
+        assert_eq!(machines.count(), 2, "deleted: {gone:?}");
     }
-    world.settled(4).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn controllers_killed_at_every_write_delete_a_cluster_to_the_end() {
-    for nth in [1, 2, 3] {
+    for nth in WRITES {
         let world = World::start().await;
         world.cluster(3).await;
         world.settled(3).await;
@@ -59,7 +79,7 @@ async fn controllers_killed_at_every_write_delete_a_cluster_to_the_end() {
                 }
             })
         };
-        let kills = killed_at_every(nth, &world, gone).await;
+        let kills = world.killed_at_every(nth, gone).await;
         assert!(
             kills > 8 / nth,
             "only {kills} kills at each write number {nth}"

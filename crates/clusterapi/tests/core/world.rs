@@ -19,12 +19,10 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use testbed::{Management, Running, fake_definition};
+use testbed::{Fuse, Management, Running, fake_definition, killed_at_every};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
-
-use crate::fuse::Fuse;
 
 /// Kinds of the provider, with their groups.
 const KINDS: [(&str, &str); 6] = [
@@ -116,22 +114,26 @@ impl World {
 
     /// Starts the controllers.
     pub(crate) fn run(&self) {
-        self.run_as(self.client.clone(), self.workload.clone());
+        *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));
     }
 
-    /// Starts the controllers behind a fuse.
-    pub(crate) fn run_with(&self, fuse: &Fuse) {
-        self.run_as(fuse.protect(&self.client), fuse.protect(&self.workload));
-    }
-
-    fn run_as(&self, client: Client, workload: Client) {
+    /// Starts controllers behind a fuse.
+    pub(crate) fn run_with(&self, fuse: &Fuse) -> Running {
+        let client = fuse.protect(&self.client);
         let options = Options {
-            connector: Arc::new(Workload(workload)),
+            connector: Arc::new(Workload(fuse.protect(&self.workload))),
             concurrency: 8,
             ..Options::default()
         };
-        let run = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
-        *self.controllers.lock() = Some(run);
+        Running::start(|shutdown| clusterapi::run(client, options, shutdown))
+    }
+
+    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns how often.
+    pub(crate) async fn killed_at_every<F>(&self, nth: usize, rest: impl Fn() -> F) -> usize
+    where
+        F: Future<Output = ()>,
+    {
+        killed_at_every(nth, |fuse| self.run_with(fuse), rest).await
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.

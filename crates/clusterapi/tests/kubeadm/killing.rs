@@ -1,30 +1,77 @@
-//! Stopping the controllers anywhere, and starting them again.
+//! Stopping the controllers at each of their writes, and starting them again.
 
 use std::time::Duration;
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Cluster;
+use api::k8s_openapi::api::core::v1::Secret;
+use api::kube::api::{Api, ListParams};
 use serde_json::json;
+use testbed::Fuse;
 
-use crate::world::World;
+use crate::world::{World, eventually};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_killed_anywhere_make_nothing_twice() {
-    let world = World::open().await;
+/// At which of their writes controllers are killed: at every one, and so that each comes last at some time.
+const WRITES: [usize; 6] = [1, 2, 3, 5, 7, 11];
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_at_rest_writes_nothing() {
+    let world = World::start().await;
     world.cluster(3).await;
-    for pause in [3, 8, 15, 30, 60, 5, 12, 25, 50, 100, 200, 40, 70] {
-        world.run();
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        world.kill().await;
-    }
-    world.run();
     world.settled(3).await;
-    world
-        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"version": "v1.35.0"}}))
-        .await;
-    for pause in [10, 40, 20, 80, 30, 120, 15] {
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        world.kill().await;
-        world.run();
+    // What follows from the last change.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    world.kill().await;
+    let fuse = Fuse::recorder();
+    let _running = world.run_with(&fuse);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(fuse.writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_create_a_control_plane() {
+    for nth in WRITES {
+        let world = World::open().await;
+        world.cluster(3).await;
+        let settled = || async { drop(world.settled(3).await) };
+        let kills = world.killed_at_every(nth, settled).await;
+        assert!(
+            kills > 40 / nth,
+            "only {kills} kills at each write number {nth}"
+        );
+        // Two machines have joined.
+        let tokens: Api<Secret> = Api::namespaced(world.workload.clone(), "kube-system");
+        let tokens = tokens.list(&ListParams::default()).await.unwrap();
+        assert_eq!(tokens.items.len(), 2, "a token for each machine that joins");
     }
-    world.settled(3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_scale_upgrade_and_delete_a_control_plane() {
+    for nth in WRITES {
+        let world = World::start().await;
+        world.cluster(1).await;
+        world.settled(1).await;
+        world.kill().await;
+        for (change, replicas) in [
+            (json!({"replicas": 3}), 3),
+            (json!({"replicas": 1}), 1),
+            (json!({"version": "v1.35.0"}), 1),
+        ] {
+            let change = json!({ "spec": change });
+            world.merge::<KubeadmControlPlane>("demo", change).await;
+            let settled = || async { drop(world.settled(replicas).await) };
+            world.killed_at_every(nth, settled).await;
+        }
+        world.delete::<Cluster>("demo").await;
+        let gone = || {
+            eventually("the Cluster to be gone", || async {
+                match world.api::<Cluster>().get_opt("demo").await.unwrap() {
+                    None => Ok(()),
+                    Some(cluster) => Err(format!("{:?}", cluster.status)),
+                }
+            })
+        };
+        world.killed_at_every(nth, gone).await;
+    }
 }

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testbed::{Management, Running, fake_definition};
+use testbed::{Fuse, Management, Running, fake_definition, killed_at_every};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
@@ -111,16 +111,28 @@ impl World {
         world
     }
 
+    /// Starts the controllers.
     pub(crate) fn run(&self) {
-        let connector = Arc::new(Workload(self.workload.clone()));
+        *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));
+    }
+
+    /// Starts controllers behind a fuse.
+    pub(crate) fn run_with(&self, fuse: &Fuse) -> Running {
+        let client = fuse.protect(&self.client);
         let options = Options {
-            connector,
+            connector: Arc::new(Workload(fuse.protect(&self.workload))),
             concurrency: 8,
             ..Options::default()
         };
-        let client = self.client.clone();
-        let run = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
-        *self.controllers.lock() = Some(run);
+        Running::start(|shutdown| clusterapi::run(client, options, shutdown))
+    }
+
+    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns how often.
+    pub(crate) async fn killed_at_every<F>(&self, nth: usize, rest: impl Fn() -> F) -> usize
+    where
+        F: Future<Output = ()>,
+    {
+        killed_at_every(nth, |fuse| self.run_with(fuse), rest).await
     }
 
     /// Stops the controllers wherever they are, as `kill -9` would.

@@ -131,6 +131,20 @@ fn what_was_provisioned_once_stays_so() {
 }
 
 #[test]
+fn a_connection_that_is_being_established_changes_no_condition() {
+    let connected = desired(&cluster(), &facts(built(), running("True")), at(1));
+    let mut restarted = facts(built(), running("True"));
+    restarted.health = Health::default();
+    let after = desired(&connected, &restarted, at(2));
+    assert_eq!(after.status, connected.status);
+    restarted.health.problem = Some("connection refused".to_owned());
+    let failed = desired(&after, &restarted, at(3));
+    assert_eq!(verdict(&failed, "RemoteConnectionProbe").0, "False");
+    let again = desired(&failed, &facts(built(), running("True")), at(4));
+    assert_eq!(verdict(&again, "RemoteConnectionProbe").0, "True");
+}
+
+#[test]
 fn each_part_speaks_in_the_summary() {
     let mut seen = facts(built(), running("False"));
     seen.health = Health {

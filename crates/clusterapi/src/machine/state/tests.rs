@@ -212,6 +212,30 @@ fn a_silent_cluster_is_believed_for_five_minutes() {
 }
 
 #[test]
+fn a_connection_that_is_being_established_changes_no_condition() {
+    let connecting = || {
+        let mut seen = facts(
+            booted(),
+            built("True"),
+            Seen::Unreachable(Health::default()),
+        );
+        let mut cluster = Cluster::clone(&seen.cluster);
+        cluster.spec.control_plane_endpoint =
+            Some(serde_json::from_value(json!({"host": "203.0.113.5", "port": 6443})).unwrap());
+        let status = json!({"initialization": {"infrastructureProvisioned": true}});
+        cluster.status = Some(serde_json::from_value(status).unwrap());
+        seen.cluster = Arc::new(cluster);
+        seen
+    };
+    for seen in [node("True"), node("False"), Seen::Absent] {
+        let before = desired(&machine(), &facts(booted(), built("True"), seen), at(0));
+        assert_eq!(desired(&before, &connecting(), at(9)).status, before.status);
+    }
+    let fresh = desired(&machine(), &connecting(), at(0));
+    assert_eq!(verdict(&fresh, "NodeHealthy").0, "Unknown");
+}
+
+#[test]
 fn a_machine_is_available_after_it_has_been_ready_for_long_enough() {
     let mut machine = machine();
     machine.spec.min_ready_seconds = Some(30);

@@ -1,0 +1,130 @@
+//! Controllers that are stopped at their n-th write, as `kill -9` would stop them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::Running;
+
+/// How long after the last visible change the last write may come.
+const TRAIL: Duration = Duration::from_secs(5);
+/// After this many kills, controllers are considered not to make progress.
+const MOST_KILLS: usize = 1000;
+
+/// Runs controllers again and again, each time up to their write number `nth`, until they are at `rest` before that;
+/// returns how often they were killed. With 1, they are killed at every single write.
+///
+/// # Panics
+/// When the controllers do not come to rest, with the writes of the last starts.
+pub async fn killed_at_every<F>(
+    nth: usize,
+    start: impl Fn(&Fuse) -> Running,
+    rest: impl Fn() -> F,
+) -> usize
+where
+    F: Future<Output = ()>,
+{
+    let mut last: [Vec<String>; 3] = Default::default();
+    for kills in 0..MOST_KILLS {
+        let fuse = Fuse::at(nth);
+        let running = start(&fuse);
+        let rest = async {
+            rest().await;
+            tokio::time::sleep(TRAIL).await;
+        };
+        let killed = tokio::select! {
+            () = fuse.blown() => true,
+            () = rest => false,
+        };
+        running.kill().await;
+        if !killed {
+            return kills;
+        }
+        last.rotate_left(1);
+        last[2] = fuse.writes();
+    }
+    panic!(
+        "no rest after {MOST_KILLS} kills at write {nth}; the writes of the last starts: {last:#?}"
+    )
+}
+
+/// Lets a number of writes through: the last one is stored, but its answer is lost, and nothing that is sent
+/// after it reaches a server. What a server rejects changes nothing and does not count. Clones share the count.
+#[derive(Clone)]
+pub struct Fuse {
+    limit: usize,
+    writes: Arc<Mutex<Vec<String>>>,
+    blown: CancellationToken,
+}
+
+impl Fuse {
+    /// Blows at the write number `limit`, counted from 1.
+    #[must_use]
+    pub fn at(limit: usize) -> Self {
+        Self {
+            limit,
+            writes: Arc::default(),
+            blown: CancellationToken::new(),
+        }
+    }
+
+    /// Never blows, and records the writes.
+    #[must_use]
+    pub fn recorder() -> Self {
+        Self::at(usize::MAX)
+    }
+
+    /// When the fuse has blown.
+    pub async fn blown(&self) {
+        self.blown.cancelled().await;
+    }
+
+    /// The writes so far: method and path.
+    #[must_use]
+    pub fn writes(&self) -> Vec<String> {
+        self.writes.lock().clone()
+    }
+
+    /// `client`, with the fuse in front of it.
+    #[must_use]
+    pub fn protect(&self, client: &Client) -> Client {
+        let (fuse, inner) = (self.clone(), client.clone());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (fuse, client) = (fuse.clone(), inner.clone());
+            async move {
+                let write = (request.method() != Method::GET)
+                    .then(|| format!("{} {}", request.method(), request.uri().path()));
+                if !fuse.blown.is_cancelled() {
+                    let answer = client.send(request).await;
+                    let stored = answer
+                        .as_ref()
+                        .is_ok_and(|answer| answer.status().is_success());
+                    let is_last =
+                        stored && write.is_some_and(|description| fuse.is_last(description));
+                    if !is_last {
+                        return answer;
+                    }
+                }
+                std::future::pending().await
+            }
+        });
+        Client::new(service, client.default_namespace())
+    }
+
+    /// Records a write, and blows if it is the last one or comes after it.
+    fn is_last(&self, description: String) -> bool {
+        let mut writes = self.writes.lock();
+        writes.push(description);
+        let last = writes.len() >= self.limit;
+        if last {
+            self.blown.cancel();
+        }
+        last
+    }
+}
