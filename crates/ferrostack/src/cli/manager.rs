@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::duration;
+use super::values::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct Manager {

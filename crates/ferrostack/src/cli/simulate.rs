@@ -1,0 +1,53 @@
+//! The flags of `simulate`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::values::{LatencyArg, duration, latency, loopback};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Simulate {
+    #[command(subcommand)]
+    pub(crate) command: Option<SimulateCommand>,
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1:8774", value_parser = loopback)]
+    pub(crate) listen: SocketAddr,
+    /// File to write clouds.yaml to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) clouds_file: Option<PathBuf>,
+    /// Delays of the cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
+    #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
+    pub(crate) latency: LatencyArg,
+    /// Seed of random values, identifiers among them.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Boot the servers' user data as simulated Kubernetes nodes.
+    #[arg(long)]
+    pub(crate) guests: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimulateCommand {
+    /// Boot simulated Kubernetes nodes on the servers of a cloud whose hypervisors run nothing.
+    Guests(SimulateGuests),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateGuests {
+    /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: String,
+    /// Directory for the guests' state; without it the state is lost when this program ends.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Serve floating and fixed addresses in this range too, for a network namespace in which the whole range is local;
+    /// may be given more than once.
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) bind_range: Vec<ipnet::IpNet>,
+    /// Polling interval.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) interval: std::time::Duration,
+}
