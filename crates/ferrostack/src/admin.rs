@@ -22,7 +22,13 @@ use crate::environment::Environment;
 
 const DATABASE: &str = "management.db";
 /// What is in every backup, as far as it is there.
-const ALWAYS: [&str; 4] = ["version", "endpoints.json", "pki/ca.crt", "pki/ca.key"];
+const ALWAYS: [&str; 5] = [
+    "version",
+    "endpoints.json",
+    "pki/ca.crt",
+    "pki/ca.key",
+    "templates",
+];
 /// The simulated cloud and its guests.
 const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
 

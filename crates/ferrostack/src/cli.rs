@@ -73,9 +73,13 @@ pub(crate) enum Command {
 /// Where the running API server is found.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConnectArgs {
-    /// Kubeconfig of the management API; by default KUBECONFIG, then that of the data directory.
-    #[arg(long, value_name = "FILE")]
+    /// Kubeconfig of the management API [default: that of --data-dir, then KUBECONFIG, then that of the default data
+    /// directory].
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
     /// Namespace of the cluster.
@@ -85,8 +89,9 @@ pub(crate) struct ConnectArgs {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DataDirArg {
-    /// Data directory of `up` [default: ferrostack in the XDG data directory].
-    #[arg(long, value_name = "DIR", env = "FERROSTACK_DATA_DIR")]
+    /// Data directory of `up` [env: FERROSTACK_DATA_DIR] [default: ~/.local/share/ferrostack].
+    // The variable is not read by clap, which cannot tell it from the flag: it does not conflict with others.
+    #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! Finding the management API that is running.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -9,21 +9,102 @@ use kube::{Client, Config};
 use crate::cli::{ConnectArgs, DataDirArg};
 use crate::environment::Environment;
 
-/// The data directory that `arg` names, or the default one.
+/// A version of Cluster API's kinds that the commands use.
+const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
+
+/// The data directory that the flag or FERROSTACK_DATA_DIR names, or the default one; always absolute.
 pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> PathBuf {
-    arg.data_dir
-        .clone()
-        .unwrap_or_else(|| environment.default_data_dir())
+    let path = named_data_dir(arg, environment).unwrap_or_else(|| environment.default_data_dir());
+    environment.working_dir.join(path)
 }
 
-/// A client of the management API, found through `--kubeconfig`, `KUBECONFIG` or the data
-/// directory, in that order.
-pub(crate) async fn client(
+fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
+    let variable = || environment.non_empty("FERROSTACK_DATA_DIR");
+    arg.data_dir
+        .clone()
+        .or_else(|| variable().map(PathBuf::from))
+}
+
+/// Where the kubeconfig of the management API was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Found {
+    /// `--kubeconfig`.
+    Flag(PathBuf),
+    /// The variable KUBECONFIG.
+    Variable(Vec<PathBuf>),
+    /// In a data directory; `named` when it is not the default one.
+    DataDir { directory: PathBuf, named: bool },
+}
+
+/// A client of the management API, and how commands to copy reach the same one.
+pub(crate) struct Management {
+    pub(crate) client: Client,
+    found: Found,
+    context: Option<String>,
+}
+
+impl Management {
+    /// The flags with which kubectl reaches this API, with a blank before each.
+    pub(crate) fn kubectl_flags(&self) -> String {
+        let mut flags = match &self.found {
+            Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
+            Found::Variable(_) => String::new(),
+            Found::DataDir { directory, .. } => {
+                format!(" --kubeconfig {}", quoted(&directory.join("kubeconfig")))
+            }
+        };
+        flags.push_str(&self.context_flag());
+        flags
+    }
+
+    /// The flags with which ferrostack reaches this API, with a blank before each.
+    pub(crate) fn flags(&self) -> String {
+        let mut flags = match &self.found {
+            Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
+            Found::DataDir { directory, named } if *named => {
+                format!(" --data-dir {}", quoted(directory))
+            }
+            Found::Variable(_) | Found::DataDir { .. } => String::new(),
+        };
+        flags.push_str(&self.context_flag());
+        flags
+    }
+
+    fn context_flag(&self) -> String {
+        self.context
+            .as_ref()
+            .map(|name| format!(" --context {name}"))
+            .unwrap_or_default()
+    }
+}
+
+/// `path` as a word of a shell command.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A client of the management API, found through `--kubeconfig`, `--data-dir` or FERROSTACK_DATA_DIR,
+/// `KUBECONFIG`, or the default data directory, in that order.
+pub(crate) async fn management(
     args: &ConnectArgs,
     environment: &Environment,
-) -> anyhow::Result<Client> {
-    let kubeconfig = kubeconfig(args, environment)?;
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+) -> anyhow::Result<Management> {
+    let found = find(args, environment);
+    let kubeconfig = kubeconfig(&found)?;
+    if let Some(context) = &args.context {
+        check_context(&kubeconfig, context)?;
+    }
+    let options = KubeConfigOptions {
+        context: args.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .context("the kubeconfig cannot be used")?;
     // A person waits: say at once that nothing answers.
@@ -31,50 +112,191 @@ pub(crate) async fn client(
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
     let client = operator::client::named(&client, "ferrostack");
-    if let Err(error) = client.apiserver_version().await {
-        match error {
-            kube::Error::Api(status) => {
-                bail!(
-                    "the API server at {address} rejected the request: {}",
-                    status.message
-                )
+    match client.list_api_group_resources(CLUSTER_API).await {
+        Ok(_) => Ok(Management {
+            client,
+            found,
+            context: args.context.clone(),
+        }),
+        Err(kube::Error::Api(status)) if status.code == 404 => bail!(
+            "the API server at {address} does not know Clusters: it is not the one of a `ferrostack up` or `ferrostack manager`. {}",
+            advice(&found)
+        ),
+        Err(kube::Error::Api(status)) => bail!(
+            "the API server at {address} rejected the request: {}",
+            status.message
+        ),
+        Err(_) => bail!(
+            "no API server answers at {address}. {}",
+            match found {
+                Found::DataDir { directory, .. } => format!(
+                    "Start it: {} up --data-dir {}",
+                    environment.program,
+                    quoted(&directory)
+                ),
+                _ => advice(&found),
             }
-            other => {
-                let cause = operator::controller::chain(&other);
-                bail!("no API server answers at {address}: {cause}. Is `ferrostack up` running?")
-            }
-        }
+        ),
     }
-    Ok(client)
 }
 
-fn kubeconfig(args: &ConnectArgs, environment: &Environment) -> anyhow::Result<Kubeconfig> {
-    let paths: Vec<PathBuf> = match (&args.kubeconfig, environment.non_empty("KUBECONFIG")) {
-        (Some(path), _) => vec![path.clone()],
-        (None, Some(paths)) => std::env::split_paths(paths).collect(),
-        (None, None) => {
-            let path = data_dir(&args.data_dir, environment).join("kubeconfig");
+/// The client alone, for commands that print no commands.
+pub(crate) async fn client(
+    args: &ConnectArgs,
+    environment: &Environment,
+) -> anyhow::Result<Client> {
+    Ok(management(args, environment).await?.client)
+}
+
+fn advice(found: &Found) -> String {
+    match found {
+        Found::Variable(paths) => {
+            let paths: Vec<String> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            format!(
+                "It was found through KUBECONFIG={}; name another with --data-dir or --kubeconfig",
+                paths.join(":")
+            )
+        }
+        Found::Flag(path) => format!("It was found through --kubeconfig {}", path.display()),
+        Found::DataDir { directory, .. } => {
+            format!(
+                "It was found through the data directory {}",
+                directory.display()
+            )
+        }
+    }
+}
+
+fn find(args: &ConnectArgs, environment: &Environment) -> Found {
+    if let Some(path) = &args.kubeconfig {
+        return Found::Flag(environment.working_dir.join(path));
+    }
+    let named = named_data_dir(&args.data_dir, environment).is_some();
+    match environment.non_empty("KUBECONFIG") {
+        Some(paths) if !named => Found::Variable(std::env::split_paths(paths).collect()),
+        _ => Found::DataDir {
+            directory: data_dir(&args.data_dir, environment),
+            named,
+        },
+    }
+}
+
+fn kubeconfig(found: &Found) -> anyhow::Result<Kubeconfig> {
+    match found {
+        Found::Flag(path) => read(std::slice::from_ref(path)),
+        Found::Variable(paths) => read(paths),
+        Found::DataDir { directory, .. } => {
+            let path = directory.join("kubeconfig");
             if !path.exists() {
                 bail!(
-                    "there is no {}: start `ferrostack up` first, or name a kubeconfig with --kubeconfig",
+                    "there is no {}: start `ferrostack up` first, or name a data directory with --data-dir or a kubeconfig with --kubeconfig",
                     path.display()
                 );
             }
-            vec![path]
+            read(&[path])
         }
-    };
-    read(&paths)
+    }
+}
+
+fn check_context(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<()> {
+    let known: Vec<&str> = kubeconfig
+        .contexts
+        .iter()
+        .map(|context| context.name.as_str())
+        .collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    bail!(
+        "there is no context `{name}` in the kubeconfig; there are: {}",
+        known.join(", ")
+    )
 }
 
 /// Kubeconfig files, merged as kubectl merges those of `KUBECONFIG`.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Kubeconfig> {
     let mut merged = Kubeconfig::default();
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
-        let next = Kubeconfig::read_from(path)
-            .with_context(|| format!("cannot use kubeconfig {}", path.display()))?;
+        let next = read_one(path)?;
         merged = merged
             .merge(next)
             .context("the kubeconfig files cannot be merged")?;
     }
     Ok(merged)
+}
+
+fn read_one(path: &Path) -> anyhow::Result<Kubeconfig> {
+    if !path.exists() {
+        bail!(
+            "cannot use kubeconfig {}: there is no such file",
+            path.display()
+        );
+    }
+    Kubeconfig::read_from(path).with_context(|| format!("cannot use kubeconfig {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(args: ConnectArgs, variables: &[(&str, &str)]) -> Found {
+        let mut environment = Environment::with(variables);
+        environment.working_dir = PathBuf::from("/here");
+        find(&args, &environment)
+    }
+
+    fn data(path: &str) -> ConnectArgs {
+        ConnectArgs {
+            data_dir: DataDirArg {
+                data_dir: Some(PathBuf::from(path)),
+            },
+            ..ConnectArgs::default()
+        }
+    }
+
+    fn named(directory: &str) -> Found {
+        Found::DataDir {
+            directory: PathBuf::from(directory),
+            named: true,
+        }
+    }
+
+    #[test]
+    fn a_data_directory_that_is_named_comes_before_kubeconfig() {
+        let kubeconfig = ("KUBECONFIG", "/a:/b");
+        let variable = ("FERROSTACK_DATA_DIR", "/variable");
+        assert_eq!(found(data("d"), &[kubeconfig, variable]), named("/here/d"));
+        assert_eq!(
+            found(ConnectArgs::default(), &[kubeconfig, variable]),
+            named("/variable")
+        );
+        assert_eq!(
+            found(ConnectArgs::default(), &[kubeconfig]),
+            Found::Variable(vec!["/a".into(), "/b".into()])
+        );
+        let flag = ConnectArgs {
+            kubeconfig: Some("k".into()),
+            ..ConnectArgs::default()
+        };
+        assert_eq!(
+            found(flag, &[kubeconfig, variable]),
+            Found::Flag("/here/k".into())
+        );
+        assert_eq!(
+            found(ConnectArgs::default(), &[("HOME", "/home/x")]),
+            Found::DataDir {
+                directory: "/home/x/.local/share/ferrostack".into(),
+                named: false
+            }
+        );
+    }
+
+    #[test]
+    fn paths_are_quoted_for_a_shell_where_they_must_be() {
+        assert_eq!(quoted(Path::new("/a/b.c")), "/a/b.c");
+        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
 }

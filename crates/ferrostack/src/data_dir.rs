@@ -10,11 +10,12 @@
 //! management.db    objects of the management API
 //! cloud.db         resources of the simulated cloud
 //! guests/          state of the simulated guests
+//! templates/       what each cluster was created from
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The format that this program writes.
@@ -33,6 +34,12 @@ pub(crate) enum DataDirError {
     Newer { path: PathBuf, found: u32 },
     #[error("the data directory {path} is damaged: {problem}")]
     Damaged { path: PathBuf, problem: String },
+    #[error("the data directory {path} is a file; choose a directory with --data-dir")]
+    File { path: PathBuf },
+    #[error(
+        "{path} is not empty and is not a data directory of ferrostack; choose another with --data-dir"
+    )]
+    Foreign { path: PathBuf },
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,
@@ -58,6 +65,7 @@ impl DataDir {
                 source,
             }
         };
+        check_is_ours(path)?;
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -93,6 +101,42 @@ impl DataDir {
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,
+        })
+    }
+
+    /// The same, waiting two seconds for a process that is ending.
+    pub(crate) async fn open_when_free(path: &Path) -> Result<Self, DataDirError> {
+        for _ in 0..20 {
+            match Self::open(path) {
+                Err(DataDirError::Locked { .. }) => {
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+                other => return other,
+            }
+        }
+        Self::open(path)
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes `name` a file that its owner alone may read, whoever fills it then.
+    pub(crate) fn make_private(&self, name: &str) -> Result<(), DataDirError> {
+        let path = self.file(name);
+        let private = || -> io::Result<()> {
+            let file = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .open(&path)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))
+        };
+        private().map_err(|source| DataDirError::Io {
+            action: "write",
+            path: path.clone(),
+            source,
         })
     }
 
@@ -150,6 +194,26 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, path)
+}
+
+/// A directory with other things in it is left alone.
+fn check_is_ours(path: &Path) -> Result<(), DataDirError> {
+    if path.exists() && !path.is_dir() {
+        return Err(DataDirError::File {
+            path: path.to_owned(),
+        });
+    }
+    let empty = || fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+    let known = ["version", "lock"]
+        .iter()
+        .any(|name| path.join(name).exists());
+    if known || empty() {
+        Ok(())
+    } else {
+        Err(DataDirError::Foreign {
+            path: path.to_owned(),
+        })
+    }
 }
 
 fn check_version(path: &Path) -> Result<(), DataDirError> {

@@ -3,13 +3,18 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject};
 
 use crate::cli::ConnectArgs;
 use crate::connect;
+use crate::describe;
 use crate::environment::Environment;
 use crate::readiness::waits_for;
 use crate::snapshot::{Item, Kind, Snapshot};
+
+/// The label that names the cluster of an object.
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// How often `--wait` looks. The management API is local and keeps what it lists in memory.
 const LOOK: Duration = Duration::from_millis(250);
@@ -23,18 +28,24 @@ pub(crate) async fn cluster(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let client = connect::client(args, environment).await?;
+    let management = connect::management(args, environment).await?;
+    let client = management.client.clone();
+    // Read before the objects that tell it are gone.
+    let credentials = credentials(&Snapshot::read(&client, Some(&args.namespace)).await?, name);
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), &args.namespace, &Kind::Cluster.resource());
     match api.delete(name, &DeleteParams::default()).await {
         Ok(_) => say(&format!("cluster {name} is being deleted")),
         Err(kube::Error::Api(status)) if status.code == 404 => {
             bail!(
-                "there is no cluster `{name}` in namespace {}",
-                args.namespace
+                "{}",
+                describe::missing(&client, name, &args.namespace).await?
             )
         }
         Err(other) => return Err(other.into()),
+    }
+    for secret in &credentials {
+        say(&secret.line(&args.namespace, &management.kubectl_flags()));
     }
     let Some(limit) = wait else { return Ok(()) };
     let started = Instant::now();
@@ -66,8 +77,73 @@ pub(crate) async fn cluster(
     }
 }
 
+/// A Secret with credentials of the cloud, which stays when its cluster goes.
+#[derive(Debug, PartialEq)]
+struct Credentials {
+    secret: String,
+    /// Other clusters that name it.
+    others: Vec<String>,
+}
+
+impl Credentials {
+    /// What stays, why, and what to do about it.
+    fn line(&self, namespace: &str, flags: &str) -> String {
+        let secret = &self.secret;
+        if self.others.is_empty() {
+            format!(
+                "Secret {secret} with the credentials of the cloud stays, because other objects may use it; when the cluster is \
+                 gone, delete it with: kubectl{flags} -n {namespace} delete secret {secret}"
+            )
+        } else {
+            format!(
+                "Secret {secret} with the credentials of the cloud stays: {} of this namespace use it",
+                self.others.join(", ")
+            )
+        }
+    }
+}
+
+/// The Secrets that the infrastructure of cluster `name` names in its identityRef.
+fn credentials(snapshot: &Snapshot, name: &str) -> Vec<Credentials> {
+    let secret_of = |item: &Item| {
+        let kind = item.field("/spec/identityRef/type").as_str();
+        let secret = item.field("/spec/identityRef/name").as_str();
+        secret
+            .filter(|_| matches!(kind, None | Some("Secret")))
+            .map(str::to_owned)
+    };
+    let Some(cluster) = snapshot
+        .of_kind(Kind::Cluster)
+        .find(|cluster| cluster.name() == name)
+    else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = snapshot
+        .belonging(cluster, Kind::OpenStackCluster)
+        .filter_map(secret_of)
+        .collect();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|secret| {
+            let others = snapshot
+                .of_kind(Kind::OpenStackCluster)
+                .filter(|infra| secret_of(infra).as_ref() == Some(&secret))
+                .filter(|infra| {
+                    infra
+                        .object
+                        .labels()
+                        .get(CLUSTER_NAME)
+                        .is_none_or(|of| of != name)
+                })
+                .map(Item::label)
+                .collect();
+            Credentials { secret, others }
+        })
+        .collect()
+}
+
 fn left_over<'a>(snapshot: &'a Snapshot, name: &str) -> Vec<&'a Item> {
-    let label = "cluster.x-k8s.io/cluster-name";
     let belongs = |item: &Item| {
         (item.kind == Kind::Cluster && item.name() == name)
             || item
@@ -75,7 +151,7 @@ fn left_over<'a>(snapshot: &'a Snapshot, name: &str) -> Vec<&'a Item> {
                 .metadata
                 .labels
                 .as_ref()
-                .and_then(|labels| labels.get(label))
+                .and_then(|labels| labels.get(CLUSTER_NAME))
                 == Some(&name.to_owned())
     };
     snapshot.items.iter().filter(|item| belongs(item)).collect()
@@ -104,4 +180,44 @@ fn reason(item: &Item) -> String {
         .or_else(|| waits_for(item))
         .unwrap_or_else(|| "its finalizer is still there".to_owned());
     format!("  {}: {why}", item.label())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::snapshot::tests::item;
+
+    fn snapshot(clusters: &[(&str, &str)]) -> Snapshot {
+        let mut items = Vec::new();
+        for (name, secret) in clusters {
+            let metadata =
+                json!({"name": name, "namespace": "default", "labels": {CLUSTER_NAME: name}});
+            items.push(item(Kind::Cluster, json!({"metadata": metadata})));
+            let spec = json!({"identityRef": {"name": secret, "cloudName": "x"}});
+            items.push(item(
+                Kind::OpenStackCluster,
+                json!({"metadata": metadata, "spec": spec}),
+            ));
+        }
+        Snapshot { items }
+    }
+
+    #[test]
+    fn the_secret_that_stays_is_named_with_the_reason() {
+        let found = credentials(&snapshot(&[("a", "s"), ("b", "other")]), "a");
+        let line = found[0].line("default", " --kubeconfig /k");
+        assert!(
+            line.ends_with("kubectl --kubeconfig /k -n default delete secret s"),
+            "{line}"
+        );
+        let found = credentials(&snapshot(&[("a", "s"), ("b", "s")]), "a");
+        let line = found[0].line("default", "");
+        assert!(
+            line.ends_with("stays: OpenStackCluster/b of this namespace use it"),
+            "{line}"
+        );
+        assert_eq!(credentials(&snapshot(&[]), "a"), []);
+    }
 }

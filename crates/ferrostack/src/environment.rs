@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
-    /// How this program is called from the working directory: by its name where PATH leads to it.
+    /// How this program is called from anywhere: by its name where PATH leads to it, else by its path.
     pub(crate) program: String,
     /// Standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
@@ -87,10 +87,5 @@ fn program() -> String {
     if on_path.is_some_and(|file| same(&file)) {
         return NAME.to_owned();
     }
-    let working_dir = std::env::current_dir().unwrap_or_default();
-    match executable.strip_prefix(&working_dir) {
-        Ok(below) if below.components().count() == 1 => format!("./{}", below.display()),
-        Ok(below) => below.display().to_string(),
-        Err(_) => executable.display().to_string(),
-    }
+    executable.display().to_string()
 }

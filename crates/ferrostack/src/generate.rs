@@ -39,7 +39,18 @@ impl Source {
         environment: &Environment,
         fallback: BTreeMap<String, String>,
     ) -> anyhow::Result<Self> {
-        let (name, text) = template_text(options)?;
+        Self::with_text(cluster, options, None, environment, fallback)
+    }
+
+    /// The same, with the text of the template file when it has been read already.
+    pub(crate) fn with_text(
+        cluster: &str,
+        options: &ClusterOptions,
+        text: Option<String>,
+        environment: &Environment,
+        fallback: BTreeMap<String, String>,
+    ) -> anyhow::Result<Self> {
+        let (name, text) = template_text(options, text)?;
         let template = Template::parse(&text).with_context(|| format!("template {name}"))?;
         let mut given = fallback;
         given.extend(config_file(options, environment)?);
@@ -146,11 +157,45 @@ pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn template_text(options: &ClusterOptions) -> anyhow::Result<(String, String)> {
+/// A namespace is a DNS-1123 label.
+pub(crate) fn check_namespace(name: &str) -> anyhow::Result<()> {
+    let is_right = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty()
+        || name.len() > 63
+        || name.starts_with('-')
+        || name.ends_with('-')
+        || !name.chars().all(is_right)
+    {
+        bail!(
+            "`{name}` is not a namespace: use at most 63 lower-case letters, digits and `-`, beginning and ending with a letter or digit"
+        );
+    }
+    Ok(())
+}
+
+/// Whether the flavor exists, and the template and the configuration file can be parsed.
+pub(crate) fn check(
+    options: &ClusterOptions,
+    text: Option<&str>,
+    environment: &Environment,
+) -> anyhow::Result<()> {
+    let (name, text) = template_text(options, text.map(str::to_owned))?;
+    Template::parse(&text).with_context(|| format!("template {name}"))?;
+    config_file(options, environment)?;
+    Ok(())
+}
+
+fn template_text(
+    options: &ClusterOptions,
+    read: Option<String>,
+) -> anyhow::Result<(String, String)> {
     if let Some(path) = &options.from {
-        let text = manifest::read_text(path).map_err(|problem| {
-            anyhow::anyhow!("cannot read template {}: {problem}", path.display())
-        })?;
+        let text = match read {
+            Some(text) => text,
+            None => manifest::read_text(path).map_err(|problem| {
+                anyhow::anyhow!("cannot read template {}: {problem}", path.display())
+            })?,
+        };
         return Ok((path.display().to_string(), text));
     }
     let flavor = options.flavor.as_deref().unwrap_or("default");

@@ -4,12 +4,14 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
+use kube::api::{Api, DynamicObject};
 use serde_json::json;
 
 use crate::cli::ConnectArgs;
 use crate::connect;
+use crate::describe;
 use crate::environment::Environment;
+use crate::snapshot::Kind;
 
 /// The admin kubeconfig of the workload cluster `name`, from its Secret `<name>-kubeconfig`.
 pub(crate) async fn of_workload(
@@ -17,12 +19,23 @@ pub(crate) async fn of_workload(
     args: &ConnectArgs,
     environment: &Environment,
 ) -> anyhow::Result<String> {
-    let client = connect::client(args, environment).await?;
-    let secrets: Api<Secret> = Api::namespaced(client, &args.namespace);
+    let management = connect::management(args, environment).await?;
+    let client = management.client.clone();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &args.namespace);
     let Some(secret) = secrets.get_opt(&format!("{name}-kubeconfig")).await? else {
+        let clusters: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), &args.namespace, &Kind::Cluster.resource());
+        if clusters.get_opt(name).await?.is_none() {
+            bail!(
+                "{}",
+                describe::missing(&client, name, &args.namespace).await?
+            );
+        }
         bail!(
-            "cluster `{name}` in namespace {} has no kubeconfig yet; `ferrostack describe cluster {name}` shows what it waits for",
-            args.namespace
+            "cluster `{name}` in namespace {ns} has no kubeconfig yet. What it waits for: {} describe cluster {name} -n {ns}{}",
+            environment.program,
+            management.flags(),
+            ns = args.namespace,
         );
     };
     let value = secret.data.unwrap_or_default().remove("value");

@@ -60,7 +60,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
         Command::Generate(Generate::Manager { namespace, image }) => {
-            generate::check_name(&namespace)?;
+            generate::check_namespace(&namespace)?;
             print(&manager::manifests::render(&namespace, image.as_deref())?)
         }
         Command::Generate(Generate::Cluster {

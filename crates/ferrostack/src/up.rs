@@ -2,13 +2,13 @@
 
 pub(crate) mod cloud;
 mod endpoints;
+mod input;
 mod management;
 mod observer;
 pub(crate) mod pki;
 mod progress;
 mod welcome;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,20 +21,18 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::endpoints::Endpoints;
+use self::input::Input;
 use self::management::Management;
 use self::progress::Progress;
 use self::welcome::Welcome;
-use crate::apply;
 use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
-use crate::generate::{Source, check_name};
 use crate::manager;
-use crate::manifest::{self, Document};
 use crate::readiness::{self, Pending};
 use crate::simulated::{self, Setup, Simulated};
-use crate::snapshot::{Kind, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// How long a stop waits for reconciles that are under way.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -46,16 +44,22 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    check_name(&args.cluster_name)?;
-    let documents = read_files(&args.files)?;
-    let data = DataDir::open(&connect::data_dir(&args.data_dir, environment))?;
+    let input = Input::read(args, environment)?;
+    let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)).await?;
     let mut progress = Progress::new(args.output.output, environment.terminal, started);
     let mut endpoints = Endpoints::read(&data)?;
+    endpoints.check_cloud(args, &environment.program, &data)?;
+    endpoints.check_simulated(args.simulated_listen)?;
 
     // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
     let stop = shutdown.child_token();
-    let (listener, address) =
-        endpoints::listen("the management API", args.listen, endpoints.management).await?;
+    let (listener, address) = endpoints::listen(
+        "the management API",
+        "--listen",
+        args.listen,
+        endpoints.management,
+    )
+    .await?;
     endpoints.management = Some(address);
     let (simulated, config) = start_cloud(args, environment, &data, &mut endpoints, &stop).await?;
     endpoints.write(&data)?;
@@ -74,11 +78,15 @@ pub(crate) async fn run(
 
     let welcome = Welcome {
         program: &environment.program,
-        data: &data,
+        data: data.path(),
         simulator: simulated.as_ref().map(|simulated| simulated.url.as_str()),
+        cloud: args.cloud.as_deref(),
+        exits: args.exit_when_ready,
     };
     let work = async {
-        apply_input(args, environment, documents, &management.client, &config).await?;
+        let client = &management.client;
+        let say = |text: &str| progress.say(text);
+        input::apply(args, environment, input, client, &config, &data, say).await?;
         follow(args, &mut progress, &welcome, snapshots, &stop).await
     };
     let outcome = tokio::select! {
@@ -111,14 +119,6 @@ enum Outcome {
     TimedOut(Vec<Pending>),
 }
 
-fn read_files(files: &[PathBuf]) -> anyhow::Result<Vec<Document>> {
-    let mut documents = Vec::new();
-    for path in files {
-        documents.extend(manifest::read_file(path)?);
-    }
-    Ok(documents)
-}
-
 /// The named cloud, or the simulated one, started.
 async fn start_cloud(
     args: &Up,
@@ -128,11 +128,21 @@ async fn start_cloud(
     stop: &CancellationToken,
 ) -> anyhow::Result<(Option<Simulated>, CloudConfig)> {
     if let Some(name) = &args.cloud {
-        return Ok((None, cloud::find(name, environment)?));
+        let config = cloud::find(name, environment)?;
+        endpoints.openstack = Some(name.clone());
+        endpoints.cloud = None;
+        return Ok((None, config));
     }
-    let (listener, address) =
-        endpoints::listen("the simulated cloud", None, endpoints.cloud).await?;
+    let (listener, address) = endpoints::listen(
+        "the simulated cloud",
+        "--simulated-listen",
+        args.simulated_listen,
+        endpoints.cloud,
+    )
+    .await?;
     endpoints.cloud = Some(address);
+    endpoints.openstack = None;
+    data.make_private("cloud.db")?;
     let floating = *endpoints
         .floating
         .get_or_insert_with(|| cloud::floating_range(address));
@@ -166,41 +176,6 @@ fn start_controllers(
         ..provider::Options::default()
     };
     manager::controllers(client, core, infrastructure, stop)
-}
-
-/// Applies the given manifests; without any, and with no Cluster stored, those of the default one.
-async fn apply_input(
-    args: &Up,
-    environment: &Environment,
-    mut documents: Vec<Document>,
-    client: &Client,
-    config: &CloudConfig,
-) -> anyhow::Result<()> {
-    let namespace = args
-        .cluster
-        .target_namespace
-        .as_deref()
-        .unwrap_or("default");
-    if documents.is_empty() {
-        let stored = Snapshot::read(client, None).await?;
-        if stored.of_kind(Kind::Cluster).next().is_some() {
-            return Ok(());
-        }
-        let mut fallback = cloud::variables(config).await?;
-        if args.cloud.is_none() {
-            fallback.extend(cloud::simulated_defaults());
-        }
-        for count in ["CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"] {
-            fallback
-                .entry(count.to_owned())
-                .or_insert_with(|| "3".to_owned());
-        }
-        let source = Source::new(&args.cluster_name, &args.cluster, environment, fallback)?;
-        documents = manifest::read(&source.name, &source.render()?)?;
-    }
-    apply::all(client, &documents, namespace)
-        .await
-        .context("the manifests were rejected")
 }
 
 /// Shows progress for ever; with `--exit-when-ready` until all is ready, or until the timeout.

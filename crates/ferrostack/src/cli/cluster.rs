@@ -42,7 +42,7 @@ pub(crate) enum Delete {
         #[arg(long)]
         wait: bool,
         /// Timeout of --wait.
-        #[arg(long, default_value = "10m", value_parser = duration)]
+        #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "wait")]
         timeout: std::time::Duration,
         #[command(flatten)]
         connect: ConnectArgs,

@@ -11,33 +11,43 @@ use super::{ClusterOptions, DataDirArg, OutputArg};
 #[derive(Debug, Args)]
 pub(crate) struct Up {
     /// Manifests to apply (`-` is standard input); may be given more than once.
-    #[arg(short, long = "filename", value_name = "FILE")]
+    #[arg(short, long = "filename", value_name = "FILE", conflicts_with_all = [
+        "flavor", "from", "kubernetes_version", "control_plane_machine_count", "worker_machine_count", "config",
+        "cluster_name",
+    ])]
     pub(crate) files: Vec<PathBuf>,
     /// The cloud to use: an entry of clouds.yaml. Without it, a simulated OpenStack is started.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
+    /// Accept a data directory that was used with a real cloud and now is not, or the other way round.
+    #[arg(long)]
+    pub(crate) switch_cloud: bool,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
     /// Exit with 0 once every Cluster is Available and every Machine is Running, with 1 at the timeout.
     #[arg(long)]
     pub(crate) exit_when_ready: bool,
     /// Timeout of --exit-when-ready, such as `90s` or `10m`.
-    #[arg(long, default_value = "10m", value_parser = duration)]
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
     pub(crate) timeout: std::time::Duration,
     #[command(flatten)]
     pub(crate) output: OutputArg,
     /// Address of the management API; port 0 takes a free one and keeps it for the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Address of the simulated cloud; port 0 takes a free one and keeps it for the next start.
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback, conflicts_with = "cloud")]
+    pub(crate) simulated_listen: Option<SocketAddr>,
     /// Delays of the simulated cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
-    #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
+    #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency,
+        conflicts_with = "cloud")]
     pub(crate) latency: LatencyArg,
     /// How long a server may run without becoming a node before its console is read for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: std::time::Duration,
-    /// Name of the cluster to create, unless there is one already or --filename is given.
-    #[arg(long, default_value = "demo", value_name = "NAME")]
-    pub(crate) cluster_name: String,
+    /// Name of the cluster to create, unless it exists [default: demo, unless there is any cluster].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_name: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterOptions,
 }

@@ -1,5 +1,3 @@
-use std::os::unix::fs::PermissionsExt;
-
 use super::*;
 
 #[test]
@@ -52,4 +50,33 @@ fn files_are_private_and_replaced_whole() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn files_and_directories_of_others_are_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "text").unwrap();
+    assert!(matches!(
+        DataDir::open(&file),
+        Err(DataDirError::File { .. })
+    ));
+    assert!(matches!(
+        DataDir::open(dir.path()),
+        Err(DataDirError::Foreign { .. })
+    ));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_that_others_fill_is_private_before_it_is_filled() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = DataDir::open(&dir.path().join("data")).unwrap();
+    fs::write(data.file("old"), "text").unwrap();
+    for name in ["new", "old"] {
+        data.make_private(name).unwrap();
+        let mode = fs::metadata(data.file(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert_eq!(data.read("old").unwrap().as_deref(), Some("text"));
 }

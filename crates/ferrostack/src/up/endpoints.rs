@@ -1,4 +1,4 @@
-//! The addresses chosen at the first start, kept because kubeconfigs and Secrets name them.
+//! The addresses chosen at the first start, kept because kubeconfigs and Secrets name them, and which cloud they go with.
 
 use std::net::SocketAddr;
 
@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
+use crate::cli::Up;
+use crate::connect::quoted;
 use crate::data_dir::DataDir;
 
 /// The content of `endpoints.json`.
@@ -18,6 +20,9 @@ pub(super) struct Endpoints {
     /// The simulated cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cloud: Option<SocketAddr>,
+    /// The entry of clouds.yaml that `up` was last started with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) openstack: Option<String>,
     /// Second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) floating: Option<u8>,
@@ -32,6 +37,42 @@ impl Endpoints {
         }
     }
 
+    /// Refuses another address of the simulated cloud: the credentials of stored clusters name the one it has.
+    pub(super) fn check_simulated(&self, asked: Option<SocketAddr>) -> anyhow::Result<()> {
+        match (asked, self.cloud) {
+            (Some(asked), Some(known)) if asked.port() != 0 && asked != known => bail!(
+                "--simulated-listen {asked}: the simulated cloud of this data directory has the address {known}, which its \
+                 clusters use; choose another data directory with --data-dir"
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a data directory whose clusters are on a real cloud without one, and the other way round.
+    pub(super) fn check_cloud(
+        &self,
+        args: &Up,
+        program: &str,
+        data: &DataDir,
+    ) -> anyhow::Result<()> {
+        if args.switch_cloud {
+            return Ok(());
+        }
+        let path = data.path().display();
+        let start = format!("{program} up --data-dir {}", quoted(data.path()));
+        match (&args.cloud, &self.openstack) {
+            (Some(asked), None) if self.cloud.is_some() => bail!(
+                "the data directory {path} was used with a simulated OpenStack, not with cloud `{asked}`: start it with `{start}`, \
+                 choose another with --data-dir, or accept the change with --switch-cloud"
+            ),
+            (None, Some(before)) => bail!(
+                "the data directory {path} was used with cloud `{before}`: start it with `{start} --cloud {before}`, choose \
+                 another with --data-dir, or start a simulated OpenStack in it with --switch-cloud"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn write(&self, data: &DataDir) -> anyhow::Result<()> {
         Ok(data.write("endpoints.json", &serde_json::to_string_pretty(self)?)?)
     }
@@ -40,6 +81,7 @@ impl Endpoints {
 /// Listens on the address asked for, else the remembered one, else a free port of 127.0.0.1.
 pub(super) async fn listen(
     what: &str,
+    flag: &str,
     asked: Option<SocketAddr>,
     remembered: Option<SocketAddr>,
 ) -> anyhow::Result<(TcpListener, SocketAddr)> {
@@ -59,9 +101,9 @@ pub(super) async fn listen(
         Err(source) if source.kind() == std::io::ErrorKind::AddrInUse => bail!(
             "{address}, the address of {what}, is in use by another program; stop that program{}",
             if asked.is_some() {
-                ", or choose another address with --listen"
+                format!(", or choose another address with {flag}")
             } else {
-                ""
+                String::new()
             }
         ),
         Err(source) => Err(source).with_context(|| format!("{what} cannot listen on {address}")),

@@ -66,7 +66,10 @@ impl Progress {
 
     /// Says that everything is ready, and for people also how to go on.
     pub(super) fn ready(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
-        let clusters: Vec<&str> = snapshot.of_kind(Kind::Cluster).map(Item::name).collect();
+        let clusters: Vec<_> = snapshot
+            .of_kind(Kind::Cluster)
+            .map(|cluster| (cluster.namespace(), cluster.name()))
+            .collect();
         let mut out = io::stdout().lock();
         match self.style {
             Style::Json => writeln!(out, "{}", welcome.event(&clusters, self.elapsed()))?,

@@ -1,35 +1,76 @@
 //! What `up` prints once everything is ready: how to reach it.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use crate::data_dir::DataDir;
+use crate::connect::quoted;
 use crate::simulated;
 
 /// The values in the printed lines.
-pub(super) struct Welcome<'a> {
+pub(crate) struct Welcome<'a> {
     /// How the user calls this program.
-    pub(super) program: &'a str,
-    pub(super) data: &'a DataDir,
+    pub(crate) program: &'a str,
+    /// The data directory, absolute.
+    pub(crate) data: &'a Path,
     /// URL of the simulated cloud, if there is one.
-    pub(super) simulator: Option<&'a str>,
+    pub(crate) simulator: Option<&'a str>,
+    /// The entry of clouds.yaml, if there is one.
+    pub(crate) cloud: Option<&'a str>,
+    /// Nothing runs any more when this is read.
+    pub(crate) exits: bool,
 }
+
+/// Namespace and name of a cluster.
+pub(crate) type Name<'a> = (&'a str, &'a str);
 
 impl Welcome<'_> {
     /// For people: a heading, and commands to copy.
-    pub(super) fn lines(&self, clusters: &[&str], seconds: f64) -> Vec<String> {
-        let file = |name: &str| self.data.file(name).display().to_string();
-        let (program, kubeconfig) = (self.program, file("kubeconfig"));
+    pub(crate) fn lines(&self, clusters: &[Name<'_>], seconds: f64) -> Vec<String> {
+        let names: Vec<&str> = clusters.iter().map(|(_, name)| *name).collect();
         let mut lines = vec![
             String::new(),
-            format!("Ready after {seconds:.1} s: {}", clusters.join(", ")),
+            format!("Ready after {seconds:.1} s: {}", names.join(", ")),
             String::new(),
-            format!("  Management API    kubectl --kubeconfig {kubeconfig} get clusters,machines"),
         ];
+        if self.exits {
+            let cloud = self.cloud.map(|name| format!(" --cloud {name}"));
+            lines.push(format!(
+                "  Nothing runs now. Go on with: {} up{} --data-dir {}",
+                self.program,
+                cloud.unwrap_or_default(),
+                quoted(self.data)
+            ));
+        } else {
+            lines.extend(self.commands(clusters));
+        }
+        lines
+    }
+
+    /// The commands that reach what is running.
+    pub(crate) fn commands(&self, clusters: &[Name<'_>]) -> Vec<String> {
+        let file = |name: &str| quoted(&self.data.join(name));
+        let (program, data_dir) = (self.program, quoted(self.data));
+        let all = match clusters
+            .iter()
+            .all(|(namespace, _)| *namespace == "default")
+        {
+            true => "",
+            false => " -A",
+        };
+        let mut lines = vec![format!(
+            "  Management API    kubectl --kubeconfig {} get clusters,machines{all}",
+            file("kubeconfig")
+        )];
         // One cluster shows the way to all of them.
-        if let Some(first) = clusters.first() {
+        if let Some((namespace, first)) = clusters.first() {
+            let namespace = match *namespace {
+                "default" => String::new(),
+                other => format!(" -n {other}"),
+            };
             lines.extend([
                 format!(
-                    "  Workload cluster  {program} get kubeconfig {first} > {first}.kubeconfig"
+                    "  Workload cluster  {program} get kubeconfig {first}{namespace} --data-dir {data_dir} > {first}.kubeconfig"
                 ),
                 format!("                    kubectl --kubeconfig {first}.kubeconfig get nodes"),
             ]);
@@ -45,12 +86,51 @@ impl Welcome<'_> {
     }
 
     /// For machines: one event with the field `ready`.
-    pub(super) fn event(&self, clusters: &[&str], seconds: f64) -> Value {
+    pub(crate) fn event(&self, clusters: &[Name<'_>], seconds: f64) -> Value {
+        let names: Vec<&str> = clusters.iter().map(|(_, name)| *name).collect();
         json!({
             "elapsedSeconds": seconds,
-            "ready": clusters,
-            "kubeconfig": self.data.file("kubeconfig").display().to_string(),
+            "ready": names,
+            "kubeconfig": self.data.join("kubeconfig").display().to_string(),
             "simulatedOpenStack": self.simulator,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn welcome(exits: bool) -> Welcome<'static> {
+        Welcome {
+            program: "/opt/ferrostack",
+            data: Path::new("/my data"),
+            simulator: Some("http://127.0.0.1:1"),
+            cloud: None,
+            exits,
+        }
+    }
+
+    #[test]
+    fn commands_carry_the_data_directory_and_the_namespace() {
+        let text = welcome(false).lines(&[("foo", "demo")], 2.0).join("\n");
+        for line in [
+            "Ready after 2.0 s: demo",
+            "kubectl --kubeconfig '/my data/kubeconfig' get clusters,machines -A",
+            "/opt/ferrostack get kubeconfig demo -n foo --data-dir '/my data' > demo.kubeconfig",
+            "OS_CLIENT_CONFIG_FILE='/my data/clouds.yaml' openstack",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_exits_prints_no_command_that_needs_it() {
+        let text = welcome(true).lines(&[("default", "demo")], 2.0).join("\n");
+        assert!(!text.contains("kubectl"), "{text}");
+        assert!(
+            text.contains("Go on with: /opt/ferrostack up --data-dir '/my data'"),
+            "{text}"
+        );
     }
 }

@@ -1,0 +1,396 @@
+//! What `up` does with its options: applies the manifests of a new cluster, changes what can be changed of one that
+//! exists, and refuses the rest with the command that does it.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::api::{Api, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use openstack::config::CloudConfig;
+use serde_json::{Value, json};
+
+use super::cloud;
+use crate::apply;
+use crate::cli::{ClusterOptions, Up};
+use crate::connect::quoted;
+use crate::data_dir::DataDir;
+use crate::environment::Environment;
+use crate::generate::{self, Source};
+use crate::manifest::{self, Document};
+use crate::snapshot::{Item, Kind, Snapshot};
+
+/// Name of the cluster that is created when no other name is given.
+const DEFAULT_NAME: &str = "demo";
+
+/// What is read before anything is started, so that a mistake in it starts nothing.
+pub(super) struct Input {
+    documents: Vec<Document>,
+    /// The text of `--from` and of `--config`.
+    template: Option<String>,
+    config: Option<String>,
+}
+
+impl Input {
+    pub(super) fn read(args: &Up, environment: &Environment) -> anyhow::Result<Self> {
+        if let Some(name) = &args.cluster_name {
+            generate::check_name(name)?;
+        }
+        if let Some(namespace) = &args.cluster.target_namespace {
+            generate::check_namespace(namespace)?;
+        }
+        let mut documents = Vec::new();
+        for path in &args.files {
+            documents.extend(manifest::read_file(path)?);
+        }
+        let text = |path: &Option<std::path::PathBuf>, what: &str| match path {
+            None => Ok(None),
+            Some(path) => manifest::read_text(path).map(Some).map_err(|problem| {
+                anyhow::anyhow!("cannot read {what} {}: {problem}", path.display())
+            }),
+        };
+        let template = text(&args.cluster.from, "template")?;
+        let config = text(&args.cluster.config, "the configuration")?;
+        generate::check(&args.cluster, template.as_deref(), environment)?;
+        Ok(Self {
+            documents,
+            template,
+            config,
+        })
+    }
+}
+
+/// What the stored clusters and the options come to.
+#[derive(Debug, PartialEq)]
+enum Decision {
+    /// Everything is as the options ask for.
+    Nothing,
+    /// Create the cluster with this name.
+    Create(String),
+    /// Change objects, each with a merge patch.
+    Change(Vec<Change>),
+}
+
+/// One change of a stored object.
+#[derive(Debug, PartialEq)]
+struct Change {
+    kind: Kind,
+    namespace: String,
+    name: String,
+    patch: Value,
+    /// Such as `3 to 4 workers`.
+    what: String,
+}
+
+/// Applies the input; `say` is called with every change of a stored cluster.
+pub(super) async fn apply(
+    args: &Up,
+    environment: &Environment,
+    input: Input,
+    client: &Client,
+    config: &CloudConfig,
+    data: &DataDir,
+    say: impl FnMut(&str) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    let namespace = args.cluster.target_namespace.as_deref();
+    if !input.documents.is_empty() {
+        ensure_namespace(client, namespace, &input.documents).await?;
+        return apply::all(client, &input.documents, namespace.unwrap_or("default"))
+            .await
+            .context("the manifests were rejected");
+    }
+    let stored = Snapshot::read(client, None).await?;
+    match decide(args, environment, &input, &stored, data)? {
+        Decision::Nothing => Ok(()),
+        Decision::Change(changes) => change(client, &changes, say).await,
+        Decision::Create(name) => {
+            create(args, environment, &input, client, config, data, &name).await
+        }
+    }
+}
+
+fn decide(
+    args: &Up,
+    environment: &Environment,
+    input: &Input,
+    stored: &Snapshot,
+    data: &DataDir,
+) -> anyhow::Result<Decision> {
+    let namespace = args.cluster.target_namespace.as_deref();
+    let candidates: Vec<&Item> = stored
+        .of_kind(Kind::Cluster)
+        .filter(|cluster| namespace.is_none_or(|namespace| cluster.namespace() == namespace))
+        .filter(|cluster| {
+            args.cluster_name
+                .as_ref()
+                .is_none_or(|name| cluster.name() == name)
+        })
+        .collect();
+    match candidates.as_slice() {
+        [] => {
+            let name = args.cluster_name.as_deref().unwrap_or(DEFAULT_NAME);
+            Ok(Decision::Create(name.to_owned()))
+        }
+        _ if is_plain(&args.cluster) => Ok(Decision::Nothing),
+        [cluster] => {
+            check_template(args, environment, input, cluster, data)?;
+            let changes = changes(&args.cluster, stored, cluster, data)?;
+            Ok(if changes.is_empty() {
+                Decision::Nothing
+            } else {
+                Decision::Change(changes)
+            })
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|cluster| cluster.name()).collect();
+            bail!(
+                "there are several clusters: {}; say with --cluster-name and --target-namespace which one the options are for",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+/// Whether no option speaks of how the cluster is to be.
+fn is_plain(options: &ClusterOptions) -> bool {
+    options.flavor.is_none()
+        && options.from.is_none()
+        && options.config.is_none()
+        && options.kubernetes_version.is_none()
+        && options.control_plane_machine_count.is_none()
+        && options.worker_machine_count.is_none()
+}
+
+/// A template is used once: a stored cluster is compared with what it was created from.
+fn check_template(
+    args: &Up,
+    environment: &Environment,
+    input: &Input,
+    cluster: &Item,
+    data: &DataDir,
+) -> anyhow::Result<()> {
+    let options = &args.cluster;
+    let (template, config) = record_names(cluster.namespace(), cluster.name());
+    let wanted = match (&options.flavor, &input.template) {
+        (Some(flavor), _) => Some(("--flavor", format!("flavor {flavor}"))),
+        (None, Some(text)) => Some(("--from", text.clone())),
+        (None, None) => None,
+    };
+    let config_wanted = input.config.clone().map(|text| ("--config", text));
+    for (file, wanted) in [(template, wanted), (config, config_wanted)] {
+        let Some((flag, wanted)) = wanted else {
+            continue;
+        };
+        if data.read(&file)?.as_deref() != Some(&wanted) {
+            bail!(
+                "{flag}: cluster `{}` exists and was created from something else; a template is used only when a cluster is \
+                 created. For another cluster: {} up --data-dir {} --cluster-name NAME {flag} …",
+                cluster.name(),
+                environment.program,
+                quoted(data.path())
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The differences between a stored cluster and the options.
+fn changes(
+    options: &ClusterOptions,
+    stored: &Snapshot,
+    cluster: &Item,
+    data: &DataDir,
+) -> anyhow::Result<Vec<Change>> {
+    let planes: Vec<&Item> = stored
+        .belonging(cluster, Kind::KubeadmControlPlane)
+        .collect();
+    let deployments: Vec<&Item> = stored.belonging(cluster, Kind::MachineDeployment).collect();
+    let mut out = Vec::new();
+    let mut change = |item: &Item, patch: Value, what: String| {
+        out.push(Change {
+            kind: item.kind,
+            namespace: item.namespace().to_owned(),
+            name: item.name().to_owned(),
+            patch,
+            what,
+        });
+    };
+    let kubectl = format!("kubectl --kubeconfig {}", quoted(&data.file("kubeconfig")));
+    let replicas = |item: &Item| item.field("/spec/replicas").as_i64().unwrap_or(1);
+    if let Some(version) = &options.kubernetes_version {
+        for (items, field) in [
+            (&planes, "/spec/version"),
+            (&deployments, "/spec/template/spec/version"),
+        ] {
+            for item in items {
+                let current = item.field(field).as_str().unwrap_or_default();
+                if current != version {
+                    let patch = match item.kind {
+                        Kind::KubeadmControlPlane => json!({"spec": {"version": version}}),
+                        _ => json!({"spec": {"template": {"spec": {"version": version}}}}),
+                    };
+                    change(item, patch, format!("{current} to {version}"));
+                }
+            }
+        }
+    }
+    for (count, flag, items) in [
+        (
+            options.control_plane_machine_count,
+            "--control-plane-machine-count",
+            &planes,
+        ),
+        (
+            options.worker_machine_count,
+            "--worker-machine-count",
+            &deployments,
+        ),
+    ] {
+        let Some(count) = count.map(i64::from) else {
+            continue;
+        };
+        let current: i64 = items.iter().map(|item| replicas(item)).sum();
+        match items.as_slice() {
+            _ if current == count => {}
+            [one] => change(
+                one,
+                json!({"spec": {"replicas": count}}),
+                format!("{current} to {count} machines"),
+            ),
+            [] => bail!(
+                "{flag}: cluster `{}` has nothing that could be scaled to {count} machines",
+                cluster.name()
+            ),
+            several => bail!(
+                "{flag}: cluster `{}` has {} machines in {} MachineDeployments; say which one is to change: {kubectl} -n {} scale machinedeployment {} --replicas=N",
+                cluster.name(),
+                current,
+                several.len(),
+                cluster.namespace(),
+                several.first().map(|item| item.name()).unwrap_or_default()
+            ),
+        }
+    }
+    Ok(out)
+}
+
+async fn change(
+    client: &Client,
+    changes: &[Change],
+    mut say: impl FnMut(&str) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    for dry_run in [true, false] {
+        for change in changes {
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(client.clone(), &change.namespace, &change.kind.resource());
+            let params = PatchParams {
+                dry_run,
+                ..PatchParams::default()
+            };
+            let label = format!("{}/{}", change.kind.as_str(), change.name);
+            match api
+                .patch(&change.name, &params, &Patch::Merge(&change.patch))
+                .await
+            {
+                Ok(_) if dry_run => {}
+                Ok(_) => say(&format!("{label} is changed from {}", change.what))?,
+                Err(kube::Error::Api(status)) => {
+                    bail!(
+                        "{label} cannot be changed from {}: {}",
+                        change.what,
+                        status.message
+                    )
+                }
+                Err(other) => return Err(other.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn create(
+    args: &Up,
+    environment: &Environment,
+    input: &Input,
+    client: &Client,
+    config: &CloudConfig,
+    data: &DataDir,
+    name: &str,
+) -> anyhow::Result<()> {
+    let namespace = args
+        .cluster
+        .target_namespace
+        .as_deref()
+        .unwrap_or("default");
+    let mut fallback = cloud::variables(config).await?;
+    if args.cloud.is_none() {
+        fallback.extend(cloud::simulated_defaults());
+    }
+    for count in ["CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"] {
+        fallback
+            .entry(count.to_owned())
+            .or_insert_with(|| "3".to_owned());
+    }
+    let source = Source::with_text(
+        name,
+        &args.cluster,
+        input.template.clone(),
+        environment,
+        fallback,
+    )?;
+    let documents = manifest::read(&source.name, &source.render()?)?;
+    // Remembered before the cluster exists: a cluster that is there has its record.
+    let (template_file, config_file) = record_names(namespace, name);
+    let template = match &input.template {
+        Some(text) => text.clone(),
+        None => format!(
+            "flavor {}",
+            args.cluster.flavor.as_deref().unwrap_or("default")
+        ),
+    };
+    data.write(&template_file, &template)?;
+    data.write(&config_file, input.config.as_deref().unwrap_or_default())?;
+    ensure_namespace(client, Some(namespace), &documents).await?;
+    apply::all(client, &documents, namespace)
+        .await
+        .context("the manifests were rejected")
+}
+
+/// Files of the data directory with what a cluster was created from.
+fn record_names(namespace: &str, name: &str) -> (String, String) {
+    let file = |what: &str| {
+        let path = Path::new("templates").join(format!("{namespace}.{name}.{what}"));
+        path.display().to_string()
+    };
+    (file("template"), file("config"))
+}
+
+/// Creates the namespace that was asked for, unless it is there or among `documents`.
+async fn ensure_namespace(
+    client: &Client,
+    namespace: Option<&str>,
+    documents: &[Document],
+) -> anyhow::Result<()> {
+    let Some(name) = namespace else { return Ok(()) };
+    let is_this = |document: &Document| {
+        document.text(&["kind"]) == "Namespace" && document.text(&["metadata", "name"]) == name
+    };
+    let api: Api<Namespace> = Api::all(client.clone());
+    if documents.iter().any(is_this) || api.get_opt(name).await?.is_some() {
+        return Ok(());
+    }
+    let namespace = Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    api.create(&PostParams::default(), &namespace)
+        .await
+        .with_context(|| format!("cannot create the namespace {name}"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
