@@ -49,6 +49,7 @@ use operator::events::Recorder;
 
 use crate::Context;
 use crate::feed::{Feed, Memory};
+use crate::machineset::own_template;
 use crate::remote::{Change, ClusterKey};
 use crate::{owners, pause};
 
@@ -136,6 +137,8 @@ async fn reconcile(
     if !operator::finalizer::has(subject.plane.as_ref(), FINALIZER) {
         return add_finalizer(&planes, &subject).await;
     }
+    let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
+    let owned = own_template(&scope.context, template, &subject.cluster).await;
     let foundation = secrets::ensure(&scope, &subject).await;
     let seen = observe::observe(&scope, &subject, &foundation).await?;
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
@@ -148,6 +151,7 @@ async fn reconcile(
     operator::patch::status(&planes, &subject.plane, &after)
         .await
         .map_err(status::failed)?;
+    owned?;
     foundation?;
     acted?;
     Ok(requeue_after(&seen))

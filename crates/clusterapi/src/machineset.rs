@@ -28,7 +28,7 @@ mod scale;
 mod status;
 mod sync;
 
-pub(crate) use sync::templates;
+pub(crate) use sync::{own_template, templates};
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {

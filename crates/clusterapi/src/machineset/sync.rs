@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::core::v1beta2::{Cluster, Machine, MachineSet};
+use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineSet};
 use api::kube::api::DynamicObject;
 use api::kube::{Resource, ResourceExt};
 use api::names::CLUSTER_NAME_LABEL;
@@ -48,20 +48,29 @@ pub(crate) async fn templates(
     spec: &api::core::v1beta2::MachineSpec,
     cluster: &Cluster,
 ) -> Result<(), Error> {
-    let namespace = cluster.namespace().unwrap_or_default();
-    let labels = BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any())]);
     for template in spec
         .bootstrap
         .config_ref
         .iter()
         .chain([&spec.infrastructure_ref])
     {
-        // A template that is missing is told of when it is needed.
-        if let Some(object) = ctx.external.get(template, &namespace).await? {
-            ctx.external
-                .ensure_owner(&object, &owners::owner(cluster), &labels)
-                .await?;
-        }
+        own_template(ctx, template, cluster).await?;
+    }
+    Ok(())
+}
+
+/// Makes `cluster` an owner of the template that `reference` names. A missing one is reported when it is needed.
+pub(crate) async fn own_template(
+    ctx: &Context,
+    reference: &ContractReference,
+    cluster: &Cluster,
+) -> Result<(), Error> {
+    let namespace = cluster.namespace().unwrap_or_default();
+    let labels = BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any())]);
+    if let Some(object) = ctx.external.get(reference, &namespace).await? {
+        ctx.external
+            .ensure_owner(&object, &owners::owner(cluster), &labels)
+            .await?;
     }
     Ok(())
 }

@@ -41,6 +41,21 @@ async fn secrets_are_made_once_and_belong_to_the_control_plane() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_template_of_the_machines_belongs_to_the_cluster() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let template = world.fake("FakeMachineTemplate").get("demo").await.unwrap();
+    let owner = &template.owner_references()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.name.as_str()),
+        ("Cluster", "demo")
+    );
+    assert_eq!(owner.controller, None);
+    assert_eq!(template.labels()["cluster.x-k8s.io/cluster-name"], "demo");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_keys_that_others_than_the_control_plane_see_are_rsa_by_default() {
     let world = World::start().await;
     world
