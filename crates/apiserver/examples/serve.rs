@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         store,
         client_ca: Some(ca.clone()),
         root_ca: Some(ca.clone()),
-        own_service: Some(6443),
+        kubernetes_service_port: Some(6443),
         kubernetes_version: "v1.34.2".to_owned(),
         ..Options::default()
     };

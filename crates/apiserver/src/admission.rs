@@ -1,13 +1,13 @@
-//! Admission by webhooks: what MutatingWebhookConfigurations change, and what ValidatingWebhookConfigurations refuse.
+//! Admission webhooks: MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 //!
 //! ```text
-//!   configuration   the stored configurations, compiled once for each change of theirs
-//!   rules           which hooks a request concerns
-//!   review          what a hook is asked, and what its answer must be like
-//!   validation      what is wrong with a configuration
+//!   configuration   the stored configurations, compiled once per change
+//!   rules           which hooks match a request
+//!   review          the AdmissionReview sent to a hook, and validation of its answer
+//!   validation      validation of configurations
 //! ```
 //!
-//! Source of the rules and words: `k8s.io/apiserver/pkg/admission/plugin/webhook`.
+//! Source of the rules and messages: `k8s.io/apiserver/pkg/admission/plugin/webhook`.
 
 mod configuration;
 mod review;
@@ -36,14 +36,14 @@ pub(crate) use validation::validate as validate_configuration;
 use configuration::{Hook, Hooks};
 use rules::Invocation;
 
-/// The hooks that a request may concern.
+/// The admission of a request for which at least one hook has a rule.
 pub(crate) struct Admission<'a> {
     attributes: Attributes<'a>,
     hooks: Arc<Hooks>,
 }
 
 impl<'a> Admission<'a> {
-    /// None when no hook has a rule for the request, which is the case for nearly all.
+    /// `None` when no hook has a rule for the request, which is the case for nearly all requests.
     pub(crate) fn of(core: &Core, attributes: Attributes<'a>) -> Option<Self> {
         let hooks = core.admission.hooks(&core.store);
         let concerned = |hooks: &[Hook]| hooks.iter().any(|hook| rules::ruled(hook, &attributes));
@@ -51,7 +51,7 @@ impl<'a> Admission<'a> {
         (any && !attributes.is_exempt()).then_some(Self { attributes, hooks })
     }
 
-    /// Whether a hook may change the object.
+    /// Whether a mutating hook has a rule for the request.
     pub(crate) fn mutates(&self) -> bool {
         let hooks = &self.hooks.mutating;
         hooks
@@ -59,7 +59,7 @@ impl<'a> Admission<'a> {
             .any(|hook| rules::ruled(hook, &self.attributes))
     }
 
-    /// The same before the object has got its generated name.
+    /// The same admission before a name is generated for the object.
     pub(crate) fn nameless(&self) -> Self {
         Self {
             attributes: self.attributes.clone().named(""),
@@ -67,8 +67,8 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Calls the mutating hooks, one after the other, and those again that want to see what came after them.
-    /// Returns whether the object changed. On a deletion there is no object.
+    /// Calls the mutating hooks one after the other, and again those with `reinvocationPolicy: IfNeeded` when a later
+    /// hook changed the object. Returns whether the object changed. `object` is `None` for a deletion.
     pub(crate) async fn mutate(
         &self,
         mut object: Option<&mut Value>,
@@ -122,7 +122,7 @@ impl<'a> Admission<'a> {
         Ok(changed)
     }
 
-    /// Calls the validating hooks, all at the same time.
+    /// Calls the validating hooks concurrently.
     pub(crate) async fn validate(
         &self,
         object: Option<&Value>,
@@ -147,7 +147,7 @@ impl<'a> Admission<'a> {
         first
     }
 
-    /// How a hook is called; none when it does not concern the request.
+    /// The resource and version with which a hook is called; `None` when it does not match the request.
     async fn invocation(
         &self,
         hook: &Hook,
@@ -201,11 +201,14 @@ impl<'a> Admission<'a> {
         if self.attributes.dry_run && !hook.dry_runs {
             let name = go_quote(&hook.name);
             let why = format!("admission webhook {name} does not support dry run");
-            return Err(Failure::Refused(ApiError::bad_request(why)));
+            return Err(Failure::Rejected(ApiError::bad_request(why)));
         }
         let object = self.sent(object, invocation).await;
-        let object = object.map_err(Failure::Refused)?;
-        let old = self.sent(old, invocation).await.map_err(Failure::Refused)?;
+        let object = object.map_err(Failure::Rejected)?;
+        let old = self
+            .sent(old, invocation)
+            .await
+            .map_err(Failure::Rejected)?;
         let Some(version) = hook.review_version() else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
             return Err(Failure::Call(why.to_owned()));
@@ -220,7 +223,7 @@ impl<'a> Admission<'a> {
             .map_err(|why| Failure::Call(format!("received invalid webhook response: {why}")))
     }
 
-    /// What follows from an answer: none when the hook is passed over.
+    /// The result of a call; `None` when the failure policy ignores its failure.
     fn outcome(
         &self,
         hook: &Hook,
@@ -235,7 +238,7 @@ impl<'a> Admission<'a> {
                 }
                 Err(review::denial(&hook.name, &answered.result))
             }
-            Err(Failure::Refused(error)) => Err(error),
+            Err(Failure::Rejected(error)) => Err(error),
             Err(Failure::Call(why)) if hook.fails_closed => Err(ApiError::internal(format!(
                 "failed calling webhook {}: {why}",
                 go_quote(&hook.name)
@@ -251,7 +254,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// An object as the hook sees it; null when there is none.
+    /// An object in the version of an invocation; null when there is none.
     async fn sent(&self, value: Option<&Value>, to: &Invocation) -> Result<Value, ApiError> {
         match value {
             Some(value) => self.converted(value, to).await,
@@ -259,20 +262,20 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Applies the patch of a hook in the version in which the hook saw the object.
+    /// Applies the patch of a hook to the object in the version that was sent to the hook.
     async fn patch(
         &self,
         invocation: &Invocation,
         object: &mut Value,
         operations: &Value,
     ) -> Result<bool, ApiError> {
-        let own = object["apiVersion"].as_str().unwrap_or_default().to_owned();
-        let seen = self.converted(object, invocation).await?;
-        let patched = patch::json(&seen, operations).map_err(ApiError::internal)?;
-        let changed = patched != seen;
+        let api_version = object["apiVersion"].as_str().unwrap_or_default().to_owned();
+        let sent = self.converted(object, invocation).await?;
+        let patched = patch::json(&sent, operations).map_err(ApiError::internal)?;
+        let changed = patched != sent;
         if changed {
             *object = if invocation.equivalent {
-                self.kind().converted(patched, &own).await?
+                self.kind().converted(patched, &api_version).await?
             } else {
                 patched
             };
@@ -280,7 +283,7 @@ impl<'a> Admission<'a> {
         Ok(changed)
     }
 
-    /// The object in the version that the hook wants.
+    /// The object in the version of an invocation.
     async fn converted(&self, value: &Value, invocation: &Invocation) -> Result<Value, ApiError> {
         if invocation.equivalent && self.attributes.is_of_resource() {
             let to = invocation.kind.api_version();
@@ -297,15 +300,15 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Why a hook gave no answer.
+/// Why a call of a hook failed.
 enum Failure {
-    /// It could not be called; its failure policy decides.
+    /// The hook could not be called, or its answer is invalid: its failure policy decides.
     Call(String),
-    /// The request is refused.
-    Refused(ApiError),
+    /// The request is rejected.
+    Rejected(ApiError),
 }
 
-/// Admission of what is created under a subresource, or is never stored.
+/// Admission of an object that is created under a subresource or is never stored.
 pub(crate) async fn of_created(
     call: &Call,
     kind: Gvk,

@@ -1,4 +1,4 @@
-//! Who a request comes from: client certificates, static tokens, bootstrap tokens, service account tokens.
+//! Authentication: client certificates, static tokens, bootstrap tokens, service account tokens.
 
 mod bootstrap;
 pub(crate) mod impersonation;
@@ -27,7 +27,7 @@ use service_account::Signer;
 /// The credentials that the server accepts.
 pub(crate) struct Authenticator {
     client_ca: Option<Arc<dyn ClientCertVerifier>>,
-    /// Digests, so that the time of a comparison discloses nothing of a token.
+    /// Digests, so that the duration of a comparison reveals nothing about a token.
     tokens: Vec<([u8; 32], UserInfo)>,
     pub(crate) signer: Signer,
 }
@@ -63,7 +63,7 @@ impl Authenticator {
         })
     }
 
-    /// The user of a client certificate; none when no trusted authority signed it.
+    /// The user of a client certificate; `None` when no trusted authority signed it.
     pub(crate) fn certificate(&self, chain: &[CertificateDer<'_>]) -> Option<UserInfo> {
         let (leaf, intermediates) = chain.split_first()?;
         let verifier = self.client_ca.as_ref()?;
@@ -87,15 +87,15 @@ impl Authenticator {
         )
     }
 
-    /// The audience of the server itself, which tokens have when their request names none.
+    /// The default audience of tokens.
     pub(crate) fn audience(&self) -> &str {
         &self.signer.issuer
     }
 
-    /// The user of a bearer token that is meant for one of `audiences`.
+    /// The user of a bearer token that is valid for one of `audiences`.
     ///
     /// # Errors
-    /// Why a service account token is invalid; tokens of other kinds are known or unknown.
+    /// Why a service account token is invalid. Tokens of other kinds are just known or unknown.
     pub(crate) fn token(
         &self,
         core: &Core,
@@ -107,7 +107,7 @@ impl Authenticator {
         let known = self.tokens.iter().find(|(known, _)| *known == wanted);
         let known = known.map(|(_, user)| user.clone());
         if let Some(user) = known.or_else(|| bootstrap::user(core, token, now)) {
-            // These name no audience: they are for the server.
+            // Static and bootstrap tokens have no audiences, so they are valid for this server only.
             let audience = self.audience();
             if !audiences.iter().any(|wanted| wanted == audience) {
                 return Err(UNKNOWN.to_owned());
@@ -127,14 +127,14 @@ impl Authenticator {
 
 const UNKNOWN: &str = "invalid bearer token";
 
-/// The user of a token, and the requested audiences that it is valid for.
+/// The user of a token, and those of the requested audiences for which it is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bearer {
     pub(crate) user: UserInfo,
     pub(crate) audiences: Vec<String>,
 }
 
-/// The user of a request over the network: anonymous without credentials, 401 with wrong ones.
+/// Authenticates a request over the network: anonymous without credentials, 401 with invalid ones.
 pub(crate) fn authenticate(
     core: &Core,
     headers: &HeaderMap,
@@ -160,7 +160,7 @@ pub(crate) fn authenticate(
     match core.authenticator.token(core, token, &audiences) {
         Ok(bearer) => Ok(authenticated(bearer.user)),
         Err(why) => {
-            tracing::debug!(why, "a bearer token is refused");
+            tracing::debug!(why, "a bearer token is rejected");
             Err(ApiError::unauthorized())
         }
     }

@@ -1,8 +1,9 @@
-//! Backups: one file with the objects and what else their server needs, created while it runs or not.
+//! Backups: one file with the objects and other files of a server, created while it runs or is stopped.
 //!
-//! A restored database continues at a revision that no client of the old one has seen, with its history compacted: a
-//! client that lives on gets 410 Gone for what it remembers, and lists anew. Otherwise revisions would be given out
-//! twice, and such a client would miss changes ([why so far above](../../../docs/adr/0015-revisions-after-a-restore.md)).
+//! A restored database continues at a revision that no client of the old server has seen, with its history compacted: a
+//! client that is still running gets 410 Gone for the revisions it remembers, and lists again. Otherwise revisions
+//! would be used twice, and such a client would miss changes ([why so far
+//! above](../../../docs/adr/0015-revisions-after-a-restore.md)).
 //!
 //! A backup is a database of the same format, compact, with one more table for the files. It contains
 //! Secrets and keys, so it is created with mode 0600.
@@ -30,9 +31,9 @@ pub const PATH: &str = "/_ferrostack/backup";
 /// Files beside the objects, by their name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Revisions that an old server may have given out after its backup.
+/// The minimum distance between the revision of a backup and the first one after a restore.
 const BUMP: u64 = 1_000_000_000;
-/// Bytes of a database that are sent at a time.
+/// The number of bytes of a database that are sent at a time.
 const PIECE: usize = 64 << 10;
 
 /// Why a backup could not be created or used.
@@ -44,11 +45,11 @@ pub enum BackupError {
     /// A file cannot be read or written.
     #[error("cannot {action} {path}")]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The error.
         source: io::Error,
     },
 }
@@ -56,7 +57,7 @@ pub enum BackupError {
 /// What a backup contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// Objects.
+    /// The number of objects.
     pub objects: usize,
     /// The revision of the last write.
     pub revision: u64,
@@ -64,7 +65,7 @@ pub struct Contents {
     pub files: Files,
 }
 
-/// Copies the objects of a database that no server has open to `backup`, which must not be there or be empty.
+/// Copies the objects of a database that no server has open to `backup`, which must not exist or be empty.
 ///
 /// # Errors
 /// When a server has the database open, when it is damaged, or when `backup` cannot be written.
@@ -78,7 +79,7 @@ pub fn copy(database: &Path, backup: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Adds files to a backup that has none, checks all of it, and returns once the disk has it.
+/// Adds files to a backup that has none, checks the whole backup, and returns once it is on disk.
 ///
 /// # Errors
 /// When the backup is damaged or cannot be written.
@@ -105,10 +106,10 @@ pub fn complete(backup: &Path, files: &Files) -> Result<Contents, BackupError> {
     Ok(contents)
 }
 
-/// Creates the database of a backup at `database`, where there must be none, and returns once the disk has it.
+/// Creates the database of a backup at `database`, which must not exist, and returns once it is on disk.
 ///
 /// # Errors
-/// When the backup is damaged, of a newer format or no backup, or when the database cannot be written.
+/// When the backup is damaged, of a newer format or not a backup, or when the database cannot be written.
 pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> {
     let mut from = std::fs::File::open(backup).map_err(failed("read", backup))?;
     format::make(database).map_err(failed("write", database))?;
@@ -118,7 +119,7 @@ pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> 
         .map_err(failed("write", database))?;
     io::copy(&mut from, &mut to).map_err(failed("write", database))?;
     drop(to);
-    // An error is reported for the backup: the user does not know its copy.
+    // Errors name the backup, since users do not know its copy.
     let refused = |source| format::refused(backup, source);
     let mut connection = Connection::open(database).map_err(refused)?;
     let contents = check(&mut connection, backup)?;
@@ -140,7 +141,7 @@ fn continued(revision: u64, now: jiff::Timestamp) -> u64 {
     by_clock.max(revision + BUMP)
 }
 
-/// Checks every row of a backup. One of an older format becomes one of this format.
+/// Checks every row of a backup, and migrates one of an older format.
 fn check(connection: &mut Connection, path: &Path) -> Result<Contents, OpenError> {
     format::check_structure(connection, path)?;
     if format::found(connection, path)? == 0 {
@@ -215,7 +216,7 @@ pub(crate) async fn answer(core: &Core) -> Result<Response<Body>, ApiError> {
             match file.read_buf(&mut piece).await {
                 Ok(1..) => yield Bytes::from(piece),
                 Ok(0) => return,
-                // The client notices by the announced length.
+                // The client detects the error by the announced length.
                 Err(error) => {
                     tracing::error!(%error, "a backup could not be read");
                     return;

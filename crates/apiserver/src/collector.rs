@@ -1,16 +1,16 @@
-//! What happens to objects because others go: garbage collection by owner reference, the contents of
-//! deleted namespaces and definitions, old Events; and what every namespace has, which comes back.
+//! Background controllers: garbage collection by owner reference, deletion of the contents of namespaces and
+//! definitions, expiry of Events, and restoration of the objects that every namespace has.
 //!
 //! ```text
-//!   owners       objects whose owners are gone, or wait for them
-//!   namespaces   what is in a namespace that ends, and what every other one has
-//!   conditions   what such a namespace reports of that
-//!   definitions  the names of definitions
-//!   protection   finalizers and taints that admission has put on nodes, volumes and claims
+//!   owners       dependents of deleted owners, and deletions that wait for dependents
+//!   namespaces   deletion of namespaces, and the objects that every other namespace has
+//!   conditions   conditions of a namespace that is being deleted
+//!   definitions  acceptance of the names of definitions
+//!   protection   removal of finalizers and taints that admission has set on nodes, volumes and claims
 //! ```
 //!
-//! One task per server, woken by the store's events. It has a weak reference to the server, so that a server that is
-//! dropped takes its task with it.
+//! One task per server, woken by the events of the store. It has a weak reference to the server, so that dropping the
+//! server ends it.
 
 mod conditions;
 pub(crate) mod definitions;
@@ -35,13 +35,13 @@ use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object,
 use crate::server::Core;
 use crate::store::{Change, Notice, Object, Place, WriteError};
 
-/// As kube-apiserver keeps Events (`--event-ttl`).
+/// The time to live of Events in kube-apiserver (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const SWEEP: Duration = Duration::from_secs(300);
-/// Changes taken from the store at a time.
+/// The number of events that are processed at a time.
 const BATCH: usize = 1000;
 
-/// Starts the task. What a server that was killed left half done is taken up first.
+/// Starts the task. It begins with deletions that a previous process has not finished.
 pub(crate) fn start(core: &Arc<Core>) {
     let (sender, notices) = mpsc::unbounded_channel();
     let pending = {
@@ -92,7 +92,8 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     async fn notices(&self, notices: &[Arc<Notice>]) {
-        // Whoever waits for many objects to go is looked at once for all of them: each look counts those that are left.
+        // A namespace or definition whose objects are deleted is checked once per batch, since each check counts the
+        // remaining objects.
         let mut waiting = BTreeSet::new();
         for notice in notices {
             self.notice(notice).await;
@@ -138,7 +139,7 @@ impl Collector<'_> {
             self.unused(event.change, object).await;
         }
         self.restore(event.change, place, object).await;
-        // An owner may have waited for this object, or for it to have other owners.
+        // The deletion of an owner may have waited for this object, or for a change of its owner references.
         for owner in before {
             if event.change == Change::Deleted || !object.facts.owners.contains(owner) {
                 let found = self.core.store.read().by_uid(owner).cloned();
@@ -149,13 +150,13 @@ impl Collector<'_> {
         }
     }
 
-    /// Everything that may be due for an object as it is.
+    /// Processes an object, whatever changed.
     async fn object(&self, place: &Place) {
         self.dependent(place).await;
         self.deleting(place).await;
     }
 
-    /// Goes on with the deletion of an object.
+    /// Continues the deletion of an object.
     async fn deleting(&self, place: &Place) {
         let Some(resource) = self.resource(place) else {
             return;
@@ -189,7 +190,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes the objects of a definition, then lets it go.
+    /// Deletes the objects of a definition, then removes its finalizer.
     async fn definition(&self, resource: &Resource, object: &Object, crd: &Value) {
         let group = crd["spec"]["group"].as_str().unwrap_or_default();
         let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
@@ -199,7 +200,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes what is under a prefix. True when nothing is left.
+    /// Deletes the objects under a prefix. Returns true when none is left.
     async fn purge(&self, collection: &Arc<str>, prefix: &str) -> bool {
         let objects: Vec<Arc<Object>> = self
             .core
@@ -296,7 +297,7 @@ impl Collector<'_> {
             .await;
     }
 
-    /// Removes items from a list of the metadata, and from the fields of its managers.
+    /// Removes items from a list of the metadata, and from `managedFields`.
     async fn take_out(
         &self,
         resource: &Resource,
@@ -326,7 +327,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// Enters a change as that of the controllers that run beside a real API server.
+    /// Records a change under the manager of the controllers that run beside kube-apiserver.
     fn record(&self, resource: &Resource, live: &Value, new: &mut Value) {
         let writer = Writer {
             manager: "kube-controller-manager",
@@ -338,12 +339,12 @@ impl Collector<'_> {
             core: self.core,
             resource,
         };
-        // A record that cannot be kept never fails a write.
+        // A failure to record managers never fails a write.
         let _ = managed::update(Some(live), new, writer, &kind);
     }
 }
 
-/// An object is gone: its namespace or its definition may have waited for that.
+/// The namespace or definition whose deletion may have waited for an object.
 fn waiting_for(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
     let definition = place
         .collection

@@ -1,10 +1,10 @@
 //! Conversion of custom objects by webhook (`spec.conversion.strategy: Webhook` with a `clientConfig`).
 //!
-//! What works on objects is not asynchronous, and asks for conversions wherever it needs them. So it is run by
-//! [`resolve`]: a conversion that is not known yet is noted, made once the run is over, and the run begins anew.
-//! Conversions are remembered by the text of the object, so that what was converted once is not sent again.
+//! The code that needs conversions is not asynchronous, so it is run by [`resolve`]: a conversion without a cached
+//! result is recorded and fails, then the webhook is called, and the code runs again. Results are cached by the JSON of
+//! the object.
 //!
-//! Source of the rules and words: `apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`.
+//! Source of the rules and messages: `apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,22 +22,22 @@ use crate::selector::{label_key_problems, label_value_problems};
 use crate::server::Core;
 use crate::webhook::{self, Target};
 
-/// As client-go limits calls of conversion webhooks.
+/// The timeout of conversion webhooks in client-go.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Conversions that are remembered; all are forgotten when there are more.
-const REMEMBERED: usize = 8192;
+/// The maximum number of cached conversions; above it, the cache is cleared.
+const CACHED: usize = 8192;
 
 /// The webhook of a definition.
 #[derive(Debug)]
 pub(crate) struct Webhook {
-    /// Another for each compiled definition, so that what an older one converted does not count.
+    /// Unique for each compiled definition, so that results of an older webhook are not used.
     id: u64,
     target: Target,
     versions: Vec<String>,
 }
 
 impl Webhook {
-    /// The webhook that a definition names; none when it converts otherwise.
+    /// The conversion webhook of a definition, if it has one.
     pub(crate) fn read(crd: &Value) -> Option<Arc<Self>> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let conversion = &crd["spec"]["conversion"];
@@ -55,7 +55,8 @@ impl Webhook {
         }))
     }
 
-    /// The object in another version, if that is known already. Otherwise it is noted for [`resolve`].
+    /// The object in another version if the result is cached. Otherwise fails, and records the conversion for
+    /// [`resolve`].
     pub(crate) fn convert(
         self: &Arc<Self>,
         core: &Core,
@@ -63,10 +64,10 @@ impl Webhook {
         to: &str,
     ) -> Result<Value, ApiError> {
         let key = self.key(&object, to);
-        let made = SCOPE.with_borrow(|scope| scope.as_ref()?.made.get(&key).cloned());
-        let made = made.or_else(|| core.conversions.0.lock().get(&key).cloned());
-        if let Some(made) = made {
-            return Ok((*made).clone());
+        let result = SCOPE.with_borrow(|scope| scope.as_ref()?.results.get(&key).cloned());
+        let result = result.or_else(|| core.conversions.0.lock().get(&key).cloned());
+        if let Some(result) = result {
+            return Ok((*result).clone());
         }
         SCOPE.with_borrow_mut(|scope| {
             if let Some(scope) = scope
@@ -80,7 +81,7 @@ impl Webhook {
                 });
             }
         });
-        Err(ApiError::internal("a conversion is not made yet"))
+        Err(ApiError::internal("a conversion is not available yet"))
     }
 
     fn key(&self, object: &Value, to: &str) -> Key {
@@ -95,13 +96,13 @@ impl Webhook {
 
 type Key = [u8; 32];
 
-/// What was converted lately.
+/// The cache of conversions.
 #[derive(Debug, Default)]
 pub(crate) struct Conversions(Mutex<HashMap<Key, Arc<Value>>>);
 
 #[derive(Default)]
 struct Scope {
-    made: HashMap<Key, Arc<Value>>,
+    results: HashMap<Key, Arc<Value>>,
     missing: Vec<Missing>,
 }
 
@@ -116,27 +117,27 @@ thread_local! {
     static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` until no conversion is missing to it.
+/// Runs `work` again until all conversions that it needs are cached.
 pub(crate) async fn resolve<T>(
     core: &Core,
     mut work: impl FnMut() -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
-    let mut made = HashMap::new();
+    let mut results = HashMap::new();
     loop {
-        let (result, scope) = run(made, &mut work);
+        let (result, scope) = run(results, &mut work);
         if scope.missing.is_empty() {
             return result;
         }
-        made = scope.made;
+        results = scope.results;
         for (key, converted) in make(core, scope.missing).await? {
-            made.insert(key, converted);
+            results.insert(key, converted);
         }
     }
 }
 
-fn run<T>(made: HashMap<Key, Arc<Value>>, work: &mut impl FnMut() -> T) -> (T, Scope) {
+fn run<T>(results: HashMap<Key, Arc<Value>>, work: &mut impl FnMut() -> T) -> (T, Scope) {
     let scope = Scope {
-        made,
+        results,
         missing: Vec::new(),
     };
     let outer = SCOPE.replace(Some(scope));
@@ -145,7 +146,7 @@ fn run<T>(made: HashMap<Key, Arc<Value>>, work: &mut impl FnMut() -> T) -> (T, S
     (result, scope)
 }
 
-/// Makes conversions: one call for those of one webhook to one version.
+/// Calls the webhooks: once for all objects with the same webhook and version.
 async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Value>)>, ApiError> {
     let mut all = Vec::new();
     while let Some(first) = missing.first() {
@@ -165,12 +166,12 @@ async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Va
             .map(|(missing, value)| (missing.key, Arc::new(value)));
         all.extend(converted);
     }
-    let mut remembered = core.conversions.0.lock();
-    if remembered.len() + all.len() > REMEMBERED {
-        remembered.clear();
+    let mut cache = core.conversions.0.lock();
+    if cache.len() + all.len() > CACHED {
+        cache.clear();
     }
-    if all.len() <= REMEMBERED {
-        remembered.extend(all.iter().cloned());
+    if all.len() <= CACHED {
+        cache.extend(all.iter().cloned());
     }
     Ok(all)
 }
@@ -255,7 +256,7 @@ fn unpack(review: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String
     Ok(objects.cloned().unwrap_or_default())
 }
 
-/// A converted object, which must be the same but for its content, labels and annotations.
+/// Validates a converted object and restores its metadata except labels and annotations.
 fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let got = text(&converted["apiVersion"]);
@@ -288,7 +289,7 @@ fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, Stri
     let mut kept = object["metadata"].clone();
     for field in ["labels", "annotations"] {
         let given = &changed[field];
-        if let Some(problem) = refused(field, given, &object["metadata"][field]) {
+        if let Some(problem) = violation(field, given, &object["metadata"][field]) {
             return Err(format!("metadata: {problem}"));
         }
         if let Some(kept) = kept.as_object_mut() {
@@ -303,8 +304,8 @@ fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, Stri
     Ok(converted)
 }
 
-/// What is wrong with labels or annotations that a conversion changed.
-fn refused(field: &str, given: &Value, before: &Value) -> Option<String> {
+/// The violation in labels or annotations that a conversion changed.
+fn violation(field: &str, given: &Value, before: &Value) -> Option<String> {
     if given.is_null() || given == before {
         return None;
     }
@@ -334,7 +335,8 @@ fn refused(field: &str, given: &Value, before: &Value) -> Option<String> {
     })
 }
 
-/// What is wrong with the conversion of a definition. `hooked`: a definition may leave it to the hooks of the process.
+/// Validates the conversion of a definition. `hooked`: whether the hooks of the process may convert instead of a
+/// webhook.
 pub(crate) fn check(crd: &Value, hooked: bool) -> Vec<FieldError> {
     let conversion = &crd["spec"]["conversion"];
     let mut errors = Vec::new();
@@ -349,7 +351,7 @@ pub(crate) fn check(crd: &Value, hooked: bool) -> Vec<FieldError> {
         ));
     }
     let webhook = &conversion["webhook"];
-    // The paths are those of kube-apiserver's internal version.
+    // kube-apiserver's errors have the paths of its internal version.
     let client = "spec.conversion.webhookClientConfig";
     let reviews = "spec.conversion.conversionReviewVersions";
     if strategy != "Webhook" {

@@ -1,6 +1,6 @@
-//! Failures as clients see them: `meta/v1 Status`, with kube-apiserver's reasons, codes and words.
+//! Errors as `meta/v1 Status`, with the reasons, codes and messages of kube-apiserver.
 //!
-//! Source of the texts: `k8s.io/apimachinery/pkg/api/errors` and the REST handlers of `k8s.io/apiserver`.
+//! Source of the messages: `k8s.io/apimachinery/pkg/api/errors` and the REST handlers of `k8s.io/apiserver`.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::patch::PatchError;
 use crate::schema;
 
-/// A request that failed.
+/// An error that is answered to a request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct ApiError {
@@ -17,9 +17,9 @@ pub(crate) struct ApiError {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     pub(crate) details: Option<Box<Value>>,
-    /// A token with which a list that came too late can go on.
+    /// The continue token of an expired list.
     pub(crate) continue_with: Option<String>,
-    /// A `Status` that is told as it stands.
+    /// A complete `Status` that is returned unchanged.
     pub(crate) whole: Option<Box<Value>>,
 }
 
@@ -35,7 +35,7 @@ impl ApiError {
         }
     }
 
-    /// A `Status` that somebody else wrote.
+    /// A `Status` from a webhook, which is returned unchanged.
     pub(crate) fn whole(code: u16, status: Value) -> Self {
         let message = status["message"].as_str().unwrap_or_default().to_owned();
         Self {
@@ -49,13 +49,13 @@ impl ApiError {
         self
     }
 
-    /// 404 about one object. `plural` and `group` as in the URL.
+    /// 404 for an object. `plural` and `group` as in the URL.
     pub(crate) fn not_found(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", qualified(plural, group));
         Self::new(404, "NotFound", message).with(details(group, plural, name))
     }
 
-    /// 404 about a resource that is not served in a group that is.
+    /// 404 for a resource that a served group does not have.
     pub(crate) fn unknown_resource() -> Self {
         Self::new(
             404,
@@ -65,13 +65,13 @@ impl ApiError {
         .with(json!({}))
     }
 
-    /// 409 about a name that is taken.
+    /// 409 for a name that exists already.
     pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", qualified(plural, group));
         Self::new(409, "AlreadyExists", message).with(details(group, plural, name))
     }
 
-    /// 409 about an object that is not as the request thought it is.
+    /// 409 for an object that differs from the state which the request expects.
     pub(crate) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{name}\": {why}",
@@ -80,7 +80,7 @@ impl ApiError {
         Self::new(409, "Conflict", message).with(details(group, plural, name))
     }
 
-    /// 409 about a `resourceVersion` that is not the newest.
+    /// 409 for a `resourceVersion` that is not the current one.
     pub(crate) fn modified(group: &str, plural: &str, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(group, plural, name, why)
@@ -116,7 +116,7 @@ impl ApiError {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// 403 about a named object, as admission refuses it.
+    /// 403 for a named object, as admission returns it.
     pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let what = qualified(plural, group);
         let message = if name.is_empty() {
@@ -137,7 +137,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406 as the router of kube-apiserver gives it, before anything looks at the object.
+    /// 406 as the router of kube-apiserver returns it, before the object is looked up.
     pub(crate) fn no_representation(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(406, "NotAcceptable", message).with(json!({}))
@@ -155,7 +155,7 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// 410 about a revision of which history is gone.
+    /// 410 for a revision whose history is compacted.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -169,7 +169,7 @@ impl ApiError {
         .with(json!({"causes": [{"message": message.to_string()}]}))
     }
 
-    /// 429 with a time to wait, as eviction gives it.
+    /// 429 with `retryAfterSeconds`, as eviction returns it.
     pub(crate) fn too_many_requests(message: &str, cause: Value) -> Self {
         Self::new(429, "TooManyRequests", message).with(json!({"causes": [cause]}))
     }
@@ -199,7 +199,7 @@ impl ApiError {
 impl From<PatchError> for ApiError {
     fn from(error: PatchError) -> Self {
         let causes = error.causes();
-        // What does not fit the object is not told to clients (`NewGenericServerResponse`).
+        // kube-apiserver does not return the details to clients (`NewGenericServerResponse`).
         if let PatchError::Unprocessable { message } = &error {
             tracing::debug!(message, "a patch does not fit its object");
             let message = "the server rejected our request due to an error in our request";

@@ -1,6 +1,6 @@
-//! `pods/NAME/eviction`: deletes a pod unless that would break its PodDisruptionBudget.
+//! `pods/NAME/eviction`: deletes a pod unless that violates its PodDisruptionBudget.
 //!
-//! Source of the rules and words: `pkg/registry/core/pod/storage/eviction.go` of kube-apiserver.
+//! Source of the rules and messages: `pkg/registry/core/pod/storage/eviction.go` of kube-apiserver.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::schema::FieldError;
 use crate::selector::LabelSelector;
 use crate::store::{Object, WriteError};
 
-/// Evictions of one budget that its controller has not seen done; more are refused.
+/// The maximum number of evictions of a budget that its controller has not observed yet; more are rejected.
 const MOST_DISRUPTED: usize = 2000;
-/// How often an eviction begins anew when what it has looked at changed.
+/// The maximum number of attempts when the pod or the budget changes meanwhile.
 const TRIES: usize = 20;
 
 /// Answers the create of an Eviction.
@@ -37,7 +37,7 @@ pub(crate) async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError>
         if !ended && phase != "Pending" {
             return evict_counted(call, &key, &pod, &value, &asked).await;
         }
-        // One that has not begun must not have begun meanwhile, for then it counts.
+        // A pending pod must not have started meanwhile: a running pod counts for its budget.
         let pinned = (!ended).then_some(pod.revision);
         match remove(call, &key, pinned, &asked).await {
             Ok(()) => return Ok(crate::special::success()),
@@ -48,7 +48,7 @@ pub(crate) async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError>
     Err(conflict.unwrap_or_else(|| ApiError::modified("", "pods", call.name())))
 }
 
-/// Evicts a pod that runs, and so counts for its budget.
+/// Evicts a pod that has not ended, and so counts for its budget.
 async fn evict_counted(
     call: &Call,
     key: &Arc<str>,
@@ -68,7 +68,7 @@ async fn evict_counted(
     let removed = remove(call, key, pinned, asked).await;
     match (removed, budget) {
         (Ok(()), _) => Ok(crate::special::success()),
-        // It may serve now.
+        // The pod may have become ready.
         (Err(error), Some(budget))
             if error.code == 409 && pinned.is_some() && asked.revision.is_none() =>
         {
@@ -78,14 +78,14 @@ async fn evict_counted(
     }
 }
 
-/// What an Eviction asks for.
+/// The options of an Eviction.
 struct Asked {
     grace: Option<i64>,
     propagation: Option<Propagation>,
     uid: Option<String>,
     revision: Option<String>,
     dry_run: bool,
-    /// What `dryRun` says besides `All`, which the deletion refuses.
+    /// A value of `dryRun` other than `All`, which the deletion rejects.
     unknown: Option<Value>,
 }
 
@@ -140,7 +140,7 @@ impl Asked {
     }
 }
 
-/// Whether a pod that does not serve may go for nothing, since enough others serve.
+/// Whether a pod that is not ready may be evicted without spending a disruption, since enough other pods are healthy.
 fn spares_unready(budget: &Value) -> bool {
     let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
     let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
@@ -159,7 +159,7 @@ struct Budget {
     object: Arc<Object>,
 }
 
-/// The one budget whose selector fits a pod.
+/// The only budget whose selector matches a pod.
 fn budget_of(call: &Call, pod: &Object) -> Result<Option<Budget>, ApiError> {
     let registry = call.core.store.registry();
     let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
@@ -183,7 +183,8 @@ fn budget_of(call: &Call, pod: &Object) -> Result<Option<Budget>, ApiError> {
     Ok(found.pop().map(|object| Budget { resource, object }))
 }
 
-/// Takes one disruption from a budget, and notes whom it is for, until the budget's controller has seen the pod go.
+/// Spends one disruption of a budget, and records the pod in `disruptedPods` until the budget's controller observes the
+/// deletion.
 async fn spend(call: &Call, budget: &Budget, dry_run: bool) -> Result<(), ApiError> {
     let Budget { resource, object } = budget;
     check(&object.value())?;
@@ -225,7 +226,7 @@ async fn spend(call: &Call, budget: &Budget, dry_run: bool) -> Result<(), ApiErr
     }
 }
 
-/// Whether a budget has a disruption left.
+/// Checks that a budget allows a disruption.
 fn check(budget: &Value) -> Result<(), ApiError> {
     let (metadata, status) = (&budget["metadata"], &budget["status"]);
     let name = metadata["name"].as_str().unwrap_or_default();
@@ -259,12 +260,12 @@ fn check(budget: &Value) -> Result<(), ApiError> {
             number(&status["desiredHealthy"]),
             number(&status["currentHealthy"])
         );
-        return Err(refused(why));
+        return Err(rejected(why));
     }
     Ok(())
 }
 
-/// Says in the conditions of a budget that nothing is left of it.
+/// Sets the condition of a budget that allows no further disruptions.
 fn exhausted(status: &mut Value, now: &str) {
     let observed = status["observedGeneration"].clone();
     if !status["conditions"].is_array() {
@@ -295,7 +296,7 @@ fn exhausted(status: &mut Value, now: &str) {
     }
 }
 
-/// Deletes the pod, which says before in a condition why it goes. `pinned`: the revision in which it must still be.
+/// Deletes the pod after setting its condition `DisruptionTarget`. `pinned`: the revision that the pod must still have.
 async fn remove(
     call: &Call,
     key: &Arc<str>,
@@ -325,7 +326,7 @@ async fn remove(
     deleted.map(|_| ())
 }
 
-/// Says in a pod's conditions that it is evicted, if it is the one that is meant.
+/// Sets the condition of the pod unless its uid or revision differs from the requested one.
 async fn mark(
     call: &Call,
     key: &Arc<str>,
@@ -368,7 +369,7 @@ fn preconditions(call: &Call, metadata: &Value, options: &DeleteOptions) -> Resu
     check("ResourceVersion", &options.revision, revision, "modified")
 }
 
-/// Sets the condition `DisruptionTarget`. False: it was set.
+/// Sets the condition `DisruptionTarget`. Returns false if it is set already.
 fn disrupted(pod: &mut Value, now: &str) -> bool {
     if !pod["status"].is_object() {
         pod["status"] = json!({});
@@ -400,16 +401,16 @@ fn disrupted(pod: &mut Value, now: &str) -> bool {
     }
 }
 
-/// 429: the budget has none left. There is no telling when it will.
-fn refused(why: String) -> ApiError {
+/// 429: the budget allows no disruption. There is no `Retry-After`, since nobody knows when it will.
+fn rejected(why: String) -> ApiError {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     let cause = json!({"reason": "DisruptionBudget", "message": why});
     ApiError::too_many_requests(message, cause)
 }
 
-/// 429: try again in ten seconds.
+/// 429 with `Retry-After` of ten seconds.
 fn not_now(budget: &str) -> ApiError {
-    let mut error = refused(format!(
+    let mut error = rejected(format!(
         "The disruption budget {budget} is still being processed by the server."
     ));
     if let Some(details) = &mut error.details {

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-/// One problem of an object, as an admission hook reports it.
+/// A violation that an admission hook reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Where, as `spec.managedSubnets[0].cidr`.
+    /// The field, such as `spec.managedSubnets[0].cidr`.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The violation, and what would be valid.
     pub message: String,
 }
 
-/// What the owner of custom kinds adds to the server: the same as conversion webhooks, mutating and
-/// validating webhooks of a real cluster, without the network.
+/// Conversion and admission of custom kinds inside the process: what conversion webhooks, mutating and validating
+/// webhooks do in a real cluster, without the network.
 ///
 /// Only objects of CustomResourceDefinitions are passed, [`default`](Self::default) and
 /// [`validate`](Self::validate) always in the stored version. The hooks are called on the request's
@@ -23,10 +23,10 @@ pub trait Hooks: Send + Sync {
     /// with `None` the `apiVersion` alone changes.
     ///
     /// # Errors
-    /// What is in the way; it becomes the message of a 500, as a failed conversion webhook does.
+    /// Why the object cannot be converted. It becomes the message of a 500, as with a conversion webhook that fails.
     fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String>;
 
-    /// Whether [`convert`](Self::convert) stands in for the webhook of a definition that names none.
+    /// Whether [`convert`](Self::convert) replaces the webhook of a definition that names none.
     fn converts(&self) -> bool {
         true
     }
@@ -34,8 +34,8 @@ pub trait Hooks: Send + Sync {
     /// Fills in defaults. `old` is the stored object on an update.
     fn default(&self, object: &mut Value, old: Option<&Value>);
 
-    /// Accepts or rejects what is about to be stored: the object itself, or a change of its number of replicas by way of
-    /// `/scale`. `old` is the stored object on an update.
+    /// Accepts or rejects an object before it is stored, including a change of its number of replicas through `/scale`.
+    /// `old` is the stored object on an update.
     ///
     /// # Errors
     /// Every problem found. They become the causes of a 422 `Invalid`.
@@ -47,7 +47,7 @@ pub trait Hooks: Send + Sync {
     ) -> Result<(), Vec<FieldError>>;
 }
 
-/// No conversion but that of `apiVersion`, no defaults, and everything is accepted.
+/// Hooks without conversion (only `apiVersion` changes), defaults and validation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHooks;
 

@@ -1,4 +1,4 @@
-//! Requests: their path, query, accepted forms and body, and what answers them.
+//! Routing of requests, and the common parts of their answers.
 
 pub(crate) mod accept;
 pub(crate) mod decode;
@@ -27,7 +27,7 @@ use accept::{Encoding, Form};
 use path::{Path, Route, Target};
 use query::Query;
 
-/// Answers a request of an authenticated user.
+/// Answers a request of an authenticated user after authorizing it.
 pub(crate) async fn handle<B>(
     core: Arc<Core>,
     user: UserInfo,
@@ -42,7 +42,7 @@ where
     handle_target(core, user, target, request).await
 }
 
-/// Answers a request of a user who may send it to that target.
+/// Answers a request that is authorized.
 pub(crate) async fn handle_target<B>(
     core: Arc<Core>,
     user: UserInfo,
@@ -83,7 +83,7 @@ where
         }),
         Route::Unknown if target.path.starts_with("/openapi/v3/") => Ok(empty(404)),
         Route::Unknown => Ok(not_found()),
-        // The mux of these looks at paths alone.
+        // kube-apiserver routes these by path alone, whatever the method.
         route @ (Route::Root | Route::Metrics | Route::Health) => {
             document(&core, &route, &parts.headers)
         }
@@ -97,12 +97,12 @@ where
     answer
 }
 
-/// The answer to a request that failed.
+/// The answer for an error.
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     failure_in(error, Encoding::Json)
 }
 
-/// The same in the encoding that a client wants.
+/// The answer for an error in the encoding that the client accepts.
 pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body> {
     let mut response = rest::respond(error.code, error.status().to_string().into(), encoding);
     let retry = error
@@ -145,7 +145,7 @@ where
     else {
         return Ok(missing(&path.group));
     };
-    // Custom objects of all namespaces can be looked at, and nothing else (`possiblyAcrossAllNamespacesVerbs`).
+    // Across all namespaces, custom objects can only be listed and watched (`possiblyAcrossAllNamespacesVerbs`).
     let across = match path.name {
         Some(_) => false,
         None => !resource.is_custom() || *method == Method::GET,
@@ -206,7 +206,7 @@ where
     rest::answer(call, method).await
 }
 
-/// 404 as kube-apiserver gives it: a `Status` by the router of a built-in group, text where definitions are all there could be.
+/// 404 as kube-apiserver returns it: a `Status` for built-in groups, plain text for groups of definitions.
 fn missing(group: &str) -> Response<Body> {
     if Registry::is_built_in(group) {
         return failure(&ApiError::unknown_resource());
@@ -214,12 +214,12 @@ fn missing(group: &str) -> Response<Body> {
     not_found()
 }
 
-/// 404 for what is no path of objects.
+/// 404 for an unknown path.
 fn not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
-/// A status without a body.
+/// A response without a body.
 pub(crate) fn empty(code: u16) -> Response<Body> {
     let mut response = text(code, "");
     response.headers_mut().remove(header::CONTENT_TYPE);
@@ -249,12 +249,12 @@ fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<
     }
 }
 
-/// JSON of a document that is no object.
+/// A JSON document that is not an object of the API.
 pub(crate) fn json_document(value: serde_json::Value) -> Response<Body> {
     rest::respond(200, value.to_string().into(), Encoding::Json)
 }
 
-/// Text that is no object.
+/// A plain-text response.
 pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
     let mut response = Response::new(body::full(text.to_owned()));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);

@@ -1,4 +1,4 @@
-//! What is served: built-in kinds from a table that all servers share, custom kinds from
+//! The served resources: built-in kinds from a table that all servers share, custom kinds from
 //! CustomResourceDefinitions.
 
 mod built_in;
@@ -18,7 +18,7 @@ use crate::store::State;
 
 pub(crate) use built_in::CRD_COLLECTION;
 
-/// A kind of object and the URL under which it is served.
+/// A resource: a kind of object and the URL under which it is served.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) group: String,
@@ -36,26 +36,26 @@ pub(crate) struct Resource {
     /// The name of the collection in the store.
     pub(crate) collection: Arc<str>,
     pub(crate) origin: Origin,
-    /// The webhook that converts objects, where a definition names one.
+    /// The conversion webhook, if the definition names one.
     pub(crate) conversion: Option<Arc<conversion::Webhook>>,
 }
 
-/// Where a kind comes from.
+/// The origin of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     BuiltIn(Traits),
     Custom {
-        /// `spec.conversion.strategy` is `Webhook`: objects are converted by hook.
+        /// Whether `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
         converts: bool,
     },
 }
 
-/// What is special about a built-in kind.
+/// Properties of a built-in kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Whether `metadata.generation` counts changes of the specification.
+    /// Whether `metadata.generation` is incremented when the spec changes.
     pub(crate) generation: bool,
-    /// Answered at once and never stored (reviews).
+    /// Whether objects are answered at once and never stored, as reviews are.
     pub(crate) virtual_: bool,
 }
 
@@ -72,15 +72,15 @@ pub(crate) struct Version {
     pub(crate) subresources: Vec<&'static str>,
     pub(crate) columns: Vec<Column>,
     pub(crate) schema: Option<Schema>,
-    /// `openAPIV3Schema` as it was given.
+    /// `openAPIV3Schema` of the definition.
     pub(crate) open_api: Option<Value>,
-    /// Field paths beyond the metadata that field selectors may name.
+    /// Fields beyond the metadata that field selectors may refer to.
     pub(crate) selectable: Vec<String>,
-    /// What clients are warned with when they use this version.
+    /// The warning for clients that use this version.
     pub(crate) warning: Option<String>,
 }
 
-/// Where the fields of the scale subresource of a kind are. Paths as `.spec.replicas`.
+/// The field paths of the scale subresource, such as `.spec.replicas`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub(crate) spec: String,
@@ -92,9 +92,9 @@ pub(crate) struct Scale {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// `string`, `integer`, `number`, `boolean`, `date`: how a cell is computed from the value.
+    /// `string`, `integer`, `number`, `boolean` or `date`: how the cell is formatted.
     pub(crate) kind: String,
-    /// The same in the definitions of a table, where that differs.
+    /// The type in the column definitions of a table, where it differs.
     pub(crate) declared_kind: Option<String>,
     pub(crate) format: String,
     pub(crate) description: String,
@@ -102,7 +102,7 @@ pub(crate) struct Column {
     pub(crate) cell: Cell,
 }
 
-/// How the text of a cell is found.
+/// How the cell is computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
     /// A JSONPath as a CustomResourceDefinition gives it: `.status.phase`.
@@ -116,7 +116,7 @@ impl Resource {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The Go type of a version; none for custom kinds and CustomResourceDefinitions.
+    /// The Go type of a version; `None` for custom kinds and CustomResourceDefinitions.
     pub(crate) fn shape(&self, version: &str) -> Option<&'static shape::Struct> {
         match self.origin {
             Origin::BuiltIn(_) => shape::of(&self.group, version, &self.kind),

@@ -1,9 +1,8 @@
 //! A Kubernetes-compatible API server as a library, on SQLite or in memory.
 //!
-//! It is a tower service first: [`ApiServer::in_process`] is what `kube::Client::new` takes. Sockets
-//! and TLS ([`ApiServer::serve`]) are a thin shell around the same service. It knows neither
-//! OpenStack nor any particular CustomResourceDefinition: conversion and admission of the suite's own
-//! kinds come in through [`Hooks`].
+//! The core is a tower service: `kube::Client::new` accepts [`ApiServer::in_process`]. [`ApiServer::serve`] adds
+//! sockets and TLS. The crate depends neither on OpenStack nor on particular CustomResourceDefinitions: conversion and
+//! admission of custom kinds are provided by [`Hooks`].
 //!
 //! ```text
 //!   serve ──► auth ──► http (routes, verbs) ──► store (memory, or SQLite behind it)

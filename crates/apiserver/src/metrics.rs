@@ -1,6 +1,6 @@
-//! `/metrics` in the text form of Prometheus, under the names of kube-apiserver.
+//! `/metrics` in the text format of Prometheus, under the names of kube-apiserver.
 //!
-//! Labels are bounded: what a URL names counts only as far as something is served there.
+//! Labels are bounded: a resource in a URL becomes a label only if it is served.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use crate::http::query::Query;
 use crate::rest::Call;
 use crate::server::Core;
 
-/// Upper bounds of the buckets of durations, in seconds, as kube-apiserver has them.
+/// Upper bounds of the duration buckets in seconds, as in kube-apiserver.
 const BUCKETS: [f64; 24] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0,
 ];
 
-/// What is counted of requests.
+/// Counters and histograms of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     counts: Mutex<BTreeMap<(Labels, u16), u64>>,
@@ -32,7 +32,7 @@ pub(crate) struct Requests {
     watches: Mutex<BTreeMap<Labels, i64>>,
 }
 
-/// What a request is, as far as it is told apart.
+/// The labels of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     verb: &'static str,
@@ -51,14 +51,14 @@ struct Durations {
     buckets: [u64; BUCKETS.len()],
 }
 
-/// A request that is being answered.
+/// Counts a request as running until it is dropped.
 pub(crate) struct Running<'a> {
     requests: &'a Requests,
     kind: &'a AtomicI64,
     labels: Labels,
 }
 
-/// A watch that is being served.
+/// Counts a watch as running until it is dropped.
 pub(crate) struct Watching {
     core: Arc<Core>,
     labels: Labels,
@@ -81,12 +81,12 @@ impl Requests {
 }
 
 impl Running<'_> {
-    /// Counts its end.
+    /// Counts the end of the request.
     pub(crate) fn end(self, code: u16, took: Duration) {
         let mut counts = self.requests.counts.lock();
         *counts.entry((self.labels.clone(), code)).or_default() += 1;
         drop(counts);
-        // The duration of a watch tells nothing.
+        // The duration of a watch is not recorded, since it says nothing about the server.
         if self.labels.verb != "WATCH" {
             let mut durations = self.requests.durations.lock();
             let found = durations.entry(self.labels.clone()).or_default();
@@ -139,7 +139,7 @@ impl Drop for Watching {
 }
 
 impl Labels {
-    /// Of a request, by what is served.
+    /// The labels of a request for a resource that is served.
     pub(crate) fn of(core: &Core, route: &Route, method: &Method, query: &Query) -> Self {
         let verb = match *method {
             Method::GET | Method::HEAD => "GET",
@@ -178,7 +178,7 @@ impl Labels {
         }
     }
 
-    /// Of a watch.
+    /// The labels of a watch.
     pub(crate) fn watch(call: &Call) -> Self {
         Self {
             verb: "WATCH",
@@ -226,7 +226,7 @@ fn scope(path: &Path, creates: bool) -> &'static str {
     }
 }
 
-/// What the server counts.
+/// All metrics in the text format.
 pub(crate) fn text(core: &Core) -> String {
     let mut out = String::new();
     let stats = core.stats();

@@ -1,4 +1,4 @@
-//! The namespaces that every cluster has, and what every namespace has.
+//! The namespaces that every cluster has, and the objects that every namespace has.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
 use crate::store::{Write, WriteError};
 
-/// The ConfigMap with the authority of the server.
+/// The ConfigMap with the certificate authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
 const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Makes the namespaces that every cluster has, and what is in all of them, where they are missing.
+/// Creates missing default namespaces, the objects that every namespace has, and the Service of the server.
 pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
     fill(core).await.map_err(|problem| OpenError::Option {
         option: "store",
@@ -26,7 +26,7 @@ pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
 
 async fn fill(core: &Core) -> Result<(), String> {
     for name in ALWAYS {
-        make(core, "/namespaces", name, || namespace(name)).await?;
+        create_missing(core, "/namespaces", name, || namespace(name)).await?;
     }
     let open: Vec<String> = {
         let state = core.store.read();
@@ -35,20 +35,21 @@ async fn fill(core: &Core) -> Result<(), String> {
         open.map(|namespace| namespace.name().to_owned()).collect()
     };
     for namespace in open {
-        furnish(core, &namespace).await?;
+        create_defaults(core, &namespace).await?;
     }
-    if let Some(port) = core.options.own_service {
-        let service = || own_service(port);
-        make(core, "/services", "default/kubernetes", service).await?;
+    if let Some(port) = core.options.kubernetes_service_port {
+        let service = || kubernetes_service(port);
+        create_missing(core, "/services", "default/kubernetes", service).await?;
     }
     Ok(())
 }
 
-/// Makes what every namespace has: its default service account, and the authority that pods verify the server with.
-pub(crate) async fn furnish(core: &Core, namespace: &str) -> Result<(), String> {
+/// Creates the objects that every namespace has: its default service account, and the ConfigMap with the authority by
+/// which pods verify the server.
+pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), String> {
     let key = format!("{namespace}/default");
     let account = || object("ServiceAccount", namespace, "default", json!({}));
-    make(core, "/serviceaccounts", &key, account).await?;
+    create_missing(core, "/serviceaccounts", &key, account).await?;
     let Some(ca) = &core.options.root_ca else {
         return Ok(());
     };
@@ -59,7 +60,7 @@ pub(crate) async fn furnish(core: &Core, namespace: &str) -> Result<(), String> 
         map["metadata"]["annotations"] = json!({DESCRIPTION: DESCRIBED});
         map
     };
-    make(core, "/configmaps", &key, map).await
+    create_missing(core, "/configmaps", &key, map).await
 }
 
 /// Whether an object is one of those that every namespace has.
@@ -70,7 +71,7 @@ pub(crate) fn is_in_every_namespace(collection: &str, name: &str) -> bool {
     )
 }
 
-/// Restores the authority in its ConfigMap. Whether that changed anything.
+/// Restores the content of the authority's ConfigMap. Returns whether it changed.
 pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
     let Some(ca) = core
         .options
@@ -90,7 +91,7 @@ pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
     true
 }
 
-async fn make(
+async fn create_missing(
     core: &Core,
     collection: &str,
     key: &str,
@@ -103,13 +104,14 @@ async fn make(
     record(core, collection, &mut object);
     let write = Write::create(collection, key, &object).map_err(|error| error.to_string())?;
     match core.store.write(write).await {
-        // A namespace that is being deleted gets nothing more.
+        // Nothing is created in a namespace that is being deleted.
         Ok(_) | Err(WriteError::Conflict | WriteError::Closed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// What the server makes for itself has it for its manager; what the controllers beside it make has those.
+/// Sets the managers of an object: `kube-controller-manager` for objects that its controllers create in a real cluster,
+/// `kube-apiserver` for all others.
 fn record(core: &Core, collection: &str, object: &mut Value) {
     let Some(resource) = core.store.registry().find("", &collection[1..]) else {
         return;
@@ -119,7 +121,7 @@ fn record(core: &Core, collection: &str, object: &mut Value) {
         _ => "kube-apiserver",
     };
     let mut owned = object.clone();
-    // Addresses are given by the storage, finalizers by the strategy.
+    // Addresses are set by the storage, finalizers by the strategy, so both have no manager.
     for field in ["clusterIPs", "ipFamilies", "finalizers"] {
         if let Some(spec) = owned.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove(field);
@@ -135,7 +137,7 @@ fn record(core: &Core, collection: &str, object: &mut Value) {
         core,
         resource: &resource,
     };
-    // A record that cannot be kept never fails a write.
+    // A failure to record managers never fails a write.
     let _ = managed::update(None, &mut owned, writer, &kind);
     let fields = owned["metadata"]["managedFields"].take();
     if fields.is_array() {
@@ -153,8 +155,8 @@ fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
     fields
 }
 
-/// The Service under which pods reach the server.
-fn own_service(port: u16) -> Value {
+/// The Service `kubernetes`, by which pods reach the server.
+fn kubernetes_service(port: u16) -> Value {
     let spec = json!({
         "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
         "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",

@@ -1,8 +1,8 @@
 //! The OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
 //!
-//! They contain the kinds that are served and the types those refer to, with descriptions, so that kubectl can explain,
-//! validate and merge; of the operations, what clients look for: methods, kinds, query parameters, media types.
-//! Lists have no definitions of their own.
+//! The documents contain the served kinds and the types that they refer to, with descriptions, so that kubectl can
+//! explain, validate and merge. Operations have the parts that clients use: methods, kinds, query parameters, media
+//! types. List kinds have no definitions.
 
 pub(crate) mod builtin;
 mod definitions;
@@ -96,7 +96,7 @@ fn path_of(group: &str, version: &str) -> String {
     }
 }
 
-/// A hash of everything that the document is generated from.
+/// A hash of the input from which the document is generated.
 fn hash(models: &[Model<'_>], group: &str, version: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(env!("CARGO_PKG_VERSION"));

@@ -1,4 +1,4 @@
-//! How an API server is set up.
+//! Options of an API server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use crate::hooks::{Hooks, NoHooks};
 use crate::pods::Kubelet;
 use crate::user::UserInfo;
 
-/// Where objects are kept.
+/// The storage of objects.
 #[derive(Clone, Debug, Default)]
 pub enum Store {
-    /// In memory: gone with the server.
+    /// In memory: objects are lost when the server ends.
     #[default]
     Memory,
-    /// In one SQLite file (with its `-wal` and `-shm` beside it while open).
+    /// In one SQLite file (with its `-wal` and `-shm` files while it is open).
     Sqlite {
         /// The file. Its directory must exist; the file is created with mode 0600.
         path: PathBuf,
@@ -24,45 +24,45 @@ pub enum Store {
     },
 }
 
-/// When a write to SQLite counts as durable, and is acknowledged.
+/// When a write to SQLite is durable, and so is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Once the disk says so: survives loss of power.
+    /// When the disk has flushed it: survives loss of power.
     #[default]
     Full,
-    /// Once the operating system has it: survives `kill -9`, may lose the last writes at loss of power.
+    /// When the operating system has it: survives `kill -9`, may lose the last writes at loss of power.
     Normal,
 }
 
-/// How an API server is set up. The default keeps objects in memory, has no hooks, and lets nobody
-/// in but in-process clients.
+/// Options of an API server. By default, objects are in memory, there are no hooks, and only in-process clients are
+/// accepted.
 #[derive(Clone)]
 pub struct Options {
-    /// Where objects are kept.
+    /// The storage of objects.
     pub store: Store,
     /// Conversion and admission of custom kinds.
     pub hooks: Arc<dyn Hooks>,
-    /// The kubelets of the nodes. None: there are none, and the server answers as one that reaches none.
+    /// The kubelets of the nodes. `None`: requests to kubelets fail as if none were reachable.
     pub kubelet: Option<Arc<dyn Kubelet>>,
-    /// PEM of the authorities whose client certificates are believed (user from CN, groups from O).
+    /// PEM of the authorities of client certificates (user from CN, groups from O).
     pub client_ca: Option<String>,
-    /// Bearer tokens that are always accepted, and whom each makes of its bearer.
+    /// Static bearer tokens and their users.
     pub tokens: Vec<(SecretString, UserInfo)>,
-    /// PEM of the RSA or P-256 private key that signs service account tokens (kubeadm's `sa.key`).
-    /// None: a P-256 key made when first needed, so that tokens do not outlive the server.
+    /// PEM of the RSA or P-256 private key that signs service account tokens (kubeadm's `sa.key`). `None`: a P-256 key
+    /// is generated when it is first needed, so tokens are invalid after a restart.
     pub service_account_key: Option<SecretString>,
-    /// The issuer that service account tokens name.
+    /// The issuer of service account tokens.
     pub service_account_issuer: String,
-    /// PEM of the authority that pods verify the server with; it becomes the ConfigMap `kube-root-ca.crt` of every
-    /// namespace. None: there is no such ConfigMap.
+    /// PEM of the authority by which pods verify the server, for the ConfigMap `kube-root-ca.crt` of every namespace.
+    /// `None`: no such ConfigMap is created.
     pub root_ca: Option<String>,
-    /// The port that the Service `kubernetes` leads to, at 10.96.0.1. None: there is no such Service.
-    pub own_service: Option<u16>,
-    /// What `/version` reports, as `v1.34.1`.
+    /// The target port of the Service `kubernetes` at 10.96.0.1. `None`: no such Service is created.
+    pub kubernetes_service_port: Option<u16>,
+    /// The version in `/version`, such as `v1.34.1`.
     pub kubernetes_version: String,
-    /// Metrics of the same process that `/metrics` shows after the server's own, in the same text form.
+    /// Further metrics of the process that `/metrics` appends, in the same text format.
     pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
-    /// How many past events of each resource watches can resume from before they get 410 Gone.
+    /// The number of past events of each resource from which watches can resume; older ones get 410 Gone.
     pub history: usize,
 }
 
@@ -77,7 +77,7 @@ impl Default for Options {
             service_account_key: None,
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             root_ca: None,
-            own_service: None,
+            kubernetes_service_port: None,
             kubernetes_version: "v1.34.1".to_owned(),
             more_metrics: None,
             history: 1000,

@@ -1,16 +1,16 @@
-//! What kubelets do for pods: logs and forwarded ports. The server knows no kubelets of its own; whoever simulates
+//! Subresources of pods that kubelets serve: logs and port forwarding. The server has no kubelets; a simulation of
 //! nodes implements [`Kubelet`].
 //!
 //! ```text
-//!   pods      which pod, container and node is meant, and whether its kubelet can be reached
+//!   pods      finds pod, container and node, and checks that the kubelet is reachable
 //!   log       the selected part of a container's log
-//!   forward   connections to ports of a pod, inside of one connection of the client:
-//!     upgrade     HTTP is left behind
-//!     spdy        kubectl, client-go: SPDY/3.1, bare or inside of a WebSocket
+//!   forward   forwards connections to ports of a pod over one connection of the client:
+//!     upgrade     switches the protocol of the connection
+//!     spdy        kubectl, client-go: SPDY/3.1, directly or tunnelled through a WebSocket
 //!     channels    kube-rs, browsers: a WebSocket with two channels for each port
 //! ```
 //!
-//! Source of the rules and words: `pkg/registry/core/pod` of kube-apiserver, and the kubelet's `pkg/cri/streaming`.
+//! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the kubelet.
 
 mod forward;
 mod log;
@@ -34,14 +34,15 @@ use crate::server::Core;
 
 pub(crate) use upgrade::Tunnels;
 
-/// What the kubelets of a cluster do for its pods. Called on the request's task; must not block.
+/// The kubelets of a cluster. Methods are called on the task of the request and must not block.
 pub trait Kubelet: Send + Sync {
-    /// Whether the kubelet of `node`, a Node, can be reached. If not, the server answers as one that cannot reach it.
+    /// Whether the kubelet of `node`, a Node, is reachable. If not, requests fail as they do in kube-apiserver.
     fn is_reachable(&self, node: &Value) -> bool;
 
-    /// The log of a container of `pod`, a Pod on `node` whose status says that the container runs or has run.
+    /// Returns the log of a container of `pod`, a Pod on `node` whose status reports that the container runs or has
+    /// run.
     ///
-    /// `follow`: whether lines to come are wanted too.
+    /// `follow`: whether the stream of later lines is requested, too.
     ///
     /// # Errors
     /// Why there is no log. It becomes the message of a 400, as with a kubelet.
@@ -53,10 +54,10 @@ pub trait Kubelet: Send + Sync {
         follow: bool,
     ) -> BoxFuture<'a, Result<Log, String>>;
 
-    /// A connection to a port of `pod`, a Pod on `node`.
+    /// Opens a connection to a port of `pod`, a Pod on `node`.
     ///
     /// # Errors
-    /// Why there is none. It is sent on the error stream of that connection.
+    /// Why the port does not accept connections. It is sent on the error stream of the connection.
     fn connect<'a>(
         &'a self,
         node: &'a Value,
@@ -72,18 +73,18 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
 /// A container's log.
 pub struct Log {
-    /// What there is, the oldest line first.
+    /// The existing lines, oldest first.
     pub lines: Vec<Line>,
-    /// What comes, until the container ends. None: nothing.
+    /// The stream of later lines until the container ends; `None` if there will be none.
     pub more: Option<BoxStream<'static, Line>>,
 }
 
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When it was written.
+    /// The time at which it was written.
     pub at: Timestamp,
-    /// The line, without its end.
+    /// The text without the line break.
     pub text: String,
 }
 
@@ -94,11 +95,11 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a Query,
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
-    /// Where the connection is, for those who leave HTTP behind.
+    /// The extensions of the HTTP request, which contain the handle for switching protocols.
     pub(crate) extensions: &'a mut Extensions,
 }
 
-/// Whether a path leads to a pod's kubelet.
+/// Whether a path is one that kubelets serve.
 pub(crate) fn is_for_kubelet(path: &Path) -> bool {
     let kinds = ["log", "portforward", "exec", "attach"];
     let subresource = path.subresource.as_deref().unwrap_or_default();
@@ -108,7 +109,7 @@ pub(crate) fn is_for_kubelet(path: &Path) -> bool {
         && kinds.contains(&subresource)
 }
 
-/// Answers a request to a pod's kubelet.
+/// Answers a request that kubelets serve.
 pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     let kind = request.path.subresource.as_deref().unwrap_or_default();
     let fits = match kind {
@@ -124,12 +125,12 @@ pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
     match kind {
         "log" => log::answer(&request).await,
         "portforward" => forward::answer(request),
-        kind => refuse(&request, kind),
+        kind => reject(&request, kind),
     }
 }
 
-/// exec and attach: checked as kube-apiserver checks them, and then refused.
-fn refuse(request: &Request<'_>, kind: &str) -> Result<Response<Body>, ApiError> {
+/// exec and attach: validated as in kube-apiserver, and then rejected.
+fn reject(request: &Request<'_>, kind: &str) -> Result<Response<Body>, ApiError> {
     let pod = request.pod()?;
     request.container(&pod, request.query.get("container"))?;
     request.node(&pod)?;
@@ -161,7 +162,7 @@ impl Request<'_> {
         Some(object.value())
     }
 
-    /// The container that is meant: the one that is named, or the only one.
+    /// The requested container, or the only one of the pod.
     fn container(&self, pod: &Value, named: Option<&str>) -> Result<String, ApiError> {
         let names = |list: &str| -> Vec<String> {
             let containers = pod["spec"][list].as_array().into_iter().flatten();
@@ -189,7 +190,7 @@ impl Request<'_> {
         }
     }
 
-    /// The Node that a pod is on.
+    /// The Node that a pod is bound to.
     fn node(&self, pod: &Value) -> Result<Node, ApiError> {
         let name = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if name.is_empty() {
@@ -199,19 +200,19 @@ impl Request<'_> {
         }
         let node = self
             .stored("nodes", "", name)
-            // What is asked for are pods, and so the real server calls it one.
+            // kube-apiserver names the requested resource here, which is pods.
             .ok_or_else(|| ApiError::not_found("", "pods", name))?;
         Node::of(node)
     }
 
-    /// The kubelets, if that of `node` is there and can be reached.
+    /// The kubelets, if that of `node` is reachable.
     fn kubelet(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
         let kubelet = self.core.options.kubelet.clone()?;
         kubelet.is_reachable(&node.object).then_some(kubelet)
     }
 }
 
-/// A Node, and where its kubelet is.
+/// A Node and the address of its kubelet.
 struct Node {
     object: Value,
     /// `10.6.0.5:10250`.
@@ -220,7 +221,7 @@ struct Node {
 
 impl Node {
     fn of(object: Value) -> Result<Self, ApiError> {
-        // The order of `--kubelet-preferred-address-types`.
+        // The default order of `--kubelet-preferred-address-types`.
         const PREFERRED: [&str; 5] = [
             "Hostname",
             "InternalDNS",
@@ -261,8 +262,8 @@ impl Node {
         Ok(Self { object, address })
     }
 
-    /// What dialling a kubelet that is not there comes to.
-    fn refused(&self) -> String {
+    /// The error of dialling a kubelet that does not listen.
+    fn connection_refused(&self) -> String {
         format!("dial tcp {}: connect: connection refused", self.address)
     }
 }
@@ -271,7 +272,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Text that is no object.
+/// A plain-text response.
 fn plain(code: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -282,7 +283,7 @@ fn plain(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
-/// Text that is no object, and whole.
+/// A plain-text response with a whole body.
 fn text_answer(code: StatusCode, text: String) -> Response<Body> {
     plain(code, body::full(text))
 }

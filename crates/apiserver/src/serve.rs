@@ -1,4 +1,4 @@
-//! The thin shell for sockets and TLS.
+//! Sockets and TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::schema::go_quote;
 use crate::server::Core;
 use crate::user::UserInfo;
 
-/// How long a client may take for the TLS handshake.
+/// The timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long running requests are given at the end. Watches are cut; their clients know how to resume.
+/// The grace period of running requests at shutdown. Watches are ended at once; their clients resume them.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// Accepts connections until `shutdown`, then lets running requests end.
@@ -47,14 +47,14 @@ pub(crate) async fn listen(
         };
         match accepted {
             Ok((stream, _)) => {
-                // Small answers must not wait for more.
+                // Disables Nagle's algorithm, which delays small answers.
                 let _ = stream.set_nodelay(true);
                 let (core, tls, stop) = (Arc::clone(&core), Arc::clone(&tls), shutdown.clone());
                 connections.spawn(async move { connection(core, stream, tls, stop).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
-                // Out of descriptors, mostly: accepting at once would only spin.
+                // Mostly the process is out of file descriptors, so retrying at once would spin.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -63,7 +63,7 @@ pub(crate) async fn listen(
     connections.wait().await;
 }
 
-/// Serves one connection from the TLS handshake to its end.
+/// Serves one connection, from the TLS handshake to its end.
 pub(crate) async fn connection<S>(
     core: Arc<Core>,
     stream: S,
@@ -100,7 +100,7 @@ pub(crate) async fn connection<S>(
             if let Err(error) = result {
                 tracing::debug!(%error, "a connection failed");
             }
-            // What is no HTTP any more has nothing to end gracefully.
+            // An upgraded connection has no HTTP requests to finish.
             tokio::select! {
                 () = tunnels.ended() => {}
                 () = stop.cancelled() => {}
@@ -112,7 +112,7 @@ pub(crate) async fn connection<S>(
         () = ended.cancelled() => {}
     }
     serving.as_mut().graceful_shutdown();
-    // What is still open after this is dropped.
+    // Connections that are still open afterwards are dropped.
     let _ = tokio::time::timeout(DRAIN, serving).await;
 }
 
@@ -128,7 +128,7 @@ async fn answer(
     let user = match impersonation::applied(&core, user, request.headers()) {
         Ok(user) => user,
         Err(Refusal::Status(error)) => return failure(&error),
-        Err(Refusal::OfNobody(why)) => {
+        Err(Refusal::WithoutUser(why)) => {
             let url = request.uri().path_and_query();
             let url = url.map_or("/", |url| url.as_str());
             return text(

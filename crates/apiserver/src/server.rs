@@ -1,4 +1,4 @@
-//! The API server as others hold it: opened, called in process, served, closed.
+//! The API server: opening, in-process clients, serving and closing.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -36,10 +36,10 @@ pub enum OpenError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
-    /// The file or its directory may not be written.
+    /// The file or its directory is not writable.
     #[error(
         "the database {path} cannot be written: this user must be able to write the file and its directory"
     )]
@@ -47,13 +47,13 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// There is no room for the file.
+    /// The file system is full.
     #[error("there is no room for the database {path}: free some on its file system")]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file is not a database of an API server.
     #[error(
         "{path} is no database of the API server; move it away, or name another data directory"
     )]
@@ -61,7 +61,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by a newer release.
+    /// A newer release wrote the file.
     #[error(
         "the database {path} has format {found}, and this release knows formats up to {known}; use the release that wrote it, or a newer one"
     )]
@@ -70,7 +70,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The format of the file.
         found: i64,
-        /// The newest format that this release knows.
+        /// The newest format that this release supports.
         known: i64,
     },
     /// The file is damaged.
@@ -78,7 +78,7 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the integrity check found.
+        /// The violation that the integrity check found.
         problem: String,
     },
     /// Another process has the file open.
@@ -87,28 +87,28 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// An option cannot be used.
+    /// An option is invalid.
     #[error("{option}: {problem}")]
     Option {
-        /// Which field of [`Options`].
+        /// The field of [`Options`].
         option: &'static str,
-        /// What is wrong with it.
+        /// Why it is invalid.
         problem: String,
     },
 }
 
-/// How much an API server holds.
+/// The size of an API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Objects stored.
+    /// The number of stored objects.
     pub objects: usize,
-    /// Bytes of their JSON.
+    /// The total size of their JSON in bytes.
     pub object_bytes: usize,
     /// The revision of the last write.
     pub revision: u64,
-    /// Watches being served.
+    /// The number of open watches.
     pub watches: usize,
-    /// Bytes of the database file and its log; 0 in memory.
+    /// The size of the database file and its log in bytes; 0 in memory.
     pub database_bytes: u64,
 }
 
@@ -118,24 +118,24 @@ pub struct ApiServer {
     core: Arc<Core>,
 }
 
-/// What all requests share.
+/// The shared state of all requests.
 pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Store,
     pub(crate) authenticator: Authenticator,
-    /// The webhooks that are called.
+    /// The compiled webhook configurations.
     pub(crate) admission: admission::Cache,
-    /// Whom webhooks must be certified by.
+    /// TLS settings for webhooks, by their authorities.
     pub(crate) authorities: Authorities,
-    /// What conversion webhooks made lately.
+    /// The cache of conversions by webhook.
     pub(crate) conversions: Conversions,
-    /// What requests under way have chosen for Services.
+    /// Addresses and ports that running requests have reserved for Services.
     pub(crate) services: Arc<Allocator>,
-    /// What is counted of requests.
+    /// Metrics of requests.
     pub(crate) requests: Requests,
     /// Ends watches.
     pub(crate) shutdown: CancellationToken,
-    /// Watches being served.
+    /// The number of open watches.
     pub(crate) watches: AtomicUsize,
 }
 
@@ -154,8 +154,8 @@ impl Core {
 }
 
 impl ApiServer {
-    /// Opens the store and starts what the server does on its own (garbage collection, namespace
-    /// deletion). Must be called inside a tokio runtime.
+    /// Opens the store and starts the background controllers (garbage collection, namespace deletion). Must be called
+    /// inside a tokio runtime.
     ///
     /// # Errors
     /// When the database or an option cannot be used.
@@ -223,19 +223,19 @@ impl ApiServer {
         &self.core
     }
 
-    /// How much the server holds.
+    /// The size of the server.
     pub fn stats(&self) -> Stats {
         self.core.stats()
     }
 
-    /// Ends all watches, waits until what was acknowledged is on disk, and closes the store.
+    /// Ends all watches, waits until acknowledged writes are on disk, and closes the store.
     pub async fn close(self) {
         self.core.shutdown.cancel();
         self.core.store.close().await;
     }
 }
 
-/// A server as a tower service inside the process, acting as a member of `system:masters`.
+/// The server as a tower service inside the process, with the user of a member of `system:masters`.
 #[derive(Clone)]
 pub struct InProcess {
     core: Arc<Core>,

@@ -1,10 +1,10 @@
-//! Cluster IPs and node ports of Services. Each belongs to one Service at a time.
+//! Allocation of cluster IPs and node ports. Each value belongs to one Service at a time.
 //!
-//! A request reserves what it chooses, under one lock with the look at what is stored, and keeps it until its Service is
-//! stored or the request ends: requests at the same moment cannot choose the same.
+//! A request reserves the values that it chooses while it holds the lock of the allocator, and keeps the reservation
+//! until its Service is stored or the request ends. So concurrent requests cannot choose the same value.
 //!
-//! Source of the ranges and words: `pkg/registry/core/service` of kube-apiserver. As there, the lower part of each range
-//! is left to those who ask for a value, as long as the upper part has any.
+//! Source of the ranges and messages: `pkg/registry/core/service` of kube-apiserver. As there, the lower part of each
+//! range is reserved for static allocation as long as the upper part has free values.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,20 +22,20 @@ use crate::store::Store;
 
 /// 10.96.0.0/12 without its first and last address.
 const ADDRESSES: RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;
-/// Addresses at the beginning that are given out last.
+/// The number of addresses at the beginning of the range that are allocated last.
 const STATIC_ADDRESSES: u32 = 256;
 const PORTS: RangeInclusive<u32> = 30_000..=32_767;
-/// Ports at the beginning that are given out last.
+/// The number of ports at the beginning of the range that are allocated last.
 const STATIC_PORTS: u32 = 86;
 
-/// What belongs to one Service.
+/// A value that belongs to one Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Claim {
     Address(IpAddr),
     Port(u32),
 }
 
-/// What requests under way have chosen, and which of them.
+/// Values that running requests have reserved, and the ids of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Allocator {
     reserved: Mutex<HashMap<Claim, u64>>,
@@ -43,7 +43,7 @@ pub(crate) struct Allocator {
 }
 
 impl Allocator {
-    /// For one request.
+    /// Reservations of a request.
     pub(crate) fn reservations(self: &Arc<Self>) -> Reservations {
         Reservations {
             request: self.requests.fetch_add(1, Ordering::Relaxed),
@@ -52,7 +52,7 @@ impl Allocator {
     }
 }
 
-/// What one request has chosen. Dropped when its Service is stored, or will not be.
+/// The reservations of one request. Dropped when its Service is stored or the request fails.
 #[derive(Debug)]
 pub(crate) struct Reservations {
     allocator: Arc<Allocator>,
@@ -67,7 +67,7 @@ impl Drop for Reservations {
 }
 
 impl Reservations {
-    /// What is free now. Nobody else chooses while the answer lives.
+    /// The values that are free now. Other requests wait while the result lives.
     fn choice(&self, store: &Store) -> Choice<'_> {
         let reserved = self.allocator.reserved.lock();
         Choice {
@@ -84,10 +84,10 @@ struct Choice<'a> {
     request: u64,
 }
 
-/// Values to choose from.
+/// A range of values.
 struct Range {
     numbers: RangeInclusive<u32>,
-    /// So many at the beginning are given out last.
+    /// The number of values at the beginning that are allocated last.
     last: u32,
     claim: fn(u32) -> Claim,
 }
@@ -109,7 +109,7 @@ impl Range {
         }
     }
 
-    /// In the order in which they are given out.
+    /// The values in the order of allocation.
     fn claims(&self) -> impl Iterator<Item = Claim> {
         let split = self.numbers.start() + self.last;
         let numbers = (split..=*self.numbers.end()).chain(*self.numbers.start()..split);
@@ -127,19 +127,20 @@ impl Range {
 }
 
 impl Choice<'_> {
-    /// Takes what a Service asks for, unless another has it. `own`: what it has already.
-    fn claim(&mut self, claim: Claim, own: &HashSet<Claim>) -> bool {
+    /// Reserves a requested value unless it belongs to another Service. `current`: the values that the Service has
+    /// already.
+    fn claim(&mut self, claim: Claim, current: &HashSet<Claim>) -> bool {
         let reserved = self.reserved.get(&claim);
         let by_other = reserved.is_some_and(|request| *request != self.request);
-        let free = !by_other && (own.contains(&claim) || !self.stored.contains(&claim));
+        let free = !by_other && (current.contains(&claim) || !self.stored.contains(&claim));
         if free {
             self.reserved.insert(claim, self.request);
         }
         free
     }
 
-    /// Takes any value that is free and not in `used`; none when the range is full. What this request chose before comes
-    /// first, since an object may be completed more than once on its way to the store.
+    /// Reserves a free value that is not in `used`; `None` when the range is exhausted. Earlier reservations of this
+    /// request come first, since an object may be completed several times before it is stored.
     fn any(&mut self, range: &Range, used: &HashSet<Claim>) -> Option<Claim> {
         let usable = |claim: &Claim| !self.stored.contains(claim) && !used.contains(claim);
         let mut mine: Vec<Claim> = self
@@ -157,14 +158,14 @@ impl Choice<'_> {
     }
 }
 
-/// What the stored Services have.
+/// The values of all stored Services.
 fn stored(store: &Store) -> HashSet<Claim> {
     let state = store.read();
     let all = state.range("/services", "", None);
     all.flat_map(|service| claims(&service.value())).collect()
 }
 
-/// What a Service has.
+/// The values of a Service.
 fn claims(service: &Value) -> Vec<Claim> {
     let spec = &service["spec"];
     let listed = spec["clusterIPs"].as_array().into_iter().flatten();
@@ -180,7 +181,7 @@ fn claims(service: &Value) -> Vec<Claim> {
         .collect()
 }
 
-/// A free cluster IP.
+/// Allocates a free cluster IP.
 pub(crate) fn choose_address(call: &Call) -> Result<String, ApiError> {
     let mut choice = call.reservations.choice(&call.core.store);
     match choice.any(&Range::addresses(), &HashSet::new()) {
@@ -189,7 +190,7 @@ pub(crate) fn choose_address(call: &Call) -> Result<String, ApiError> {
     }
 }
 
-/// A cluster IP that a new Service asks for must not be that of another.
+/// Reserves the cluster IP that a new Service requests.
 pub(crate) fn claim_address(call: &Call, service: &Value) -> Result<(), ApiError> {
     let text = service["spec"]["clusterIP"].as_str().unwrap_or_default();
     let Ok(address) = text.parse() else {
@@ -205,7 +206,7 @@ pub(crate) fn claim_address(call: &Call, service: &Value) -> Result<(), ApiError
     Err(ApiError::invalid("", "Service", name, &[error]))
 }
 
-/// The ports of a Service on nodes: those asked for are checked, the others chosen.
+/// Allocates the node ports of a Service: requested ones are validated, missing ones chosen.
 pub(crate) fn node_ports(
     call: &Call,
     new: &mut Value,
@@ -229,17 +230,17 @@ pub(crate) fn node_ports(
             .as_str()
             .unwrap_or_default()
             .to_owned(),
-        own: live.map(claims).unwrap_or_default().into_iter().collect(),
+        current: live.map(claims).unwrap_or_default().into_iter().collect(),
         live: live.map(|live| live["spec"]["ports"].clone()),
         used: HashSet::new(),
     };
     let ports = new["spec"].get_mut("ports").and_then(Value::as_array_mut);
     let Some(ports) = ports else { return Ok(()) };
-    // Those that are asked for first, so that none of them is chosen for another.
+    // Requested ports come first, so that none of them is chosen for another port.
     let mut open = Vec::new();
     let mut shared = HashMap::new();
     for (index, port) in ports.iter_mut().enumerate() {
-        match service.asked(index, port)? {
+        match service.requested(index, port)? {
             Some(number) => {
                 shared.entry(port["port"].as_i64()).or_insert(number);
                 port["nodePort"] = Value::from(number);
@@ -248,7 +249,7 @@ pub(crate) fn node_ports(
         }
     }
     for port in open.into_iter().filter(|_| wanted) {
-        // One port with two protocols has one node port in a new Service.
+        // In a new Service, two protocols of one port share a node port.
         let number = match shared.get(&port["port"].as_i64()) {
             Some(number) if live.is_none() => *number,
             _ => service.any()?,
@@ -259,27 +260,27 @@ pub(crate) fn node_ports(
     Ok(())
 }
 
-/// A Service whose node ports are taken.
+/// A Service whose node ports are being allocated.
 struct Ports<'a> {
     choice: Choice<'a>,
     name: String,
-    /// What it has already.
-    own: HashSet<Claim>,
+    /// The values that it has already.
+    current: HashSet<Claim>,
     live: Option<Value>,
-    /// What its ports have by now.
+    /// The values that its ports have by now.
     used: HashSet<Claim>,
 }
 
 impl Ports<'_> {
-    /// The node port that a port names, or has already.
-    fn asked(&mut self, index: usize, port: &Value) -> Result<Option<u32>, ApiError> {
+    /// The node port that a port requests, or that it has already.
+    fn requested(&mut self, index: usize, port: &Value) -> Result<Option<u32>, ApiError> {
         let asked = port["nodePort"].as_i64().filter(|number| *number > 0);
         let Some(number) = asked else {
             let kept = self.kept(port);
             self.used.extend(kept.map(Claim::Port));
             return Ok(kept);
         };
-        let refused = |why: &str| {
+        let rejected = |why: &str| {
             let path = format!("spec.ports[{index}].nodePort");
             let error = FieldError::invalid(path, &Value::from(number), why);
             ApiError::invalid("", "Service", &self.name, &[error])
@@ -288,18 +289,18 @@ impl Ports<'_> {
             .ok()
             .filter(|number| PORTS.contains(number));
         let Some(number) = valid else {
-            return Err(refused(
+            return Err(rejected(
                 "provided port is not in the valid range. The range of valid ports is 30000-32767",
             ));
         };
-        if !self.choice.claim(Claim::Port(number), &self.own) {
-            return Err(refused("provided port is already allocated"));
+        if !self.choice.claim(Claim::Port(number), &self.current) {
+            return Err(rejected("provided port is already allocated"));
         }
         self.used.insert(Claim::Port(number));
         Ok(Some(number))
     }
 
-    /// The node port of a port that is not named anew.
+    /// The current node port of a port that requests none.
     fn kept(&self, port: &Value) -> Option<u32> {
         let protocol = port["protocol"].as_str().unwrap_or("TCP");
         let old = self.live.as_ref()?.as_array()?.iter().find(|old| {

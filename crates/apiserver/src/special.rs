@@ -1,4 +1,4 @@
-//! What is asked by creating an object that is never stored: reviews, tokens, bindings.
+//! Creates of objects that are never stored: reviews, tokens, bindings.
 
 mod review;
 mod token;
@@ -17,7 +17,7 @@ use crate::rest::{Answer, Call, Warnings, edit, failed_write};
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
-/// The answer to the create of a kind that is not stored; none for a kind that is.
+/// The answer to the create of a virtual kind; `None` for a kind that is stored.
 pub(crate) async fn virtual_create(
     call: &Call,
     object: &Value,
@@ -91,7 +91,7 @@ pub(crate) async fn subresource(
     }
 }
 
-/// Enters who asks in what is asked, as all creates do.
+/// Sets the managers of the object in the answer, as for all creates.
 fn record(call: &Call, object: &mut Value, api_version: &str, subresource: &str) {
     let (manager, time) = (call.manager(), seconds(Timestamp::now()));
     let writer = Writer {
@@ -107,11 +107,11 @@ fn record(call: &Call, object: &mut Value, api_version: &str, subresource: &str)
         version,
         kind: &kind,
     };
-    // A record that cannot be kept never fails a write.
+    // A failure to record managers never fails a write.
     let _ = managed::update(None, object, writer, &asked);
 }
 
-/// A kind that is answered and not stored has one version.
+/// A virtual kind has one version.
 struct Asked<'a> {
     group: &'a str,
     version: &'a str,
@@ -135,7 +135,7 @@ impl Versions for Asked<'_> {
     }
 }
 
-/// Gives a pod its node.
+/// Binds a pod to a node.
 async fn bind(call: &Call, name: &str, body: &Value) -> Result<Answer, ApiError> {
     let pods = call
         .core

@@ -1,7 +1,7 @@
-//! Webhooks as a server calls them: over HTTPS, to a URL or to a Service, with failures in the words of client-go.
+//! Calls of webhooks over HTTPS, at a URL or a Service, with the errors of client-go.
 //!
-//! One connection for each call: a Service's endpoints share the load, and nothing has to be kept alive for hooks that
-//! are seldom called. Source of the rules: `k8s.io/apiserver/pkg/util/webhook`.
+//! Each call has its own connection: the endpoints of a Service share the load, and hooks are called too seldom for
+//! keep-alive to pay off. Source of the rules: `k8s.io/apiserver/pkg/util/webhook`.
 
 mod check;
 mod service;
@@ -24,15 +24,15 @@ pub(crate) use check::check_client_config;
 pub(crate) use target::Target;
 pub(crate) use tls::Authorities;
 
-/// The largest answer that is read.
+/// The maximum length of an answer in bytes.
 const ANSWER: usize = 16 * 1024 * 1024;
 
-/// A call that came to nothing, in client-go's words.
+/// A failed call, with the message of client-go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct CallError(String);
 
-/// Posts a review and returns the review that is answered.
+/// Posts a review and returns the review of the answer.
 pub(crate) async fn post(
     core: &Core,
     target: &Target,
@@ -91,7 +91,7 @@ async fn exchange(
     };
     tokio::pin!(connection);
     tokio::pin!(answered);
-    // The connection carries the answer, and may end with it.
+    // The driver of the connection may end together with the answer.
     tokio::select! {
         answer = &mut answered => answer,
         _ = &mut connection => answered.await,
@@ -107,7 +107,7 @@ async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // A review must not wait for more.
+                // Disables Nagle's algorithm, which delays small requests.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -117,7 +117,7 @@ async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// An error of the system as Go words it.
+/// An I/O error as Go prints it.
 fn plain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -135,11 +135,11 @@ fn broken(error: &hyper::Error) -> String {
     }
 }
 
-/// An answer that is no success, as client-go words it (`NewGenericServerResponse`).
+/// An answer without a success code, as client-go prints it (`NewGenericServerResponse`).
 fn refusal(code: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
-    // A `Status` speaks for itself.
+    // A `Status` contains the message.
     if let Ok(status) = serde_json::from_str::<Value>(text)
         && status["kind"] == "Status"
         && let Some(message) = status["message"].as_str()

@@ -43,7 +43,7 @@ impl Embedded {
             store,
             client_ca: Some(ca.clone()),
             root_ca: Some(ca.clone()),
-            own_service: Some(16443),
+            kubernetes_service_port: Some(16443),
             service_account_key: Some(SecretString::from(tokens)),
             kubernetes_version: "v1.34.2".to_owned(),
             ..Options::default()

@@ -1,4 +1,4 @@
-//! The stored configurations, compiled once for each change of theirs.
+//! The stored configurations, compiled once per change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::webhook::Target;
 const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
-/// All hooks, in the order in which they are called: by the name of their configuration.
+/// All hooks in the order of calls: sorted by the name of their configuration.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
     pub(super) mutating: Vec<Hook>,
@@ -37,14 +37,14 @@ pub(super) struct Hook {
     pub(super) fails_closed: bool,
     /// `reinvocationPolicy: IfNeeded`.
     pub(super) reinvoke: bool,
-    /// Whether it may be asked about what is not stored.
+    /// Whether the hook has no side effects on dry runs.
     pub(super) dry_runs: bool,
     pub(super) timeout: Duration,
     versions: Vec<String>,
     pub(super) target: Target,
 }
 
-/// A rule: what is given must all fit.
+/// A rule. All of its fields must match.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) operations: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) struct Rule {
     pub(super) scope: String,
 }
 
-/// The hooks of a server, compiled anew when a configuration has changed.
+/// The compiled hooks of a server, updated when a configuration changes.
 #[derive(Debug)]
 pub(crate) struct Cache {
     mutating: watch::Receiver<u64>,
@@ -62,7 +62,7 @@ pub(crate) struct Cache {
     compiled: Mutex<Option<Compiled>>,
 }
 
-/// The revisions of both collections, and the hooks that there were then.
+/// The revisions of both collections, and the hooks at these revisions.
 type Compiled = ((u64, u64), Arc<Hooks>);
 
 impl Cache {
@@ -75,7 +75,7 @@ impl Cache {
         }
     }
 
-    /// The hooks as they are now.
+    /// The current hooks.
     pub(super) fn hooks(&self, store: &Store) -> Arc<Hooks> {
         let now = (*self.mutating.borrow(), *self.validating.borrow());
         if let Some((then, hooks)) = &*self.compiled.lock()
@@ -93,7 +93,7 @@ impl Cache {
 }
 
 impl Hook {
-    /// The first of its versions of reviews that we know.
+    /// The first supported version of AdmissionReview.
     pub(super) fn review_version(&self) -> Option<&str> {
         let mut versions = self.versions.iter().map(String::as_str);
         versions.find(|version| matches!(*version, "v1" | "v1beta1"))
@@ -112,7 +112,7 @@ fn compile(store: &Store, collection: &str, mutating: bool) -> Vec<Hook> {
     hooks.filter_map(|hook| read(hook, mutating)).collect()
 }
 
-/// A hook of a configuration that was validated; none when it could not be called.
+/// Compiles a hook of a validated configuration; `None` when it has no supported target.
 fn read(hook: &Value, mutating: bool) -> Option<Hook> {
     let selector = |field: &str| match &hook[field] {
         Value::Null => Some(LabelSelector::default()),

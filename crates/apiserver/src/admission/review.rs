@@ -1,4 +1,4 @@
-//! `AdmissionReview`: what a hook is asked, and what its answer must be like.
+//! `AdmissionReview`: the request to a hook, and validation of its answer.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use super::rules::{Attributes, Gvk, Invocation};
 use crate::error::ApiError;
 use crate::schema::go_quote;
 
-/// What a hook answered.
+/// The answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answered {
     pub(super) allowed: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Answered {
     pub(super) warnings: Vec<String>,
 }
 
-/// The review that a hook is sent.
+/// The review that is sent to a hook.
 pub(super) fn request(
     attributes: &Attributes<'_>,
     invocation: &Invocation,
@@ -37,7 +37,7 @@ pub(super) fn request(
     })
 }
 
-/// The request as match conditions see it: fields that are empty are there.
+/// The request in match conditions, where empty fields are present.
 pub(super) fn condition_request(attributes: &Attributes<'_>, invocation: &Invocation) -> Value {
     let mut request = common(attributes, invocation);
     for field in ["name", "namespace", "subResource", "requestSubResource"] {
@@ -85,7 +85,7 @@ fn common(attributes: &Attributes<'_>, invocation: &Invocation) -> Value {
     request
 }
 
-/// Checks an answer as kube-apiserver does (`VerifyAdmissionResponse`).
+/// Validates an answer as kube-apiserver does (`VerifyAdmissionResponse`).
 pub(super) fn verify(
     review: &Value,
     version: &str,
@@ -169,7 +169,7 @@ fn check_patch(patched: bool, kind: &Value, mutating: bool) -> Result<(), String
     Err(problem.to_owned())
 }
 
-/// The failure that a denial is (`ToStatusErr`).
+/// The error for a denial (`ToStatusErr`).
 pub(super) fn denial(hook: &str, result: &Value) -> ApiError {
     let by = format!("admission webhook {} denied the request", go_quote(hook));
     let text = |field: &str| result[field].as_str().filter(|text| !text.is_empty());

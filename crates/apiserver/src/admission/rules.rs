@@ -1,4 +1,4 @@
-//! Which hooks a request concerns: rules, selectors of namespace and object, equivalent resources.
+//! Matching of hooks and requests: rules, selectors of namespace and object, equivalent resources.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::kinds::Origin;
 use crate::rest::Call;
 
-/// What a request does to an object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -52,12 +52,12 @@ impl Gvk {
     }
 }
 
-/// A request as admission sees it.
+/// The attributes of a request for admission.
 #[derive(Clone)]
 pub(crate) struct Attributes<'a> {
     pub(crate) call: &'a Call,
     pub(crate) operation: Operation,
-    /// Of the object that is sent, which under a subresource may be another than that of the resource.
+    /// The kind of the object in the request, which for a subresource may differ from that of the resource.
     pub(crate) kind: Gvk,
     pub(crate) name: String,
     pub(crate) namespace: String,
@@ -67,7 +67,7 @@ pub(crate) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// From the path and the query.
+    /// The attributes from path and query.
     pub(crate) fn of(call: &'a Call, operation: Operation, dry_run: bool) -> Self {
         let resource = &call.resource;
         let subresource = call.subresource.clone().unwrap_or_default();
@@ -93,7 +93,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The same for an object that the path does not name.
+    /// The same attributes for an object that the path does not name.
     pub(crate) fn named(mut self, name: &str) -> Self {
         if &*self.call.resource.collection == "/namespaces" {
             self.namespace = name.to_owned();
@@ -102,34 +102,34 @@ impl<'a> Attributes<'a> {
         self
     }
 
-    /// Hooks are not asked about hooks: a bad one could never be taken away.
+    /// Webhook configurations are exempt: a broken hook could never be deleted otherwise.
     pub(super) fn is_exempt(&self) -> bool {
         self.kind.group == "admissionregistration.k8s.io"
     }
 
-    /// Whether the object is one of the resource, and not one that only a subresource knows.
+    /// Whether the object is of the resource's kind and not of a subresource's kind.
     pub(super) fn is_of_resource(&self) -> bool {
         let resource = &self.call.resource;
         self.kind.group == resource.group && self.kind.kind == resource.kind
     }
 }
 
-/// How a hook is called: as which of the equivalent resources.
+/// The equivalent resource with which a hook is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Invocation {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: Gvk,
-    /// Whether that is another than the resource of the request.
+    /// Whether it differs from the resource of the request.
     pub(super) equivalent: bool,
 }
 
-/// Whether a rule of the hook is for the request.
+/// Whether a rule of the hook matches the request.
 pub(super) fn ruled(hook: &Hook, attributes: &Attributes<'_>) -> bool {
     resource_of(hook, attributes).is_some()
 }
 
-/// How the hook is called; none when it does not concern the request. An error when the namespace is not there.
+/// How the hook is called; `None` when it does not match the request. An error when the namespace does not exist.
 pub(super) fn invocation(
     hook: &Hook,
     attributes: &Attributes<'_>,
@@ -170,13 +170,13 @@ fn namespace_selected(
 
 fn resource_of(hook: &Hook, attributes: &Attributes<'_>) -> Option<Invocation> {
     let resource = &attributes.call.resource;
-    let own = (resource.group.clone(), attributes.call.version.clone());
+    let requested = (resource.group.clone(), attributes.call.version.clone());
     let fits =
         |rule: &Rule, (group, version): &(String, String)| fits(rule, attributes, group, version);
-    if hook.rules.iter().any(|rule| fits(rule, &own)) {
+    if hook.rules.iter().any(|rule| fits(rule, &requested)) {
         return Some(Invocation {
-            group: own.0,
-            version: own.1,
+            group: requested.0,
+            version: requested.1,
             kind: attributes.kind.clone(),
             equivalent: false,
         });
@@ -203,7 +203,7 @@ fn resource_of(hook: &Hook, attributes: &Attributes<'_>) -> Option<Invocation> {
     })
 }
 
-/// Groups and versions under which the same objects are served.
+/// The groups and versions under which the same objects are served.
 fn equivalents(attributes: &Attributes<'_>) -> Vec<(String, String)> {
     let resource = &attributes.call.resource;
     if resource.plural == "events" && matches!(resource.origin, Origin::BuiltIn(_)) {

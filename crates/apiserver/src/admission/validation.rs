@@ -1,4 +1,4 @@
-//! What is wrong with a webhook configuration (`pkg/apis/admissionregistration/validation` of Kubernetes).
+//! Validation of webhook configurations (`pkg/apis/admissionregistration/validation` of Kubernetes).
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::schema::{Condition, FieldError};
 use crate::selector::{label_key_problems, label_value_problems, subdomain_problems};
 use crate::webhook::check_client_config;
 
-/// What is wrong with a configuration; nothing for other kinds. `old` is the stored one on an update.
+/// Validates a configuration; other kinds have no errors. `old` is the stored one on an update.
 pub(crate) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mutating = match resource.kind.as_str() {
@@ -127,7 +127,7 @@ fn rule(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Not empty, and everything or something.
+/// A list must not be empty, and `*` must be its only item.
 fn list(rule: &Value, field: &str, what: &str, path: &str, errors: &mut Vec<FieldError>) {
     let path = format!("{path}.{field}");
     let given = items(&rule[field]);
@@ -176,7 +176,7 @@ fn resources(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid(path, given, detail));
     }
     let whole = |one: &Value| !text(one).is_empty() && one != "*" && !text(one).contains('/');
-    // As kube-apiserver has it, the last one without a subresource decides.
+    // As in kube-apiserver, the last item without a subresource decides.
     let last = list
         .iter()
         .rfind(|one| !text(one).contains('/') && !text(one).is_empty());
@@ -225,7 +225,7 @@ fn selector(selector: &Value, path: &str, errors: &mut Vec<FieldError>) {
 
 fn conditions(hook: &Value, before: Option<&Value>, path: &str, errors: &mut Vec<FieldError>) {
     let given = &hook["matchConditions"];
-    // What was stored once is not compiled again.
+    // Unchanged conditions are not compiled again.
     let same = |old: &Value| old["name"] == hook["name"] && old["matchConditions"] == *given;
     if before.is_some_and(|before| items(before).iter().any(same)) {
         return;

@@ -1,11 +1,12 @@
-//! Acting as somebody else: `kubectl --as`, by the headers `Impersonate-User`, `-Group`, `-Uid` and `-Extra-*`
-//! (`k8s.io/apiserver/pkg/endpoints/filters/impersonation`). Who asks must be allowed the verb `impersonate` on each of them.
-//! A header that cannot be read is rejected and never ignored: the request would run as another user than it names.
+//! Impersonation: `kubectl --as`, by the headers `Impersonate-User`, `-Group`, `-Uid` and `-Extra-*`
+//! (`k8s.io/apiserver/pkg/endpoints/filters/impersonation`). The authenticated user needs the verb `impersonate` for
+//! each of them. A malformed header is rejected and never ignored: otherwise the request would run as another user than
+//! it names.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
-use super::rules::{Attributes, decide, refused};
+use super::rules::{Attributes, decide, forbidden};
 use crate::error::ApiError;
 use crate::rest::subdomain;
 use crate::server::Core;
@@ -20,10 +21,10 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 /// Why an impersonation is rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// A header cannot be read, or the user may not act as the other.
+    /// A header is malformed, or the user may not impersonate the other one.
     Status(ApiError),
-    /// The headers name groups, a uid or extra fields of nobody.
-    OfNobody(String),
+    /// The headers have groups, a uid or extra fields, and no user.
+    WithoutUser(String),
 }
 
 impl From<ApiError> for Refusal {
@@ -32,10 +33,10 @@ impl From<ApiError> for Refusal {
     }
 }
 
-/// The user that a request acts as: the one it comes from, unless it names another.
+/// The effective user of a request: the impersonated one, if the headers name one.
 ///
 /// # Errors
-/// When the headers name no user, or the user may not impersonate the one they name.
+/// When the headers are invalid, or the user may not impersonate the user that they name.
 pub(crate) fn applied(
     core: &Core,
     requestor: UserInfo,
@@ -55,7 +56,7 @@ pub(crate) fn applied(
             ..Attributes::default()
         };
         let decision = decide(core, &requestor, &attributes);
-        decision.map_err(|denied| refused(&requestor, &attributes, &denied))
+        decision.map_err(|denied| forbidden(&requestor, &attributes, &denied))
     };
     match service_account(&wanted.name) {
         Some((namespace, name)) => may("", "serviceaccounts", "", namespace, name)?,
@@ -75,7 +76,7 @@ pub(crate) fn applied(
     Ok(completed(wanted))
 }
 
-/// The user that the headers name; none when there are no such headers.
+/// The user in the headers; `None` without such headers.
 fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Refusal> {
     let first = |name: &str| -> Result<String, ApiError> {
         let values = headers.get_all(name).iter();
@@ -103,13 +104,13 @@ fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Refusal> {
     if user == UserInfo::default() {
         return Ok(None);
     }
-    Err(Refusal::OfNobody(format!(
+    Err(Refusal::WithoutUser(format!(
         "requested [{}] without impersonating a user",
         listed(&user)
     )))
 }
 
-/// What is asked for besides a user, as Go prints its references.
+/// The groups, uid and extra fields as Go prints them.
 fn listed(user: &UserInfo) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(
@@ -128,12 +129,12 @@ fn listed(user: &UserInfo) -> String {
     parts.join(" ")
 }
 
-/// The text of a header, which may be any UTF-8.
+/// The value of a header, which may be any UTF-8.
 fn text<'a>(name: &str, value: &'a HeaderValue) -> Result<&'a str, ApiError> {
     std::str::from_utf8(value.as_bytes()).map_err(|_| unreadable(name))
 }
 
-/// The key in the name of a header; what is no escape stays as it is, as in Go.
+/// The key in the name of a header. Malformed escapes are kept, as in Go.
 fn extra_key(name: &HeaderName, escaped: &str) -> Result<String, ApiError> {
     let mut rest = escaped.split('%').skip(1);
     let escapes = rest.all(|part| {
@@ -153,7 +154,7 @@ fn unreadable(header: &str) -> ApiError {
     ))
 }
 
-/// The namespace and the name in the user name of a service account; none for any other user name.
+/// The namespace and the name in the user name of a service account; `None` for other user names.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user
         .strip_prefix("system:serviceaccount:")?
@@ -166,14 +167,14 @@ fn service_account(user: &str) -> Option<(&str, &str)> {
     valid.then_some((namespace, name))
 }
 
-/// The user with the groups that all users of its kind are in.
+/// The user with the implicit groups of its kind.
 fn completed(mut user: UserInfo) -> UserInfo {
     if let Some((namespace, _)) = service_account(&user.name)
         && user.groups.is_empty()
     {
         user.groups.push("system:serviceaccounts".to_owned());
-        let own = format!("system:serviceaccounts:{namespace}");
-        user.groups.push(own);
+        let group = format!("system:serviceaccounts:{namespace}");
+        user.groups.push(group);
     }
     let known = ["system:authenticated", "system:unauthenticated"];
     let (group, explicit) = match user.name.as_str() {

@@ -1,7 +1,7 @@
-//! What nodes may do: what their own pods refer to, and what they report of themselves. What a node writes is looked at
-//! once more by [`super::restriction`].
+//! The node authorizer: a node may read the objects that its pods refer to, and write its own status.
+//! [`super::restriction`] checks the content of its writes.
 //!
-//! Source of the rules and words: `plugin/pkg/auth/authorizer/node` of kube-apiserver.
+//! Source of the rules and messages: `plugin/pkg/auth/authorizer/node` of kube-apiserver.
 
 pub(super) mod references;
 
@@ -13,16 +13,16 @@ use references::{Kind, is_related};
 
 pub(super) const LEASES: &str = "kube-node-lease";
 
-/// The node that a user is, if it is one.
+/// The name of the node, if the user is one.
 pub(crate) fn name(user: &UserInfo) -> Option<&str> {
     let name = user.name.strip_prefix("system:node:")?;
     user.is_in("system:nodes").then_some(name)
 }
 
-/// Whether a node may do something, and if not, why.
+/// Authorizes a request of a node.
 ///
 /// # Errors
-/// When the node may not.
+/// Why the node may not send it.
 pub(super) fn decide(core: &Core, node: &str, wanted: &Attributes) -> Result<(), Denied> {
     if node.is_empty() {
         return deny("unknown node for user \"system:node:\"");
@@ -56,7 +56,7 @@ fn deny(reason: impl Into<String>) -> Result<(), Denied> {
     })
 }
 
-/// What every node may do with whatever object (`NodeRules` of the bootstrap policy).
+/// What every node may do, regardless of the object (`NodeRules` of the bootstrap policy).
 fn is_of_all_nodes(wanted: &Attributes) -> bool {
     let verb = wanted.verb.as_str();
     wanted.subresource.is_empty()
@@ -76,7 +76,7 @@ fn is_of_all_nodes(wanted: &Attributes) -> bool {
         }
 }
 
-/// A node's request.
+/// A request of a node.
 struct Asked<'a> {
     core: &'a Core,
     node: &'a str,
@@ -108,7 +108,7 @@ impl Asked<'_> {
         self.related(kind)
     }
 
-    /// A change of the status.
+    /// An update of a status.
     fn report(&self, kind: Kind) -> Result<(), Denied> {
         if !matches!(self.wanted.verb.as_str(), "update" | "patch") {
             return deny("can only get/update/patch this type");
@@ -140,7 +140,7 @@ impl Asked<'_> {
         self.related(Kind::Account)
     }
 
-    /// The name of what is created is looked at when it is admitted.
+    /// On a create, admission checks the name.
     fn lease(&self) -> Result<(), Denied> {
         if !self.keeps_one_object() {
             return deny("can only get, create, update, patch, or delete a node lease");

@@ -1,7 +1,7 @@
-//! What nodes may write, by the content of the request: their own Node, its Lease and CSINode, the status of pods bound to them,
-//! tokens of those pods.
+//! What nodes may write, by the content of the request: their own Node, its Lease and CSINode, the status of pods bound
+//! to them, and tokens of these pods.
 //!
-//! Source of the rules and words: `plugin/pkg/admission/noderestriction` of kube-apiserver.
+//! Source of the rules and messages: `plugin/pkg/admission/noderestriction` of kube-apiserver.
 
 mod token;
 
@@ -17,15 +17,15 @@ use crate::admission::Operation;
 use crate::error::ApiError;
 use crate::rest::Call;
 
-/// The annotation of pods that a node creates to show what it runs by itself.
+/// The annotation of mirror pods, by which a node reports its static pods.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Rejects a write of a node to what does not belong to it.
+/// Rejects a write of a node to an object that does not belong to it.
 ///
-/// `object`: as it was sent, none on a deletion. `old`: as it is stored, none on a create.
+/// `object`: the object as it was sent, `None` on a deletion. `old`: the stored object, `None` on a create.
 ///
 /// # Errors
-/// 403 with the reason, 404 for a pod or Node that the write refers to and that is not there.
+/// 403 with the reason; 404 for a pod or Node that the write refers to and that does not exist.
 pub(crate) fn admit(
     call: &Call,
     operation: Operation,
@@ -67,7 +67,7 @@ pub(crate) fn admit(
     }
 }
 
-/// A node's write.
+/// A write of a node.
 struct Write<'a> {
     call: &'a Call,
     node: &'a str,
@@ -91,7 +91,7 @@ impl Write<'_> {
         ))
     }
 
-    /// The name in the path, or that of the object which is created.
+    /// The name in the path, or that of the object to be created.
     fn name(&self) -> &str {
         match self.call.name() {
             "" => text(&self.object["metadata"]["name"]),
@@ -99,7 +99,7 @@ impl Write<'_> {
         }
     }
 
-    /// A stored object; 404 as the listers of admission name it.
+    /// A stored object; 404 in the words of the listers of admission.
     fn stored(&self, plural: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let core = &self.call.core;
         let resource = core.store.registry().find("", plural);
@@ -124,7 +124,7 @@ impl Write<'_> {
         }
     }
 
-    /// A mirror pod, whoever creates it, has no account and no Secrets (the admission plugin `ServiceAccount`).
+    /// A mirror pod has no service account and no Secrets, whoever creates it (the admission plugin `ServiceAccount`).
     fn mirror(&self) -> Result<(), ApiError> {
         let pod = self.object;
         if pod["metadata"]["annotations"][MIRROR].is_null() {
@@ -325,7 +325,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// A node asks for certificates of its own.
+    /// A node may request certificates for itself only.
     fn signing_request(&self) -> Result<(), ApiError> {
         let spec = &self.object["spec"];
         let signer = text(&spec["signerName"]);
@@ -349,7 +349,7 @@ impl Write<'_> {
     }
 }
 
-/// The common name in a certificate request, empty where it has none. None: it cannot be parsed.
+/// The common name in a certificate request, empty if it has none. `None`: the request cannot be parsed.
 fn common_name(request: &str) -> Option<String> {
     let pem = STANDARD.decode(request).ok()?;
     let der = CertificateSigningRequestDer::from_pem_slice(&pem).ok()?;
@@ -360,7 +360,7 @@ fn common_name(request: &str) -> Option<String> {
     Some(name.unwrap_or_default().to_owned())
 }
 
-/// The changed labels that a node may not set on itself, in their order.
+/// The changed labels that a node may not set on itself, sorted.
 fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
     let (new, old) = (new.as_object(), old.as_object());
     let labels = |map: Option<&serde_json::Map<String, Value>>| map.cloned().unwrap_or_default();
@@ -374,7 +374,7 @@ fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Labels by which workloads are kept to some nodes, and those of Kubernetes that kubelets do not set.
+/// Labels that restrict workloads to certain nodes, and labels of Kubernetes that kubelets do not set.
 fn is_forbidden(label: &str) -> bool {
     const OF_KUBELETS: [&str; 11] = [
         "kubernetes.io/hostname",

@@ -1,5 +1,5 @@
-//! What a user may do. There is no evaluation of RBAC: administrators may do everything, nodes what the node authorizer
-//! allows them, machines that join what kubeadm needs, everybody may look at what is served.
+//! Authorization. RBAC is not evaluated: administrators may do everything, nodes what the node authorizer allows,
+//! joining machines what kubeadm needs, and every user may read discovery documents.
 
 use http::Method;
 
@@ -11,7 +11,7 @@ use crate::selector::FieldSelector;
 use crate::server::Core;
 use crate::user::UserInfo;
 
-/// What a request is about to do.
+/// The attributes of a request that authorization depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -20,19 +20,19 @@ pub(crate) struct Attributes {
     pub(crate) subresource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// Of what is listed, watched or deleted together.
+    /// The field selector of a list, watch or deletecollection.
     pub(crate) fields: FieldSelector,
-    /// For what is no object: the URL path.
+    /// The URL path of a request that is not for objects.
     pub(crate) path: String,
 }
 
-/// Why something is not allowed; empty where no rule is about it.
+/// The reason of a denial; empty where no rule gives one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Denied {
     pub(crate) reason: String,
 }
 
-/// What a request for objects is about to do (`RequestInfoFactory`).
+/// The attributes of a request for objects (`RequestInfoFactory`).
 pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attributes {
     let named = path.name.is_some();
     let verb = match *method {
@@ -48,12 +48,12 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
     };
     let mut fields = FieldSelector::default();
     if matches!(verb, "list" | "watch" | "deletecollection") {
-        // One that cannot be read is refused when it is used.
+        // A malformed selector is rejected when the request is processed.
         let text = query.all("fieldSelector").next().unwrap_or_default();
         fields = FieldSelector::parse(text).unwrap_or_default();
     }
     let mut name = path.name.clone().unwrap_or_default();
-    // A list of one object is a request for that object.
+    // A list of one object by its name is authorized as a request for that object.
     if matches!(verb, "list" | "watch")
         && let Some(only) = fields.required("metadata.name")
         && !matches!(only, "." | "..")
@@ -66,7 +66,7 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
         group: path.group.clone(),
         resource: path.plural.clone(),
         subresource: path.subresource.clone().unwrap_or_default(),
-        // A namespace is in itself, as RBAC sees it.
+        // A namespace is in itself for RBAC.
         namespace: match &path.namespace {
             Some(namespace) => namespace.clone(),
             None if path.group.is_empty() && path.plural == "namespaces" => {
@@ -80,8 +80,8 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
     }
 }
 
-/// Refuses what a user may not do. Whoever shows no credentials is `system:anonymous` and gets a 403,
-/// as from a kube-apiserver that lets joining machines read `cluster-info`; 401 is for wrong ones.
+/// Rejects a request that a user may not send. Clients without credentials are `system:anonymous` and get a 403, as
+/// from a kube-apiserver whose `cluster-info` joining machines read; 401 is for invalid credentials.
 pub(crate) fn authorize(
     core: &Core,
     user: &UserInfo,
@@ -97,13 +97,13 @@ pub(crate) fn authorize(
             ..Attributes::default()
         },
     };
-    decide(core, user, &wanted).map_err(|denied| refused(user, &wanted, &denied))
+    decide(core, user, &wanted).map_err(|denied| forbidden(user, &wanted, &denied))
 }
 
-/// Whether a user may do something, and if not, why.
+/// Authorizes a request.
 ///
 /// # Errors
-/// When the user may not.
+/// Why the user may not send it.
 pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Result<(), Denied> {
     if user.is_in("system:masters") || is_open(user, wanted) {
         return Ok(());
@@ -126,9 +126,9 @@ pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Resul
     if allowed { Ok(()) } else { Err(denied) }
 }
 
-/// What everybody may read, with credentials or without (the role `system:public-info-viewer`).
+/// What everybody may read, authenticated or not (the role `system:public-info-viewer`).
 const PUBLIC: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
-/// What everybody with credentials may read (the role `system:discovery`).
+/// What every authenticated user may read (the role `system:discovery`).
 const DISCOVERY: &[&str] = &[
     "/healthz",
     "/livez",
@@ -154,7 +154,7 @@ const MONITORING: &[&str] = &[
     "/readyz/*",
 ];
 
-/// Whether a request reads a document on a list; `*` at the end of an entry stands for any text.
+/// Whether a request reads one of the documents; `*` at the end of an entry matches any suffix.
 fn reads(wanted: &Attributes, documents: &[&str]) -> bool {
     wanted.verb == "get"
         && documents
@@ -165,7 +165,7 @@ fn reads(wanted: &Attributes, documents: &[&str]) -> bool {
             })
 }
 
-/// What is allowed before anything else is looked at: kubeadm reads `cluster-info` before it has credentials.
+/// Requests that are allowed for everybody: kubeadm reads `cluster-info` before it has credentials.
 fn is_open(user: &UserInfo, wanted: &Attributes) -> bool {
     let everybody = ["system:authenticated", "system:unauthenticated"];
     everybody.iter().any(|group| user.is_in(group)) && reads(wanted, PUBLIC)
@@ -177,7 +177,7 @@ fn is_open(user: &UserInfo, wanted: &Attributes) -> bool {
             && wanted.subresource.is_empty()
 }
 
-/// What everybody with credentials may do (the roles `system:discovery` and `system:basic-user`).
+/// Requests that every authenticated user may send (the roles `system:discovery` and `system:basic-user`).
 fn is_basic(wanted: &Attributes) -> bool {
     let about_oneself = matches!(
         (wanted.group.as_str(), wanted.resource.as_str()),
@@ -193,7 +193,7 @@ pub(super) fn is_read(verb: &str) -> bool {
     matches!(verb, "get" | "list" | "watch")
 }
 
-/// Whether a request reads one of these ConfigMaps of kubeadm, which it makes readable to machines.
+/// Whether a request reads one of these ConfigMaps, which kubeadm makes readable to machines.
 fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
     wanted.verb == "get"
         && (wanted.group.as_str(), wanted.resource.as_str()) == ("", "configmaps")
@@ -201,7 +201,7 @@ fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
         && names.contains(&wanted.name.as_str())
 }
 
-/// What kubeadm needs of a machine that joins (the roles that `kubeadm init` binds to bootstrap tokens).
+/// Requests that kubeadm sends on a joining machine (the roles that `kubeadm init` binds to bootstrap tokens).
 fn joining_may(wanted: &Attributes) -> bool {
     match (wanted.group.as_str(), wanted.resource.as_str()) {
         ("", "configmaps") => {
@@ -215,7 +215,7 @@ fn joining_may(wanted: &Attributes) -> bool {
     }
 }
 
-/// Whether a ClusterRoleBinding makes the user an administrator, as kubeadm does for its `admin.conf`.
+/// Whether a ClusterRoleBinding makes the user an administrator, as kubeadm creates it for `admin.conf`.
 fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     let state = core.store.read();
     let mut bindings = state.range("rbac.authorization.k8s.io/clusterrolebindings", "", None);
@@ -241,8 +241,8 @@ fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     })
 }
 
-/// 403 for what a user may not do.
-pub(super) fn refused(user: &UserInfo, wanted: &Attributes, denied: &Denied) -> ApiError {
+/// 403 for a request that the user may not send.
+pub(super) fn forbidden(user: &UserInfo, wanted: &Attributes, denied: &Denied) -> ApiError {
     let reason = match denied.reason.as_str() {
         "" => String::new(),
         reason => format!(": {reason}"),

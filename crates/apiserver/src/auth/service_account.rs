@@ -1,6 +1,6 @@
 //! Service account tokens: JSON Web Tokens signed with the server's key (TokenRequest).
 //!
-//! Source of the rules and words: `pkg/serviceaccount` of kube-apiserver.
+//! Source of the rules and messages: `pkg/serviceaccount` of kube-apiserver.
 
 mod bound;
 
@@ -21,7 +21,7 @@ use crate::server::Core;
 
 /// Signs tokens and verifies them.
 pub(crate) struct Signer {
-    /// Generated at first use when none was given.
+    /// Generated at first use if the options have none.
     key: OnceLock<Option<Key>>,
     pub(crate) issuer: String,
 }
@@ -31,34 +31,34 @@ enum Key {
     Ecdsa(Box<EcdsaKeyPair>),
 }
 
-/// An object that a token names.
+/// A reference to an object in a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) name: String,
-    /// Empty for a Node that is not there.
+    /// Empty for a Node that does not exist.
     pub(crate) uid: String,
 }
 
-/// What a token is about: an account, and the object that it ends with.
+/// The subject of a token: an account, and the object that the token is bound to.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) namespace: String,
     pub(crate) account: Reference,
     pub(crate) pod: Option<Reference>,
     pub(crate) secret: Option<Reference>,
-    /// With a pod: the Node that the pod is on.
+    /// For a pod: its Node.
     pub(crate) node: Option<Reference>,
 }
 
-/// How long a token is valid.
+/// The lifetime of a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetime {
     pub(crate) seconds: i64,
-    /// After how many seconds its use is one of an old token; none: it is not watched.
+    /// The age in seconds from which its use counts as that of a stale token; `None`: not tracked.
     pub(crate) warn_after: Option<i64>,
 }
 
-/// Clocks differ by as much (`jwt.DefaultLeeway`).
+/// The tolerated difference of clocks in seconds (`jwt.DefaultLeeway`).
 const LEEWAY: i64 = 60;
 
 impl Signer {
@@ -70,13 +70,13 @@ impl Signer {
         };
         if let Some(pem) = key {
             let key = Key::read(pem.expose_secret())?;
-            // The cell is new and empty.
+            // The cell is empty, so this does not fail.
             let _ = signer.key.set(Some(key));
         }
         Ok(signer)
     }
 
-    /// A token that is valid from `now` on. None when no key could be generated.
+    /// Issues a token that is valid from `now` on. `None` when no key could be generated.
     pub(crate) fn token(
         &self,
         subject: &Subject,
@@ -118,10 +118,10 @@ impl Signer {
         Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The user of a token that this server signed. None: it did not.
+    /// The user of a token; `None` when this server did not sign it.
     ///
     /// # Errors
-    /// Why it is not valid: its time, its audiences, or a deleted object that it is bound to.
+    /// Why the token is invalid: its lifetime, its audiences, or a deleted object that it is bound to.
     pub(crate) fn bearer(
         &self,
         core: &Core,
@@ -180,7 +180,7 @@ impl Signer {
     fn claims(&self, token: &str) -> Option<Value> {
         let (message, signature) = token.rsplit_once('.')?;
         let (_, claims) = message.split_once('.')?;
-        // Without a key no token was signed.
+        // Without a key, no token has been signed.
         let key = self.key.get()?.as_ref()?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         key.verify(message.as_bytes(), &signature)?;

@@ -1,21 +1,21 @@
-//! What a namespace that ends reports: the conditions that the namespace controller keeps
+//! The conditions of a namespace that is being deleted, as of the namespace controller
 //! (`pkg/controller/namespace/deletion/status_condition_utils.go` of Kubernetes).
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// What is left in a namespace.
+/// The remaining content of a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// How many objects of each resource, as `configmaps.` or `deployments.apps`.
+    /// The number of objects of each resource, as `configmaps.` or `deployments.apps`.
     resources: BTreeMap<String, usize>,
-    /// In how many objects each finalizer stands.
+    /// The number of objects with each finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
 impl Left {
-    /// Counts an object that is still there.
+    /// Counts a remaining object.
     pub(super) fn count(&mut self, plural: &str, group: &str, finalizers: &[Box<str>]) {
         increment(&mut self.resources, &format!("{plural}.{group}"));
         for finalizer in finalizers {
@@ -23,7 +23,7 @@ impl Left {
         }
     }
 
-    /// The conditions of a namespace; those that are as they were keep their time.
+    /// The conditions of a namespace; unchanged conditions keep their transition time.
     pub(super) fn conditions(&self, before: &Value, now: &str) -> Value {
         let remaining = joined(&self.resources, |name, count| {
             format!("{name} has {count} resource instances")

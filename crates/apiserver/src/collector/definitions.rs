@@ -1,5 +1,5 @@
-//! Definitions get their names, and are established, one after the other; one that goes leaves its names to others
-//! (the naming and establishing controllers of `apiextensions-apiserver`).
+//! Acceptance of the names of definitions one after the other, and release of the names of deleted definitions (the
+//! naming and establishing controllers of `apiextensions-apiserver`).
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::rest::{definitions_beside, edit};
 use crate::server::Core;
 use crate::store::Place;
 
-/// Two definitions may claim a name at once: one is decided on after the other.
+/// Serialises the decisions, since two definitions may request a name at the same time.
 static DECIDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Decides on the names of a definition that was just created.
+/// Accepts or rejects the names of a definition that was just created.
 pub(crate) async fn accept(core: &Core, name: &str) {
     let collection = CRD_COLLECTION.into();
     let key = Arc::from(name);
@@ -25,14 +25,14 @@ pub(crate) async fn accept(core: &Core, name: &str) {
 }
 
 impl Collector<'_> {
-    /// Decides on the names of a definition, and on those of others in its group when that changed its own.
+    /// Accepts or rejects the names of a definition, and then those of others in its group if its own changed.
     pub(super) async fn accept(&self, place: &Place) {
         if let Some(definition) = self.decide(place).await {
             self.names_released(&definition).await;
         }
     }
 
-    /// Names of this definition may have been waited for.
+    /// Other definitions may wait for the names of a deleted definition.
     pub(super) async fn names_released(&self, definition: &Value) {
         for other in definitions_beside(self.core, definition) {
             if names::is_open(&other) {
@@ -41,7 +41,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Takes up what a server that was killed left undecided.
+    /// Decides on definitions that a previous process left undecided.
     pub(super) async fn definitions(&self) {
         let open: Vec<Place> = {
             let state = self.core.store.read();
@@ -54,7 +54,7 @@ impl Collector<'_> {
         }
     }
 
-    /// The definition when its names or conditions changed.
+    /// Returns the definition if its names or conditions changed.
     async fn decide(&self, place: &Place) -> Option<Value> {
         let resource = self.resource(place)?;
         let now = Timestamp::now();

@@ -1,5 +1,5 @@
-//! The ends of namespaces (`pkg/controller/namespace/deletion` of Kubernetes), and what each open one has
-//! (`pkg/controller/serviceaccount`, `pkg/controller/certificates/rootcacertpublisher`).
+//! Deletion of namespaces (`pkg/controller/namespace/deletion` of Kubernetes), and restoration of the objects that
+//! every other namespace has (`pkg/controller/serviceaccount`, `pkg/controller/certificates/rootcacertpublisher`).
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::store::{Change, Object, Place};
 const PODS: &str = "/pods";
 
 impl Collector<'_> {
-    /// Deletes everything in a namespace, its pods first, then lets it go.
+    /// Deletes all objects in a namespace, pods first, then removes its finalizer.
     pub(super) async fn namespace(&self, resource: &Resource, object: &Object) {
         let prefix = format!("{}/", object.key);
         if !self.purge(&PODS.into(), &prefix).await {
-            // As long as there are pods, the namespace controller of Kubernetes counts nothing.
+            // While there are pods, the namespace controller of Kubernetes counts nothing else.
             self.set_conditions(resource, object, Left::default()).await;
             return;
         }
@@ -43,7 +43,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// The collections whose objects are in namespaces.
+    /// The collections of namespaced resources.
     fn namespaced(&self) -> Vec<Arc<str>> {
         let populated: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
         let registry = self.core.store.registry();
@@ -69,7 +69,7 @@ impl Collector<'_> {
         left
     }
 
-    /// Writes what is left in a namespace into its conditions.
+    /// Sets the conditions that report the remaining content.
     async fn set_conditions(&self, resource: &Resource, namespace: &Object, left: Left) {
         let now = Timestamp::now();
         let time = crd::seconds(now);
@@ -90,14 +90,14 @@ impl Collector<'_> {
                 core: self.core,
                 resource,
             };
-            // A record that cannot be kept never fails a write.
+            // A failure to record managers never fails a write.
             let _ = managed::update(Some(&before), namespace, writer, &kind);
             true
         });
         report(done.await.map(drop));
     }
 
-    /// Restores what every open namespace has when it is deleted or changed.
+    /// Restores the objects that every namespace has when they are deleted or changed.
     pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
         if !is_in_every_namespace(&place.collection, object.name()) {
             return;
@@ -107,7 +107,7 @@ impl Collector<'_> {
             return;
         }
         if change == Change::Deleted {
-            if let Err(problem) = namespaces::furnish(self.core, object.namespace()).await {
+            if let Err(problem) = namespaces::create_defaults(self.core, object.namespace()).await {
                 tracing::warn!(
                     problem,
                     namespace = object.namespace(),

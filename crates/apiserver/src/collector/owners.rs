@@ -11,7 +11,7 @@ use crate::rest::{FOREGROUND, ORPHAN, Propagation, edit};
 use crate::store::{Object, Place};
 
 impl Collector<'_> {
-    /// Deletes an object all of whose owners are gone; takes owners that are gone from one that has others.
+    /// Deletes an object whose owners are all deleted; otherwise removes the references to deleted owners.
     pub(super) async fn dependent(&self, place: &Place) {
         let Some(resource) = self.resource(place) else {
             return;
@@ -19,7 +19,7 @@ impl Collector<'_> {
         let Some(object) = self.core.store.get(&place.collection, &place.key) else {
             return;
         };
-        // Its deletion goes on as it began.
+        // An object that is being deleted keeps its references.
         if object.facts.deleting {
             return;
         }
@@ -62,7 +62,7 @@ impl Collector<'_> {
             .await;
     }
 
-    /// The owner of a uid as its dependent sees it: one in another namespace does not count.
+    /// The owner with a uid, unless it is in another namespace than its dependent.
     fn owner(&self, uid: &str, dependent: &Object) -> Option<Arc<Object>> {
         let state = self.core.store.read();
         let place = state.by_uid(uid)?;
@@ -71,7 +71,8 @@ impl Collector<'_> {
         reachable.then(|| Arc::clone(owner))
     }
 
-    /// Deletes the dependents of an object; once none of them blocks it, lets it go.
+    /// Deletes the dependents of an object in foreground deletion, and removes the finalizer once none of them blocks
+    /// it.
     pub(super) async fn foreground(&self, resource: &Resource, owner: &Object) {
         let mut blocked = false;
         for dependent in self.dependents(&owner.facts.uid) {
@@ -93,7 +94,7 @@ impl Collector<'_> {
     }
 
     /// Whether a dependent waits for its own dependents, the owner among them: a cycle in which each would wait for the
-    /// other. An object that owns itself is no such cycle, as in Kubernetes, and waits for ever.
+    /// other. An object that owns itself is not such a cycle, as in Kubernetes, and waits for ever.
     fn waits_for(&self, dependent: &Object, owner: &Object) -> bool {
         let (from, to) = (&dependent.facts.uid, &owner.facts.uid);
         if from == to || !is_waiting(dependent) {
@@ -119,7 +120,7 @@ impl Collector<'_> {
         false
     }
 
-    /// Lets the owners of an object go before it.
+    /// Removes `blockOwnerDeletion` from the owner references of an object, so that its owners can be deleted first.
     async fn unblock(&self, place: &Place) {
         let Some(resource) = self.resource(place) else {
             return;
@@ -144,7 +145,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// Makes the dependents of an object forget it, then lets it go.
+    /// Removes the references to an object from its dependents, then removes its `orphan` finalizer.
     pub(super) async fn orphan(&self, resource: &Resource, owner: &Object) {
         for dependent in self.dependents(&owner.facts.uid) {
             if let Some(resource) = self.resource(&dependent) {

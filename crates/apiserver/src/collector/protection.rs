@@ -1,4 +1,4 @@
-//! What admission puts on nodes, volumes and claims is taken away when its reason is gone: the taint of nodes that are
+//! Removal of what admission has set on nodes, volumes and claims, once its reason is gone: the taint of nodes that are
 //! not ready (the node lifecycle controller), the finalizers of volumes and claims in use (the protection controllers).
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) const VOLUME: &str = VOLUME_PROTECTION;
 const CLAIMS: &str = "/persistentvolumeclaims";
 
 impl Collector<'_> {
-    /// Takes the taint of a node that is not ready from one that is.
+    /// Removes the not-ready taint from a node that is ready.
     pub(super) async fn ready(&self, place: &Place, node: &Object) {
         if !is_due(&node.value()) {
             return;
@@ -35,7 +35,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// A pod that is gone, or has ended, uses its claims no more.
+    /// A pod that is deleted or has ended no longer uses its claims.
     pub(super) async fn unused(&self, change: Change, pod: &Object) {
         let prefix = format!("{}/", pod.namespace());
         let waiting: Vec<Arc<str>> = {
@@ -91,7 +91,7 @@ fn is_not_ready(taint: &Value) -> bool {
     taint["key"] == NOT_READY && taint["effect"] == "NoSchedule"
 }
 
-/// Whether a node is ready, and tainted as if it were not.
+/// Whether a node is ready and still has the not-ready taint.
 fn is_due(node: &Value) -> bool {
     let conditions = node["status"]["conditions"]
         .as_array()

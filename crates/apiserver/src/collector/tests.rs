@@ -17,7 +17,7 @@ async fn post(server: &ApiServer, path: &str, object: &Value) {
 }
 
 #[tokio::test]
-async fn events_of_both_groups_go_an_hour_after_they_were_last_seen() {
+async fn events_of_both_groups_are_deleted_an_hour_after_their_last_occurrence() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let now = Timestamp::now();
     let after = |minutes: i64| now + SignedDuration::from_mins(minutes);

@@ -88,7 +88,7 @@ fn an_answer_must_be_of_its_review() {
 }
 
 #[test]
-fn a_definition_says_where_its_webhook_is() {
+fn the_webhook_is_read_from_the_definition() {
     let paths = |conversion: Value, hooked: bool| -> Vec<String> {
         let errors = check(&json!({"spec": {"conversion": conversion}}), hooked);
         errors.into_iter().map(|error| error.path).collect()

@@ -1,4 +1,4 @@
-//! In which form and encoding a client wants its answer.
+//! Negotiation of the form and the encoding of an answer.
 
 use crate::error::ApiError;
 
@@ -20,7 +20,7 @@ pub(crate) enum Encoding {
     #[default]
     Json,
     Yaml,
-    /// Kubernetes' protobuf, of kinds whose Go types are known.
+    /// The protobuf of Kubernetes, for kinds whose Go types are known.
     Protobuf,
 }
 
@@ -33,16 +33,16 @@ pub(crate) struct Accept {
 
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// The media types that kube-apiserver names in a 406 and in a 415.
+/// The media types that a 406 and a 415 of kube-apiserver list.
 pub(crate) const ACCEPTED: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-/// Those in which it answers what can be watched, besides.
+/// The additional media types of resources that can be watched.
 const STREAMS: &str =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// 406 for a request of which [`negotiate`] finds nothing to answer. kube-apiserver has it of two places: its routes, which
-/// there are for built-in kinds alone, look at the media types; what encodes the answer looks at their parameters as well.
-/// `streams`: whether the route is one that can be watched.
+/// 406 for a request that [`negotiate`] cannot answer. kube-apiserver returns it from two places: its routes, which
+/// exist for built-in kinds only, check the media types; the encoder checks their parameters, too. `streams`: whether
+/// the route can be watched.
 pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> ApiError {
     let mut named = header
         .unwrap_or_default()
@@ -59,13 +59,13 @@ pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> Ap
     ApiError::no_representation(&format!("{ACCEPTED}{more}"))
 }
 
-/// The first form that we have, in the client's order of preference. None: nothing fits. `built_in`: whether the kind is,
-/// so that it has a form in protobuf; of others only the metadata have.
+/// The first supported form in the client's order of preference; `None` if there is none. `built_in`: whether the kind
+/// is built in and so has a form in protobuf; for other kinds only the metadata form has.
 pub(crate) fn negotiate(header: Option<&str>, built_in: bool) -> Option<Accept> {
     let Some(header) = header.filter(|text| !text.trim().is_empty()) else {
         return Some(Accept::default());
     };
-    // Clients list what they prefer first; weights are not used by any Kubernetes client.
+    // Kubernetes clients list the preferred type first and do not use weights.
     header
         .split(',')
         .filter_map(clause)
@@ -102,7 +102,7 @@ fn clause(text: &str) -> Option<Accept> {
     (known || form == Form::Whole && !text.contains("as=")).then_some(Accept { form, encoding })
 }
 
-/// Whether a client prefers the OpenAPI document of version 2 in protobuf. None: it takes neither that nor JSON.
+/// Whether a client prefers protobuf for the OpenAPI v2 document. `None`: it accepts neither protobuf nor JSON.
 pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
     let clauses = header
         .filter(|text| !text.trim().is_empty())
@@ -119,11 +119,11 @@ pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
     })
 }
 
-/// As it is answered, whichever of its two names was asked for.
+/// The content type of the answer for both names of the encoding.
 pub(crate) const OPENAPI_V2_PROTOBUF: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Whether a client asks for aggregated discovery, in the version that we have.
+/// Whether a client requests aggregated discovery in the supported version.
 pub(crate) fn aggregated_discovery(header: Option<&str>) -> bool {
     header.is_some_and(|header| {
         header.split(',').any(|clause| {

@@ -1,4 +1,5 @@
-//! Request bodies: JSON or YAML, of bounded size and depth, with duplicate fields noticed.
+//! Decoding of request bodies: JSON, YAML or protobuf, with limits for size and depth, and detection of duplicate
+//! fields.
 
 pub(crate) mod duplicates;
 
@@ -16,14 +17,14 @@ use super::go_json;
 use crate::error::ApiError;
 use crate::kinds::shape::protobuf as wire;
 
-/// As kube-apiserver limits request bodies.
+/// The limit of request bodies in kube-apiserver.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// A body as a value.
+/// A decoded body.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded {
     pub(crate) value: Value,
-    /// The paths of fields that the body has more than once.
+    /// The paths of duplicate fields.
     pub(crate) duplicates: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ where
     }
 }
 
-/// Decodes an object. `content_type` is that of the header; none counts as JSON.
+/// Decodes an object. `content_type` is the value of the header; without it, the body is JSON.
 pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded, ApiError> {
     let media = content_type
         .unwrap_or("application/json")
@@ -59,7 +60,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded
     }
 }
 
-/// Decodes protobuf of built-in kinds, as typed clients send it.
+/// Decodes protobuf of built-in kinds, which typed clients send.
 fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
     match wire::decode(bytes) {
         Ok(Some(value)) => Ok(Decoded {
@@ -67,15 +68,15 @@ fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
             duplicates: Vec::new(),
         }),
         Err(why) => Err(ApiError::bad_request(why)),
-        // Clients that get this answer send JSON.
+        // Clients fall back to JSON after this answer.
         Ok(None) => Err(ApiError::unsupported_media_type(
             "application/json, application/yaml",
         )),
     }
 }
 
-/// Decodes JSON. What is not JSON is rejected with the messages of Go. As in Go, bytes of a text that are no UTF-8 become
-/// U+FFFD, each of them.
+/// Decodes JSON. Malformed JSON is rejected with the messages of Go. As in Go, each byte that is not valid UTF-8
+/// becomes U+FFFD.
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let mut repaired = String::new();
     let bytes = if std::str::from_utf8(bytes).is_ok() {
@@ -106,7 +107,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     Ok(Decoded { value, duplicates })
 }
 
-/// Decodes YAML of one document, of which JSON is a part.
+/// Decodes a single YAML document. JSON is a subset of YAML.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     // Most "YAML" that clients send is JSON, for which the JSON parser is faster and reports more.
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
@@ -114,7 +115,7 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     {
         return Ok(decoded);
     }
-    // The parser's words without its picture of the place.
+    // The message of the parser without its excerpt of the document.
     let failed = |error: &dyn fmt::Display| {
         let text = error.to_string();
         let text = text.lines().next().unwrap_or_default();
@@ -131,7 +132,7 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     })
 }
 
-/// Text of UTF-16 behind a byte order mark, which YAML may be.
+/// Decodes UTF-16 after a byte order mark, which YAML allows.
 fn wide(bytes: &[u8]) -> Option<String> {
     let unit = match bytes.get(..2)? {
         [0xff, 0xfe] => u16::from_le_bytes,
@@ -146,7 +147,7 @@ fn wide(bytes: &[u8]) -> Option<String> {
     String::from_utf16(&units).ok()
 }
 
-/// Builds a value and notes fields that come twice; the last one wins, as in Go.
+/// Builds a value and records duplicate fields; the last one wins, as in Go.
 struct Seed<'a> {
     path: &'a Path<'a>,
     duplicates: &'a mut Duplicates,

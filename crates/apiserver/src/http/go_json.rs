@@ -1,11 +1,11 @@
-//! What Go's `encoding/json` says about bytes that are no JSON: its scanner (`scanner.go`), of which only the words
-//! matter here.
+//! The syntax errors of Go's `encoding/json`: a port of its scanner (`scanner.go`), reduced to what determines the
+//! messages.
 
 use std::fmt::Write as _;
 
 use crate::schema::go_quote;
 
-/// What is wrong with the syntax of a document; nothing when it is JSON.
+/// The syntax error of a document; `None` when it is valid JSON.
 pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
     let mut scanner = Scanner {
         step: Step::Value,
@@ -16,7 +16,7 @@ pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
             return Some(format!("invalid character {} {context}", quoted(byte)));
         }
     }
-    // A number may end where the document does.
+    // A number may end at the end of the document.
     let ended = match scanner.step {
         Step::Zero | Step::Digits | Step::Fraction | Step::Exponent => scanner.open.is_empty(),
         Step::After => scanner.open.is_empty(),
@@ -25,18 +25,18 @@ pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
     (!ended).then(|| "unexpected end of JSON input".to_owned())
 }
 
-/// The beginning of a document as `runtime.NewMissingKindErr` and others show it: as text when it looks like JSON, else
+/// The beginning of a document as `runtime.NewMissingKindErr` and others print it: as text if it looks like JSON, else
 /// in hexadecimal.
 pub(crate) fn summary(bytes: &[u8]) -> String {
     const LENGTH: usize = 30;
-    let shown = &bytes[..bytes.len().min(LENGTH)];
+    let start = &bytes[..bytes.len().min(LENGTH)];
     let more = if bytes.len() > LENGTH { " ..." } else { "" };
     match bytes.first() {
         None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
         Some(_) => {
             let mut text = String::new();
-            for byte in shown {
+            for byte in start {
                 let _ = write!(text, "{byte:02x}");
             }
             text + more
@@ -44,7 +44,7 @@ pub(crate) fn summary(bytes: &[u8]) -> String {
     }
 }
 
-/// A character as `quoteChar` writes it.
+/// A character as Go's `quoteChar` prints it.
 fn quoted(byte: u8) -> String {
     match byte {
         b'\'' => r"'\''".to_owned(),

@@ -1,23 +1,23 @@
-//! What a URL path asks for. A path is decoded once, and the same text is routed and authorized: what reads as another
-//! path to the one than to the other would pass the wrong guard.
+//! Routes of URL paths. A path is decoded once, and the same text is routed and authorized: if the two read it
+//! differently, a request could pass the wrong check.
 
 use percent_encoding::percent_decode_str;
 
-/// A decoded URL path and what it asks for.
+/// A decoded URL path and its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// The decoded path, as rules for documents compare it.
+    /// The decoded path, which rules for documents are compared with.
     pub(crate) path: String,
     pub(crate) route: Route,
 }
 
-/// What a URL path asks for.
+/// The route of a URL path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`.
     Root,
     Version,
-    /// `/healthz`, `/livez`, `/readyz`, also with a check's name after it.
+    /// `/healthz`, `/livez`, `/readyz`, also followed by the name of a check.
     Health,
     Metrics,
     /// `/_ferrostack/backup`.
@@ -41,7 +41,7 @@ pub(crate) enum Route {
         version: String,
     },
     Object(Path),
-    /// A path of objects that no route has, as `//api/v1/pods`: authorized as a request for those objects, then 404.
+    /// A path of objects without a route, such as `//api/v1/pods`: authorized as a request for those objects, then 404.
     Misplaced(Path),
     Unknown,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Route {
 pub(crate) struct Path {
     pub(crate) group: String,
     pub(crate) version: String,
-    /// None for cluster-scoped resources and for lists over all namespaces.
+    /// `None` for cluster-scoped resources and for lists across all namespaces.
     pub(crate) namespace: Option<String>,
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
@@ -72,7 +72,8 @@ pub(crate) fn target(raw: &str) -> Target {
     }
 }
 
-/// Documents have exactly one path each; only what kube-apiserver serves through its router may end in a slash.
+/// Each document has exactly one path; only documents that kube-apiserver serves through its router may have a trailing
+/// slash.
 fn route(path: &str) -> Route {
     match path {
         "/" | "" => return Route::Root,
@@ -128,7 +129,7 @@ fn object(group: &str, version: &str, rest: &[&str], regular: bool) -> Route {
         ..Path::default()
     };
     let rest = match rest {
-        // A namespace itself and its subresources, not something inside it.
+        // A namespace itself or one of its subresources, rather than an object in it.
         ["namespaces", _] | ["namespaces", _, "status" | "finalize", ..] => rest,
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => {
             path.namespace = Some((*namespace).to_owned());

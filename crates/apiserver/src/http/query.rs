@@ -1,10 +1,10 @@
-//! The query string.
+//! Query parameters.
 
 use std::num::{IntErrorKind, ParseIntError};
 
 use crate::error::ApiError;
 
-/// The parameters of a query string, in their order.
+/// The parameters of a query string in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -14,7 +14,7 @@ impl Query {
         Self(pairs.into_owned().collect())
     }
 
-    /// The first value of a parameter that is not empty.
+    /// The first non-empty value of a parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(key, _)| key == name);
         found
@@ -29,7 +29,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// As Go's conversion does it: there and not `false` or `0` is true.
+    /// As in Go's conversion, any value but `false` and `0` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.all(name)
             .next()
@@ -73,7 +73,7 @@ impl Query {
         })
     }
 
-    /// `dryRun`: only `All` is known.
+    /// `dryRun`, whose only valid value is `All`.
     pub(crate) fn dry_run(&self, kind: &str) -> Result<bool, ApiError> {
         let mut dry = false;
         for value in self.all("dryRun") {

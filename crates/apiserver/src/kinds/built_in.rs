@@ -18,15 +18,15 @@ struct Row {
     has: &'static [Has],
 }
 
-/// What a kind has.
+/// Properties of a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
-    /// Objects live in no namespace.
+    /// Objects are cluster-scoped.
     Cluster,
     Status,
     Scale,
     Generation,
-    /// Answered and not stored.
+    /// Objects are answered and not stored.
     Virtual,
     Sub(&'static str),
 }
@@ -432,7 +432,7 @@ fn resource(row: &Row) -> Resource {
     } else {
         format!("{}/{}", row.group, row.version)
     };
-    // Events of both groups are the same objects.
+    // Events of both groups are stored in one collection.
     let home = if row.group == "events.k8s.io" {
         ""
     } else {

@@ -350,7 +350,7 @@ fn number(mut column: Column) -> Column {
     column
 }
 
-/// Shown with `-o wide` only.
+/// Printed with `-o wide` only.
 fn wide(mut column: Column) -> Column {
     column.priority = 1;
     column

@@ -62,7 +62,7 @@ pub(super) fn labels(group: &str, kind: &str) -> &'static [&'static str] {
 /// The reason why objects are not selected by a label, as kube-apiserver states it.
 pub(crate) fn check(resource: &Resource, version: &Version, label: &str) -> Result<(), String> {
     let beyond = &version.selectable;
-    // Kinds without labels of their own share a rule, which knows nothing of scopes.
+    // Kinds without labels of their own share a rule that ignores the scope.
     let shared = !resource.is_custom() && beyond.is_empty();
     let supported = match label {
         NAME => true,

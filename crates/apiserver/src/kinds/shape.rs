@@ -1,8 +1,9 @@
-//! The Go types of the built-in kinds: what their decoder refuses, what they leave out, what they write though it is
-//! empty, and their defaults.
+//! The Go types of the built-in kinds: validation of types when decoding, omission of empty fields when encoding, and
+//! defaults.
 //!
-//! `shapes.json` is printed from the types themselves (`tests/kubernetes/tools/shapes`); `defaults.json` (what is always
-//! the same) and [`computed`] (what depends on other fields) follow `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is bounded by that of the values, which decoding limits.
+//! `shapes.json` is printed from the types (`tests/kubernetes/tools/shapes`). `defaults.json` (constant defaults) and
+//! [`computed`] (defaults that depend on other fields) follow `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is
+//! bounded by the depth of values, which decoding limits.
 
 mod computed;
 pub(crate) mod protobuf;
@@ -22,7 +23,7 @@ use crate::http::decode::duplicates::MOST;
 /// A struct.
 #[derive(Debug)]
 pub(crate) struct Struct {
-    /// As Go names it, `Container`.
+    /// The name of the Go type, such as `Container`.
     name: &'static str,
     fields: BTreeMap<&'static str, Field>,
     defaults: Map<String, Value>,
@@ -52,7 +53,7 @@ enum Shape {
     Pointer(Box<Shape>),
     List(Box<Shape>),
     Map(Box<Shape>),
-    /// By the name in `shapes.json`.
+    /// A struct by its name in `shapes.json`.
     Struct(&'static str),
 }
 
@@ -61,7 +62,7 @@ type Entries = HashMap<&'static str, Entry>;
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum Entry {
-    /// A kind, and the name of its struct.
+    /// A kind and the name of its struct.
     Kind(&'static str),
     Struct(BTreeMap<&'static str, &'static str>),
 }
@@ -138,7 +139,7 @@ fn shape(text: &'static str) -> Shape {
     }
 }
 
-/// The type of a kind; none for kinds that are described otherwise (CustomResourceDefinition).
+/// The type of a kind; `None` for kinds without one (CustomResourceDefinition).
 pub(crate) fn of(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
     let name = KINDS.get(format!("{group}/{version}, Kind={kind}").as_str())?;
     STRUCTS.get(name)
@@ -155,7 +156,8 @@ pub(crate) fn definition_status() -> Option<&'static Struct> {
 }
 
 impl Struct {
-    /// Decodes: refuses, in Go's words, what does not fit, and drops fields that there are not; returns their paths.
+    /// Decodes a value: rejects values of wrong types with the messages of Go, removes unknown fields, and returns
+    /// their paths.
     pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = Vec::new();
         read_struct(self, value, &Path::root(), &mut unknown)?;
@@ -174,7 +176,7 @@ impl Struct {
         Ok(unknown)
     }
 
-    /// Fills in the defaults, as decoding does it: those of a struct first, then those of the structs in it.
+    /// Sets the defaults as decoding does: those of a struct first, then those of nested structs.
     pub(crate) fn default(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         if let Some(compute) = self.computed {
@@ -189,7 +191,7 @@ impl Struct {
         for (name, field) in &self.fields {
             match (&field.shape, fields.get_mut(*name)) {
                 (shape, Some(value)) if !value.is_null() => default_value(shape, value),
-                // A struct that is no pointer is always there.
+                // A struct that is not a pointer always exists.
                 (Shape::Struct(of), _) => {
                     let mut value = json!({});
                     if let Some(of) = STRUCTS.get(of) {
@@ -216,7 +218,7 @@ impl Struct {
         }
     }
 
-    /// Encodes: empty fields are left out or written as the type says.
+    /// Encodes a value: empty fields are omitted or written as their types require.
     pub(crate) fn write(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         fields.retain(|name, value| {
@@ -233,7 +235,8 @@ impl Struct {
         }
     }
 
-    /// What comes back from the storage of kube-apiserver: a list that is empty and written nevertheless is null.
+    /// Converts a value to what kube-apiserver reads back from its storage: an empty list without `omitempty` becomes
+    /// null.
     pub(crate) fn store(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         for (name, field) in &self.fields {
@@ -321,7 +324,7 @@ fn each_struct(shape: &Shape, value: &mut Value, what: &mut impl FnMut(&Struct, 
     }
 }
 
-/// Where a value is, as a chain of borrowed steps: nothing is copied on the way down.
+/// The path of a value as a chain of borrowed elements, which copies nothing.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -370,14 +373,14 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// As warnings name it, with indexes and keys.
+    /// The path in warnings, with indexes and keys.
     fn full(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, true);
         text
     }
 
-    /// As Go's decoder names it, without them.
+    /// The path in errors of Go's decoder, without them.
     fn fields(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, false);
@@ -408,7 +411,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The field that the value is in.
+    /// The name of the field that contains the value.
     fn name(&self) -> &str {
         match (self.step, self.parent) {
             (Step::Field(name), _) => name,
@@ -417,7 +420,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Whether it is the uid of an object, which has a type of its own.
+    /// Whether the value is the uid of an object, which has its own Go type.
     fn is_uid(&self) -> bool {
         let of_user = matches!(self.owner, "UserInfo" | "SubjectAccessReviewSpec");
         self.name() == "uid" && !of_user

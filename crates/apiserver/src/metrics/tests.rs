@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::server::ApiServer;
 
 #[test]
-fn a_duration_counts_in_all_buckets_from_its_own_on() {
+fn a_duration_counts_in_all_buckets_whose_bound_it_does_not_exceed() {
     let mut durations = Durations::default();
     durations.observe(0.03);
     durations.observe(1000.0);
@@ -18,7 +18,7 @@ fn a_duration_counts_in_all_buckets_from_its_own_on() {
 }
 
 #[tokio::test]
-async fn labels_name_only_what_is_served() {
+async fn labels_contain_served_resources_only() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let label = |method: Method, path: &str, query: Option<&str>| {

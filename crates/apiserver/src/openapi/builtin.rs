@@ -1,8 +1,8 @@
 //! Descriptions of the built-in kinds: `builtin.json`, one definition per line, generated from the Go types
 //! of k8s.io/api 0.34.2 by kube-openapi's own generator (see `generate/`).
 //!
-//! Two forms: the text itself, parsed when a document is asked for and dropped again, and a compact one
-//! for merging, parsed once per process.
+//! In two forms: as text, which is parsed for each document and dropped again, and in a compact form for merging, which
+//! is parsed once per process.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 
 static TEXT: &str = include_str!("builtin.json");
 
-/// What merging needs to know of a definition.
+/// The part of a definition that merging needs.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// Another definition.
+    /// A reference to another definition.
     Reference(Box<str>),
-    /// A value of which nothing is known: a scalar, or all of a piece.
+    /// A value of unknown type, or an atomic one.
     Untyped,
     Text,
     Number,
@@ -83,7 +83,7 @@ pub(crate) fn shape(name: &str) -> Option<&'static Shape> {
 /// The definition of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The name of the definition of a built-in kind, whether or not there is one.
+/// The name of the definition of a built-in kind, which may not exist.
 pub(crate) fn name(group: &str, version: &str, kind: &str) -> String {
     match group {
         "apiextensions.k8s.io" => {

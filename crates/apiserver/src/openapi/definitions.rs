@@ -1,4 +1,4 @@
-//! Definitions of the kinds, and of everything they refer to.
+//! Definitions of the kinds and of the types that they refer to.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const EMBEDDED_API_VERSION: &str = "apiVersion defines the versioned schema of t
 const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// Which OpenAPI is written.
+/// The version of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     V2,
@@ -101,7 +101,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A built-in definition, which is in between of the two.
+/// Converts a built-in definition, which is stored in a form between the two versions.
 fn translate(definition: Value, dialect: Dialect) -> Value {
     let Value::Object(mut fields) = definition else {
         return definition;
@@ -135,7 +135,7 @@ fn translate(definition: Value, dialect: Dialect) -> Value {
         && let Some(Value::String(reference)) = result.remove("$ref")
     {
         let reference = json!({"$ref": reference.replacen(V2_PREFIX, V3_PREFIX, 1)});
-        // Beside a reference nothing counts, so that it goes into an `allOf` of one.
+        // Keywords beside a reference are ignored, so the reference is wrapped in `allOf`.
         if result.is_empty() {
             return reference;
         }
@@ -161,7 +161,7 @@ fn custom(model: &Model<'_>, schema: &Value, dialect: Dialect) -> Value {
     definition
 }
 
-/// `apiVersion`, `kind` and `metadata`, which schemas leave to the server.
+/// Adds `apiVersion`, `kind` and `metadata`, which schemas of definitions omit.
 fn add_type(definition: &mut Value, dialect: Dialect, api_version: &str, kind: &str) {
     let Some(fields) = definition.as_object_mut() else {
         return;
@@ -192,7 +192,7 @@ fn add_type(definition: &mut Value, dialect: Dialect, api_version: &str, kind: &
     );
 }
 
-/// Spells out what `x-kubernetes-int-or-string` means, where the schema does not do so itself
+/// Unfolds `x-kubernetes-int-or-string` if the schema does not do so itself
 /// (`apiextensions-apiserver/pkg/apiserver/schema/unfold.go`).
 fn unfold(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
@@ -223,7 +223,7 @@ fn unfold(schema: &mut Value) {
     }
 }
 
-/// The same for embedded objects. Recursion is bounded: the schema has been compiled.
+/// Does the same for embedded objects. Recursion is bounded: the schema has been compiled.
 fn add_embedded(schema: &mut Value, dialect: Dialect) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -252,7 +252,7 @@ fn add_embedded(schema: &mut Value, dialect: Dialect) {
     schema["required"] = required.into_iter().chain(missing).collect();
 }
 
-/// What OpenAPI v2 clients understand: no junctors, no nullable, no types above unknown fields
+/// Reduces a schema to the keywords of OpenAPI v2 clients: no junctors, no nullable, no types above unknown fields
 /// (`apiextensions-apiserver/pkg/controller/openapi/v2`).
 fn simplify(schema: &Value) -> Value {
     let Value::Object(fields) = schema else {
@@ -280,7 +280,7 @@ fn simplify(schema: &Value) -> Value {
             },
             "items" | "additionalProperties" => simplify(value),
             "required" => {
-                // What may be null may be absent, for clients that cannot send null.
+                // Nullable fields are not required, for clients that cannot send null.
                 let may_be_null = |name: &Value| {
                     let property = fields.get("properties").zip(name.as_str());
                     let property = property.and_then(|(all, name)| all.get(name));

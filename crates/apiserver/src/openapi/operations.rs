@@ -1,4 +1,4 @@
-//! Paths: methods, kinds, parameters and media types of each resource.
+//! Paths of the documents: methods, kinds, parameters and media types of each resource.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::{
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
-/// What is asked of a pod's kubelet, and answered in what is no object.
+/// The action of requests to kubelets, whose answers are not objects.
 const CONNECT: &str = "connect";
 
 /// Adds the paths of a resource.
@@ -166,7 +166,7 @@ impl Writer<'_> {
             ],
             _ => &["application/json", "application/yaml"],
         };
-        // A patch can be anything.
+        // A patch may be any JSON.
         let schema = match verb {
             "patch" => json!({"type": "object"}),
             _ => json!({"$ref": self.dialect.reference(body)}),
@@ -192,7 +192,7 @@ impl Writer<'_> {
     }
 
     fn add_responses(&self, operation: &mut Value, verb: &str, result: &str) {
-        // Lists have no definition.
+        // List kinds have no definition.
         let schema = match verb {
             "list" => json!({"type": "object"}),
             _ => json!({"$ref": self.dialect.reference(result)}),
@@ -224,7 +224,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The answer is no object.
+    /// An answer that is not an object.
     fn add_text(&self, operation: &mut Value, media: &str) {
         let schema = json!({"type": "string"});
         let answer = match self.dialect {

@@ -1,5 +1,5 @@
-//! The OpenAPI document of version 2 in protobuf, as client-go asks for it: the messages of gnostic
-//! (`github.com/google/gnostic-models/openapiv2`), of which the document has those that are here.
+//! The OpenAPI v2 document in protobuf, which client-go requests: those messages of gnostic
+//! (`github.com/google/gnostic-models/openapiv2`) that the document needs.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::kinds::shape::protobuf::wire::Writer;
 
 type Message = fn(&Value) -> Vec<u8>;
 
-/// What a field of a message has, from the value in JSON.
+/// The type of a field of a message, by which its JSON is encoded.
 enum Part {
     Text,
     Texts,
@@ -79,7 +79,7 @@ fn operation(value: &Value) -> Vec<u8> {
     message(value, &fields, 13)
 }
 
-/// A parameter is a body, or one of four others that differ by their numbers.
+/// A parameter is a body parameter or one of four others, which have different field numbers.
 fn parameter(value: &Value) -> Vec<u8> {
     use Part::{Any, Flag, One, Text};
     if value["$ref"].is_string() {
@@ -182,7 +182,7 @@ fn types(value: &Value) -> Vec<u8> {
     message.finish()
 }
 
-/// A message by its fields; `extensions` is the number of what begins with `x-`, 0 where there is none.
+/// Encodes a message by its fields. `extensions` is the number of the field for `x-` keys, or 0.
 fn message(value: &Value, fields: &[(&str, u64, Part)], extensions: u64) -> Vec<u8> {
     let mut message = Writer::default();
     for (name, number, part) in fields {
@@ -225,7 +225,7 @@ fn texts(number: u64, value: &Value, message: &mut Writer) {
     }
 }
 
-/// A map: its entries, each with its name.
+/// Encodes a map as named entries.
 fn named(number: u64, value: &Value, of: Message) -> Vec<u8> {
     let mut message = Writer::default();
     for (name, value) in value.as_object().into_iter().flatten() {

@@ -62,7 +62,7 @@ fn schema() -> Value {
     })
 }
 
-/// Every reference in a document, with what it refers to.
+/// Checks that every reference in a document has a target.
 fn check_references(document: &Value, value: &Value) {
     match value {
         Value::Object(fields) => {
@@ -97,7 +97,7 @@ fn the_descriptions_of_built_in_kinds_parse_and_are_complete() {
 }
 
 #[test]
-fn every_reference_in_a_document_leads_somewhere() {
+fn every_reference_in_a_document_has_a_target() {
     let schema = schema();
     let models = models(&schema);
     let document = v2(&models);
@@ -148,7 +148,7 @@ fn kinds_are_found_by_group_version_and_kind_with_their_descriptions() {
 }
 
 #[test]
-fn swagger_has_what_swagger_clients_merge_by_and_nothing_they_do_not_know() {
+fn the_v2_document_has_merge_keys_and_no_keywords_of_v3() {
     let schema = schema();
     let document = v2(&models(&schema));
     let spec = &document["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
@@ -162,7 +162,7 @@ fn swagger_has_what_swagger_clients_merge_by_and_nothing_they_do_not_know() {
 }
 
 #[test]
-fn numbers_or_texts_are_spelt_out_and_embedded_objects_have_words_of_their_own() {
+fn int_or_string_is_unfolded_and_embedded_objects_have_descriptions() {
     let either = json!([{"type": "integer"}, {"type": "string"}]);
     let schema = json!({"type": "object", "properties": {
         "bare": {"x-kubernetes-int-or-string": true},
@@ -243,7 +243,7 @@ fn custom_resources_take_no_strategic_merge_patches() {
 }
 
 #[test]
-fn the_index_changes_with_a_schema_and_with_nothing_else() {
+fn the_index_changes_exactly_when_a_schema_changes() {
     let (one, mut two) = (schema(), schema());
     let index = v3_index(&models(&one));
     assert_eq!(index, v3_index(&models(&two)));
@@ -261,7 +261,7 @@ fn the_index_changes_with_a_schema_and_with_nothing_else() {
 }
 
 #[test]
-fn operations_have_names_of_their_own() {
+fn operation_ids_are_unique() {
     let schema = schema();
     let document = v2(&models(&schema));
     let mut names = BTreeSet::new();

@@ -24,16 +24,16 @@ use crate::http::query::Query;
 
 /// The protocol of the streams in a SPDY connection.
 const PROTOCOL: &str = "portforward.k8s.io";
-/// What a WebSocket that carries SPDY says before the protocol of its streams.
+/// The prefix of a WebSocket subprotocol that tunnels SPDY.
 const TUNNEL: &str = "SPDY/3.1+";
 const SPDY: &str = "SPDY/3.1";
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
-/// Pieces that wait to be sent to a client, each of [`PIECE`] bytes at most.
+/// The maximum number of pieces queued for a client, each of at most [`PIECE`] bytes.
 const WAITING: usize = 16;
-/// Pieces that wait to be taken by a pod.
+/// The maximum number of pieces queued for a pod.
 const UNTAKEN: usize = 8;
 const PIECE: usize = 32 << 10;
-/// The longest message of a WebSocket.
+/// The maximum length of a WebSocket message in bytes.
 const MESSAGE: usize = 4 << 20;
 
 /// The pod whose ports are forwarded.
@@ -43,7 +43,7 @@ struct Target {
     pod: Value,
 }
 
-/// Answers a request for ports.
+/// Answers a request to forward ports.
 pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     let ports = ports(request.query)?;
     let pod = request.pod()?;
@@ -53,7 +53,7 @@ pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::bad_request("Upgrade request required"));
     }
     let Some(kubelet) = request.kubelet(&node) else {
-        let message = format!("error dialing backend: {}", node.refused());
+        let message = format!("error dialing backend: {}", node.connection_refused());
         return Err(ApiError::new(500, "", message));
     };
     let target = Arc::new(Target {
@@ -78,7 +78,7 @@ pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     Ok(by_spdy(request, target))
 }
 
-/// SPDY on the connection itself.
+/// SPDY on the connection of the request.
 fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     let headers = request.headers;
     if !upgrade::is_to(headers, SPDY) {
@@ -113,7 +113,7 @@ fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     })
 }
 
-/// SPDY inside of the messages of a WebSocket, as kubectl does it.
+/// SPDY tunnelled through the messages of a WebSocket, as kubectl uses it.
 fn by_tunnel(request: Request<'_>, protocols: &[String], target: Arc<Target>) -> Response<Body> {
     if !protocols.iter().any(|protocol| protocol == PROTOCOL) {
         return not_negotiated(protocols);
@@ -146,7 +146,7 @@ fn by_tunnel(request: Request<'_>, protocols: &[String], target: Arc<Target>) ->
     })
 }
 
-/// A WebSocket whose messages name a channel.
+/// A WebSocket whose messages begin with a channel.
 fn by_channels(
     request: Request<'_>,
     protocols: &[String],
@@ -217,7 +217,7 @@ fn not_negotiated(protocols: &[String]) -> Response<Body> {
     text_answer(StatusCode::FORBIDDEN, why)
 }
 
-/// The ports of the query: one parameter or several, with commas or without.
+/// The ports of the query: in one or several parameters, separated by commas.
 fn ports(query: &Query) -> Result<Vec<u16>, ApiError> {
     let ports = query.all("ports").flat_map(|ports| ports.split(','));
     let ports = ports.map(|port| {
@@ -237,10 +237,10 @@ fn ports(query: &Query) -> Result<Vec<u16>, ApiError> {
 }
 
 impl Target {
-    /// Connects to a port and carries bytes both ways until the pod ends the connection. Bytes of the pod are given to
-    /// `outgoing` as what `framed` makes of them.
+    /// Connects to a port and copies bytes in both directions until the pod closes the connection. Bytes of the pod are
+    /// sent to `outgoing` in the frames that `framed` returns.
     ///
-    /// The error is what the client is told.
+    /// The error is sent to the client.
     async fn forward<T>(
         &self,
         port: u16,
@@ -261,7 +261,7 @@ impl Target {
                     break;
                 }
             }
-            // A client that has said all it has to say may still listen.
+            // The client has sent everything but may still read, so only this direction is closed.
             let _ = write.shutdown().await;
             future::pending().await
         };

@@ -1,4 +1,5 @@
-//! `pods/NAME/log`: the selected part of a container's log, with the options checked as by kube-apiserver and applied as by a kubelet.
+//! `pods/NAME/log`: the selected lines of a container's log. Options are validated as by kube-apiserver and applied as
+//! by a kubelet.
 
 use std::fmt::Write as _;
 
@@ -15,7 +16,7 @@ use crate::http::query::Query;
 use crate::kinds::shape::time;
 use crate::schema::FieldError;
 
-/// What of a log is asked for (`v1.PodLogOptions`).
+/// The options of a request for a log (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Options {
     follow: bool,
@@ -25,7 +26,7 @@ struct Options {
     since_time: Option<Timestamp>,
     tail_lines: Option<i64>,
     limit_bytes: Option<i64>,
-    /// Standard output or error alone, which only a feature that is off allows to ask for.
+    /// Whether `stream` is set, which only a disabled feature gate allows.
     stream: bool,
 }
 
@@ -40,7 +41,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
     let pod = request.pod()?;
     let container = request.container(&pod, request.query.get("container"))?;
     if text(&pod["spec"]["nodeName"]).is_empty() {
-        // Nothing has been written yet.
+        // The container has not written anything yet.
         let mut response = Response::new(body::full(""));
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
@@ -53,7 +54,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
             node.address,
             request.name(),
             options.query(),
-            node.refused()
+            node.connection_refused()
         );
         return Err(ApiError::new(500, "", message));
     };
@@ -67,7 +68,10 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
     let ending =
         |more: BoxStream<'static, Line>| more.take_until(shutdown.cancelled_owned()).boxed();
     log.more = log.more.map(ending);
-    Ok(plain(StatusCode::OK, show(log, &options, Timestamp::now())))
+    Ok(plain(
+        StatusCode::OK,
+        body_of(log, &options, Timestamp::now()),
+    ))
 }
 
 impl Options {
@@ -84,26 +88,26 @@ impl Options {
         })
     }
 
-    /// As `ValidatePodLogOptions`.
+    /// Validates as `ValidatePodLogOptions` does.
     fn problems(&self) -> Vec<FieldError> {
         let positive = "must be greater than 0";
         let mut errors = Vec::new();
-        let mut refuse = |field: &str, value: i64, why: &str| {
+        let mut reject = |field: &str, value: i64, why: &str| {
             errors.push(FieldError::invalid(field, &Value::from(value), why));
         };
         if let Some(lines) = self.tail_lines.filter(|lines| *lines < 0) {
-            refuse("tailLines", lines, "must be greater than or equal to 0");
+            reject("tailLines", lines, "must be greater than or equal to 0");
         }
         if let Some(bytes) = self.limit_bytes.filter(|bytes| *bytes < 1) {
-            refuse("limitBytes", bytes, positive);
+            reject("limitBytes", bytes, positive);
         }
         match (self.since_seconds, self.since_time) {
             (Some(_), Some(_)) => {
                 let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-                // So the path without a name is printed.
+                // kube-apiserver prints an empty path here.
                 errors.push(FieldError::forbidden("[]", why));
             }
-            (Some(seconds), None) if seconds < 1 => refuse("sinceSeconds", seconds, positive),
+            (Some(seconds), None) if seconds < 1 => reject("sinceSeconds", seconds, positive),
             _ => {}
         }
         if self.stream {
@@ -112,7 +116,7 @@ impl Options {
         errors
     }
 
-    /// As the kubelet is asked for it.
+    /// The query of the kubelet.
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let flag = |on: bool| on.then(|| "true".to_owned());
@@ -139,7 +143,7 @@ impl Options {
     }
 }
 
-/// A number as Go's conversion of queries reads it.
+/// A number as Go's conversion of query parameters decodes it.
 fn integer(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     use std::num::IntErrorKind::{NegOverflow, PosOverflow};
     let Some(text) = query.all(name).next() else {
@@ -159,7 +163,7 @@ fn integer(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
 fn moment(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     match query.all(name).next() {
         None => Ok(None),
-        // The beginning of time, and so the whole log.
+        // The zero time, which selects the whole log.
         Some("" | "null") => Ok(Some(Timestamp::UNIX_EPOCH)),
         Some(text) => {
             time::check(text, false).map_err(ApiError::bad_request)?;
@@ -171,7 +175,7 @@ fn moment(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     }
 }
 
-/// Whether a container's status says that there is a log of it, as the kubelet looks at it.
+/// Checks that the status of a container implies that a log exists, as a kubelet does.
 fn has_log(pod: &str, status: &Value, container: &str, previous: bool) -> Result<(), String> {
     let lists = [
         "containerStatuses",
@@ -214,8 +218,8 @@ fn has_log(pod: &str, status: &Value, container: &str, previous: bool) -> Result
     })
 }
 
-/// What is asked for of a log.
-fn show(log: Log, options: &Options, now: Timestamp) -> Body {
+/// The body of a log: the selected lines, then those to follow.
+fn body_of(log: Log, options: &Options, now: Timestamp) -> Body {
     let mut printer = Printer::new(options, now);
     let lines = log.lines.len();
     let tail = options
@@ -243,7 +247,7 @@ fn show(log: Log, options: &Options, now: Timestamp) -> Body {
     body::stream(first.chain(more))
 }
 
-/// Prints lines until there are enough bytes.
+/// Formats lines until the byte limit is reached.
 struct Printer {
     since: Timestamp,
     timestamps: bool,
@@ -274,7 +278,7 @@ impl Printer {
         }
         let mut text = String::new();
         if self.timestamps {
-            // Nanoseconds always, as container runtimes write them.
+            // Nine digits of the fraction, as container runtimes write them.
             let _ = write!(text, "{:.9} ", line.at);
         }
         text.push_str(&line.text);

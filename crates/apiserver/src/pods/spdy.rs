@@ -1,7 +1,7 @@
-//! SPDY/3.1 as far as port-forwarding needs it: frames out of bytes, and the few frames that a server sends.
+//! The part of SPDY/3.1 that port forwarding needs: decoding of frames, and encoding of the frames that a server sends.
 //!
-//! Source: SPDY Protocol Draft 3.1, and what `github.com/moby/spdystream`, which kubectl and client-go speak it with, does
-//! with it: no flow control, no settings, no priorities.
+//! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, which kubectl and client-go are built
+//! on: no flow control, no settings, no priorities.
 
 mod headers;
 
@@ -11,9 +11,9 @@ use headers::{Deflater, Inflater};
 
 pub(super) use headers::Headers;
 
-/// A control frame that announces a greater length is not waited for. Those of clients are less than 200 bytes long.
+/// The maximum length of a control frame; longer ones are an error. Those of clients are shorter than 200 bytes.
 const LONGEST_CONTROL: usize = 64 << 10;
-/// The payload of a data frame comes in pieces of this length, however long the frame is.
+/// The maximum length of the pieces in which the payload of a data frame is returned.
 const PIECE: usize = 32 << 10;
 const HEAD: usize = 8;
 
@@ -27,32 +27,32 @@ const HEADERS: u16 = 8;
 const WINDOW_UPDATE: u16 = 9;
 const FIN: u8 = 1;
 
-/// A frame of the peer.
+/// A decoded frame of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// A stream begins. `fin`: the peer sends nothing in it.
+    /// Opens a stream. `fin`: the peer will send no data in it.
     Syn {
         stream: u32,
         fin: bool,
         headers: Headers,
     },
-    /// Bytes of a stream, perhaps none. `fin`: they are the last.
+    /// Data of a stream, possibly empty. `fin`: no data follows.
     Data {
         stream: u32,
         fin: bool,
         bytes: Bytes,
     },
-    /// Both directions of a stream are over.
+    /// Closes both directions of a stream.
     Reset { stream: u32 },
-    /// To be sent back, if the peer's (odd).
+    /// Is answered with the same frame if the id is the peer's (odd).
     Ping { id: u32 },
-    /// No more streams begin.
+    /// No more streams will be opened.
     GoAway,
-    /// Nothing that matters here: replies, settings, windows, headers that come late.
+    /// A frame that is ignored: replies, settings, windows, late headers.
     Other,
 }
 
-/// Why bytes are no frames.
+/// Why bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("a control frame of SPDY version {0}")]
@@ -67,7 +67,7 @@ pub(super) enum Malformed {
     Headers(&'static str),
 }
 
-/// Why a stream is reset.
+/// The reason of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     ProtocolError = 1,
@@ -75,14 +75,14 @@ pub(super) enum Status {
     Cancel = 5,
 }
 
-/// Makes frames of bytes. It holds the state of header compression, and what is left of a data frame.
+/// Decodes frames. Contains the state of header decompression, and the rest of an incomplete data frame.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     headers: Inflater,
     data: Option<Rest>,
 }
 
-/// A data frame that has not been given out as a whole.
+/// The undecoded rest of a data frame.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     stream: u32,
@@ -91,9 +91,9 @@ struct Rest {
 }
 
 impl Decoder {
-    /// The next frame, taken from the front of `buffer`. None: there is none before more bytes have come.
+    /// Decodes the next frame from the front of `buffer`. `None` if more bytes are needed.
     ///
-    /// `buffer` need never hold more than [`LONGEST_CONTROL`] bytes and a head for this to go on.
+    /// `buffer` never needs more than [`LONGEST_CONTROL`] bytes and a head for progress.
     pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
         if let Some(rest) = self.data.take() {
             return Ok(self.piece(rest, buffer));
@@ -107,7 +107,7 @@ impl Decoder {
         if first & 0x8000_0000 == 0 {
             buffer.advance(HEAD);
             let rest = Rest {
-                stream: named(first)?,
+                stream: stream_id(first)?,
                 fin: flags & FIN != 0,
                 left: length,
             };
@@ -128,7 +128,7 @@ impl Decoder {
         self.control((first & 0xffff) as u16, flags, body).map(Some)
     }
 
-    /// As much of a data frame as is there, up to [`PIECE`].
+    /// The available part of a data frame, at most [`PIECE`] bytes.
     fn piece(&mut self, mut rest: Rest, buffer: &mut BytesMut) -> Option<Frame> {
         let bytes = buffer
             .split_to(rest.left.min(PIECE).min(buffer.len()))
@@ -152,7 +152,7 @@ impl Decoder {
         let mut word = || body.try_get_u32().map_err(|_| Malformed::Length(length));
         match kind {
             SYN_STREAM => {
-                let stream = named(word()?)?;
+                let stream = stream_id(word()?)?;
                 word()?;
                 // Priority and slot.
                 body.try_get_u16().map_err(|_| Malformed::Length(length))?;
@@ -163,13 +163,13 @@ impl Decoder {
                 })
             }
             SYN_REPLY | HEADERS => {
-                named(word()?)?;
-                // All headers go through one compressed stream, so that these must be read too.
+                stream_id(word()?)?;
+                // All header blocks are one compressed stream, so this one must be decompressed, too.
                 self.headers.read(&body)?;
                 Ok(Frame::Other)
             }
             RST_STREAM => Ok(Frame::Reset {
-                stream: named(word()?)?,
+                stream: stream_id(word()?)?,
             }),
             PING => Ok(Frame::Ping { id: word()? }),
             GOAWAY => Ok(Frame::GoAway),
@@ -179,22 +179,22 @@ impl Decoder {
     }
 }
 
-/// A stream's number, which is never 0.
-fn named(word: u32) -> Result<u32, Malformed> {
+/// The id of a stream, which is never 0.
+fn stream_id(word: u32) -> Result<u32, Malformed> {
     match word & 0x7fff_ffff {
         0 => Err(Malformed::Zero),
         stream => Ok(stream),
     }
 }
 
-/// Makes bytes of frames that have headers, which are compressed in the order in which they are sent.
+/// Encodes frames with headers. Header blocks are compressed in the order in which the frames are sent.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     headers: Deflater,
 }
 
 impl Encoder {
-    /// A stream of the peer is accepted.
+    /// Accepts a stream of the peer.
     pub(super) fn reply(&mut self, stream: u32) -> Bytes {
         let block = self.headers.write(&Headers::default());
         let mut body = BytesMut::with_capacity(4 + block.len());
@@ -203,7 +203,7 @@ impl Encoder {
         control(SYN_REPLY, &body)
     }
 
-    /// A stream begins, as clients begin them.
+    /// Opens a stream, as clients do.
     #[cfg(test)]
     pub(super) fn syn(&mut self, stream: u32, fin: bool, headers: &Headers) -> Bytes {
         let mut body = BytesMut::new();
@@ -217,7 +217,7 @@ impl Encoder {
     }
 }
 
-/// Bytes of a stream; at most 16 MiB.
+/// Data of a stream; at most 16 MiB.
 pub(super) fn data(stream: u32, fin: bool, bytes: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(HEAD + bytes.len());
     frame.put_u32(stream);
@@ -226,17 +226,17 @@ pub(super) fn data(stream: u32, fin: bool, bytes: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// Both directions of a stream are over.
+/// Closes both directions of a stream.
 pub(super) fn reset(stream: u32, status: Status) -> Bytes {
     pair(RST_STREAM, stream, status as u32)
 }
 
-/// No more streams are accepted after `last`. `error`: what the peer sent could not be read.
+/// Rejects streams after `last`. `error`: whether the peer sent malformed bytes.
 pub(super) fn go_away(last: u32, error: bool) -> Bytes {
     pair(GOAWAY, last, u32::from(error))
 }
 
-/// The answer to a ping, which is the ping.
+/// The answer to a ping, which is the same frame.
 pub(super) fn ping(id: u32) -> Bytes {
     control(PING, &id.to_be_bytes())
 }

@@ -1,4 +1,4 @@
-//! Leaving HTTP behind: connections that go on as something else once the answer `101 Switching Protocols` is sent.
+//! Protocol upgrades: connections that switch from HTTP to another protocol after the answer `101 Switching Protocols`.
 
 use http::header::{CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode};
@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::text_answer;
 use crate::body::{self, Body};
 
-/// What has become of the requests of one connection that left HTTP behind. They end with the connection.
+/// The tasks of upgraded requests of one connection. They end with the connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tunnels {
     tasks: TaskTracker,
@@ -22,19 +22,19 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
-    /// Ends them all when it is dropped.
+    /// A guard that ends all tasks when it is dropped.
     pub(crate) fn end_with(&self) -> DropGuard {
         self.end.clone().drop_guard()
     }
 
-    /// Waits until all have ended. None may begin any more.
+    /// Waits until all tasks have ended. No further task may start.
     pub(crate) async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 }
 
-/// Whether a client wants to leave HTTP behind.
+/// Whether a client requests an upgrade.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let mut connection = headers.get_all(CONNECTION).iter();
     connection.any(|value| {
@@ -43,13 +43,13 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a client wants to go on as `protocol`.
+/// Whether a client requests an upgrade to `protocol`.
 pub(super) fn is_to(headers: &HeaderMap, protocol: &str) -> bool {
     let wanted = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(protocol))
 }
 
-/// The items of all headers of a name, which are separated by commas.
+/// The comma-separated items of all headers with a name.
 pub(super) fn items(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let values = headers.get_all(name).iter();
     let items = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
@@ -57,7 +57,7 @@ pub(super) fn items(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     items.filter(|item| !item.is_empty()).collect()
 }
 
-/// What proves to a WebSocket client that it was understood (RFC 6455, 4.2.2).
+/// `Sec-WebSocket-Accept`, which proves that the server understood the request (RFC 6455, 4.2.2).
 pub(super) fn websocket_proof(headers: &HeaderMap) -> Option<(HeaderName, HeaderValue)> {
     let key = headers.get(SEC_WEBSOCKET_KEY)?.as_bytes();
     let both = [key, b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"].concat();
@@ -66,7 +66,7 @@ pub(super) fn websocket_proof(headers: &HeaderMap) -> Option<(HeaderName, Header
     Some((SEC_WEBSOCKET_ACCEPT, proof))
 }
 
-/// Goes on as `protocol`, with what `run` does. `headers`: further headers of the answer.
+/// Switches to `protocol` and runs `run` on the connection. `headers`: further headers of the answer.
 pub(super) fn to<F>(
     protocol: &'static str,
     headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,

@@ -113,8 +113,8 @@ pub(crate) async fn create_object(
                 crate::collector::definitions::accept(&call.core, &name).await;
             }
             if &*resource.collection == "/namespaces" {
-                let furnished = crate::namespaces::furnish(&call.core, &name).await;
-                furnished.map_err(|problem| failed_write(WriteError::Failed(problem)))?;
+                let created = crate::namespaces::create_defaults(&call.core, &name).await;
+                created.map_err(|problem| failed_write(WriteError::Failed(problem)))?;
             }
             conversion::resolve(&call.core, || object_answer(call, 201, &object)).await
         }

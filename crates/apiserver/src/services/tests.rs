@@ -36,7 +36,7 @@ async fn services_created_at_the_same_moment_share_no_address_and_no_node_port()
         let ports = json!([{"name": "a", "port": 80}, {"name": "b", "port": 81}]);
         let spec = json!({"type": "NodePort", "ports": ports});
         creates.spawn(create(server.clone(), service(&format!("s{n}"), spec)));
-        // Two ask for the same values.
+        // Two requests ask for each address.
         let spec = json!({"type": "NodePort", "clusterIP": format!("10.96.0.{}", 10 + n / 2), "ports": [{"port": 80}]});
         creates.spawn(create(
             server.clone(),
@@ -64,7 +64,7 @@ async fn services_created_at_the_same_moment_share_no_address_and_no_node_port()
 }
 
 #[tokio::test]
-async fn a_range_that_is_exhausted_is_an_error_and_what_was_chosen_is_free_again() {
+async fn an_exhausted_range_is_an_error_and_releases_reservations() {
     let server = server().await;
     let ports = |from: u32, count: u32| -> Value {
         let port = |n| json!({"name": format!("p{n}"), "port": n});
@@ -84,7 +84,7 @@ async fn a_range_that_is_exhausted_is_an_error_and_what_was_chosen_is_free_again
 }
 
 #[test]
-fn the_values_that_clients_ask_for_are_given_out_last_and_none_twice() {
+fn values_for_static_allocation_are_allocated_last_and_none_twice() {
     let allocator = Arc::new(Allocator::default());
     let range = Range {
         numbers: 30_000..=30_009,
@@ -107,7 +107,7 @@ fn the_values_that_clients_ask_for_are_given_out_last_and_none_twice() {
     let mut expected: Vec<_> = expected.map(|port| Some(Claim::Port(port))).into();
     expected.resize(12, None);
     assert_eq!(chosen, expected);
-    // Whoever asks again gets the same again, and a dropped reservation is free.
+    // A second choice of the same request returns the same value, and a dropped reservation is free.
     let again = choice(&requests[2]).any(&range, &HashSet::new());
     assert_eq!(again, Some(Claim::Port(30_007)));
     drop(requests);

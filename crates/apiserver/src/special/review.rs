@@ -1,4 +1,4 @@
-//! Reviews: whose a token is, and who may do what.
+//! TokenReview and the reviews of access.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::rest::Call;
 use crate::selector::FieldSelector;
 use crate::user::UserInfo;
 
-/// Reviews that ask for nothing are refused.
+/// Rejects reviews without attributes.
 pub(super) fn check(call: &Call, spec: &Value) -> Result<(), ApiError> {
     let kind = call.resource.kind.as_str();
     if kind == "TokenReview" && spec["token"].as_str().is_none_or(str::is_empty) {
@@ -21,7 +21,7 @@ pub(super) fn check(call: &Call, spec: &Value) -> Result<(), ApiError> {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let error =
             crate::schema::FieldError::invalid("spec.resourceAttributes", &Value::Null, detail);
-        // Internal types have no kind, and so it is not named.
+        // The error names no kind, since internal types have none.
         return Err(ApiError::invalid("authorization.k8s.io", "", "", &[error]));
     }
     Ok(())
@@ -44,7 +44,7 @@ pub(super) fn token(call: &Call, spec: &Value) -> Value {
     }
 }
 
-/// Whether a user may do something.
+/// Evaluates whether a user may do something.
 pub(super) fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
     let wanted = &spec["resourceAttributes"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -74,7 +74,7 @@ pub(super) fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
     }
 }
 
-/// The fields that are required: as they are in a query, or one by one.
+/// The required fields of a selector, which is a query or a list of requirements.
 fn selected(selector: &Value) -> FieldSelector {
     if let Some(raw) = selector["rawSelector"].as_str() {
         return FieldSelector::parse(raw).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! TokenRequest: a token of a service account, for an audience and as long as a pod, a Secret or a Node.
+//! TokenRequest: a token of a service account, for audiences, and bound to a pod, a Secret or a Node.
 //!
-//! Source of the rules and words: `pkg/registry/core/serviceaccount/storage/token.go` of kube-apiserver.
+//! Source of the rules and messages: `pkg/registry/core/serviceaccount/storage/token.go` of kube-apiserver.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ const API_VERSION: &str = "authentication.k8s.io/v1";
 const GROUP: &str = "authentication.k8s.io";
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
-/// What kubelets ask for the token that every pod has: clients that do not read it anew are borne with for a year.
+/// The lifetime that kubelets request for the default token of a pod. Such tokens are extended to a year for clients
+/// that do not reload them.
 const WATCHED: i64 = 3607;
 const YEAR: i64 = 365 * 24 * 3600;
 
@@ -69,7 +70,7 @@ pub(super) fn request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
     ))
 }
 
-/// The account in the path, which what the body has of its metadata must fit.
+/// The account in the path. Metadata in the body must match it.
 fn named_account(call: &Call, body: &Value) -> Result<Reference, ApiError> {
     let metadata = &body["metadata"];
     let sent = |field: &str| metadata[field].as_str().unwrap_or_default();
@@ -112,7 +113,7 @@ fn check_lifetime(seconds: i64) -> Result<(), ApiError> {
     Err(ApiError::invalid(GROUP, "TokenRequest", "", &[error]))
 }
 
-/// What the token is about: the account, and what `boundObjectRef` names, which must be there.
+/// The subject of the token: the account, and the object of `boundObjectRef`, which must exist.
 fn bound(call: &Call, account: &Reference, reference: &Value) -> Result<Subject, ApiError> {
     let mut subject = Subject {
         namespace: call.namespace.clone(),
@@ -161,7 +162,7 @@ fn bound(call: &Call, account: &Reference, reference: &Value) -> Result<Subject,
     }
 }
 
-/// The Node that a pod is on; one that is not there has a name alone.
+/// The Node that a pod is bound to; if it does not exist, the reference has a name only.
 fn node_of(call: &Call, pod: &Value) -> Option<Reference> {
     let name = pod["spec"]["nodeName"]
         .as_str()

@@ -1,7 +1,9 @@
-//! The gate in front of the store: what passes is not nested too deep, not too large, and reads back as what was written.
+//! The gate in front of the store: accepted objects are neither nested too deeply nor too large, and read back as they
+//! were written.
 //!
-//! Whatever the way in (JSON, YAML, protobuf with JSON inside, a patch, a webhook, a controller), an object becomes a
-//! [`Draft`] here and nowhere else. An object that could not be read back would make the next start refuse the database.
+//! Objects from all sources (JSON, YAML, protobuf with embedded JSON, a patch, a webhook, a controller) become a
+//! [`Draft`] here and nowhere else. An object that could not be read back would make the next start reject the
+//! database.
 
 use std::fmt;
 
@@ -14,27 +16,28 @@ use super::object::{Draft, Object};
 use crate::kinds::Registry;
 use crate::schema::{self, MAX_DEPTH};
 
-/// Bytes of a stored object at most: what etcd accepts in one request by default (`--max-request-bytes`).
+/// The maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
 pub(crate) const MAX_BYTES: usize = 3 << 19;
 
 /// Why an object cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unstorable {
-    /// Readers give up at 128 levels, and lists, watches and reviews nest an object a few levels deeper than it is stored.
+    /// JSON readers stop at 128 levels, and lists, watches and reviews nest an object a few levels deeper than it is
+    /// stored.
     #[error(
         "the object is nested deeper than {MAX_DEPTH} levels, its managed fields included; at most that many can be stored"
     )]
     TooDeep,
-    /// In the words of kube-apiserver.
+    /// The message of kube-apiserver.
     #[error("etcdserver: request is too large")]
     TooLarge,
-    /// It would be a bug of this server.
+    /// A bug of this server.
     #[error("the object would not read back as it was written; nothing was stored")]
     Unreadable,
 }
 
-/// An object on its way to the store. `previous` is the object that it replaces: what is stored already may stay as
-/// deep and as large as it is, so that it can still be edited and deleted.
+/// Checks an object before it is stored. `previous` is the object that it replaces: it may keep its depth and size, so
+/// that it can still be edited and deleted.
 pub(crate) fn pass(value: &Value, previous: Option<&Object>) -> Result<Draft, Unstorable> {
     let was_too_deep = |previous: &Object| schema::too_deep(&previous.value());
     if schema::too_deep(value) && !previous.is_some_and(was_too_deep) {
@@ -57,8 +60,8 @@ pub(crate) fn pass(value: &Value, previous: Option<&Object>) -> Result<Draft, Un
     }
 }
 
-/// What counts of an object's size: etcd has custom objects and definitions in JSON and the others in protobuf, where a
-/// text is as long as it is and the names of fields take no room.
+/// The size of an object by which it is limited. etcd stores custom objects and definitions as JSON and the others as
+/// protobuf, where texts have their length and field names take no room.
 fn size(value: &Value, length: usize) -> usize {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -70,7 +73,7 @@ fn size(value: &Value, length: usize) -> usize {
     }
 }
 
-/// The bytes of all texts in a value. Recursion is bounded: the depth was checked.
+/// The total size of all texts in a value in bytes. Recursion is bounded: the depth has been checked.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -80,7 +83,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Whether `bytes`, read as the store reads them, are `value` but for the resource version.
+/// Whether `bytes`, parsed as the store parses them, equal `value` except for the resource version.
 fn reads_back(bytes: &[u8], value: &Value) -> bool {
     let mut from = serde_json::Deserializer::from_slice(bytes);
     let expected = Expected {
@@ -90,7 +93,7 @@ fn reads_back(bytes: &[u8], value: &Value) -> bool {
     expected.deserialize(&mut from).is_ok() && from.end().is_ok()
 }
 
-/// Compares what is read with a value, without building another one.
+/// Compares a parsed value with another one without building it.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     value: &'a Value,
@@ -115,7 +118,7 @@ impl Expected<'_> {
         }
     }
 
-    /// How many fields there must be: the metadata is always written, and in it the resource version, which is compared with nothing.
+    /// The expected number of fields. The metadata is always written, with the resource version, which is not compared.
     fn fields(self, fields: &Map<String, Value>) -> usize {
         match self.place {
             Place::Root => fields.len() + usize::from(!fields.contains_key("metadata")),
@@ -153,7 +156,7 @@ impl<'de> Visitor<'de> for Expected<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, found: f64) -> Result<(), E> {
-        // Without its feature `float_roundtrip`, serde_json reads some fractions with another last digit.
+        // Without the feature `float_roundtrip`, serde_json parses some fractions with another last digit.
         let near = |value: f64| value.to_bits().abs_diff(found.to_bits()) <= 2;
         match self.value.as_f64() {
             Some(value) if self.value.is_f64() && near(value) => Ok(()),

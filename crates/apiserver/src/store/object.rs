@@ -1,4 +1,4 @@
-//! One object as it is stored: its JSON, and the few fields that lists, watches and the collector ask for.
+//! A stored object: its JSON, and the fields that lists, watches and the collector need.
 
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -17,13 +17,13 @@ pub(crate) struct Object {
     pub(crate) key: Arc<str>,
     /// The whole object as JSON in the stored version.
     body: Packable,
-    /// What is needed of it without parsing.
+    /// Fields that are needed without parsing the JSON.
     pub(crate) facts: Facts,
-    /// The object as it was written, where a schema that changed since has it otherwise.
+    /// The object as it was written, if it differs under a schema that changed since.
     written: Option<Arc<Object>>,
 }
 
-/// What is needed of an object without parsing it.
+/// Fields that are needed without parsing the JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
     pub(crate) api_version: Box<str>,
@@ -70,12 +70,12 @@ impl Object {
         self.written.as_ref().unwrap_or(self)
     }
 
-    /// Whether it is what was written.
+    /// Whether the object has the form in which it was written.
     pub(crate) fn is_as_written(&self) -> bool {
         self.written.is_none()
     }
 
-    /// The same revision with other content, as a changed schema has it.
+    /// The same revision in the form of a changed schema.
     pub(crate) fn converted_to(self: &Arc<Self>, value: &Value) -> Self {
         Self {
             written: Some(Arc::clone(self.written())),
@@ -136,7 +136,7 @@ impl Facts {
     }
 }
 
-/// An object that waits for its revision: the JSON before and after the number.
+/// An object whose revision is not known yet: the JSON before and after the number.
 #[derive(Debug)]
 pub(crate) struct Draft {
     head: Vec<u8>,
@@ -145,8 +145,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Serialises all but the revision, so that nothing but copying is left to do under the lock. What is to be stored
-    /// becomes one by [`gate::pass`](super::gate::pass).
+    /// Serialises everything but the revision, so that only copying is left to do under the lock.
+    /// [`gate::pass`](super::gate::pass) is the only way to create a draft of an object.
     pub(super) fn new(value: &Value) -> Self {
         let mut head = Vec::with_capacity(512);
         head.push(b'{');
@@ -185,7 +185,7 @@ impl Draft {
         self.facts.deleting
     }
 
-    /// Bytes of the object, but for the digits of its revision.
+    /// The size of the object in bytes, without the digits of its revision.
     pub(super) fn length(&self) -> usize {
         self.head.len() + self.tail.len()
     }
@@ -212,7 +212,7 @@ impl Draft {
     }
 }
 
-/// An object in another form than the stored one: its JSON at `revision`.
+/// The JSON of an object in another form than the stored one, at `revision`.
 pub(crate) fn json_at(value: &Value, revision: u64) -> Bytes {
     Draft::new(value).at(revision, Arc::from("")).json()
 }
@@ -224,7 +224,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     let _ = serde_json::to_writer(&mut *out, value);
 }
 
-/// What happened to an object.
+/// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -242,7 +242,7 @@ impl Change {
     }
 }
 
-/// One write, as watches see it.
+/// A write, for watches.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) change: Change,
@@ -263,7 +263,7 @@ impl Event {
         }
     }
 
-    /// The line of a watch stream, serialised once for all watchers that want the stored form.
+    /// The line of a watch stream, serialised once for all watchers of the stored version.
     pub(crate) fn frame(&self) -> Bytes {
         self.frame
             .get_or_init(|| frame(self.change.as_str(), &self.object.json()))

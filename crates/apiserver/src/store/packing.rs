@@ -1,7 +1,7 @@
-//! Objects that nobody changes take less memory: what has left the history is deflated, once there is much.
+//! Packing of objects: once there are many, those that are no longer in the history are deflated.
 //!
-//! A small server packs nothing. A large one spends its memory on what is in use, and some 10 µs more
-//! on reading what is not.
+//! A small server packs nothing. A large one uses its memory for objects in use, and needs some 10 µs more to read the
+//! others.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak, mpsc};
@@ -12,18 +12,18 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::Shared;
 use super::state::Cold;
 
-/// Nothing is packed before the objects have this many bytes together.
+/// The total size of all objects in bytes below which nothing is packed.
 pub(crate) const PACK_ABOVE: usize = 64 << 20;
-/// What is shorter gains nothing.
+/// The minimum length in bytes; packing shorter ones gains nothing.
 const SHORTEST: usize = 256;
-/// Objects that are put in their places under one lock.
+/// The number of objects that are replaced under one lock.
 const AT_ONCE: usize = 64;
 
-/// Bytes that can be packed.
+/// Bytes that are deflated or not.
 #[derive(Debug)]
 pub(super) enum Packable {
     Plain(Bytes),
-    /// Deflated, and the length before that.
+    /// Deflated bytes, and their original length.
     Packed(Box<[u8]>, usize),
 }
 
@@ -48,7 +48,7 @@ impl Packable {
         }
     }
 
-    /// The same bytes, packed if that makes them shorter.
+    /// The same bytes, deflated if that makes them shorter.
     pub(super) fn packed(&self) -> Self {
         match self {
             Self::Plain(bytes) => match deflate(bytes) {
@@ -101,7 +101,7 @@ thread_local! {
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
-/// None when it would not become shorter by an eighth.
+/// `None` if the result would not be shorter by an eighth.
 fn deflate(bytes: &[u8]) -> Option<Box<[u8]>> {
     if bytes.len() < SHORTEST {
         return None;
@@ -118,7 +118,7 @@ fn inflate(deflated: &[u8], length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(length);
     INFLATE.with_borrow_mut(|inflate| {
         inflate.reset(false);
-        // It was deflated by this process, so it can be inflated.
+        // This process has deflated it, so inflating does not fail.
         let _ = inflate.decompress_vec(deflated, &mut out, FlushDecompress::Finish);
     });
     out

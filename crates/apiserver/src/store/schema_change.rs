@@ -1,18 +1,18 @@
-//! Custom objects whose schema changed after they were written: they are served as the schema has them now, without the fields
-//! that it dropped and with the defaults that it gained, as kube-apiserver decodes what it reads from etcd.
+//! Custom objects whose schema changed after they were written are served under the current schema, without the fields
+//! that it removed and with the defaults that it added, as kube-apiserver decodes what it reads from etcd.
 //!
-//! Done once, in memory, when a definition changes and when the server starts, so that lists and watches find objects
-//! ready. What was written stays as it is until the object is written again, and is what the next schema is applied to.
+//! They are converted once, in memory, when a definition changes and when the server starts. The written form stays
+//! until the object is written again, and the next schema is applied to that form.
 //!
-//! One pass runs at a time, with the schema that is served when it begins. Every change of a schema starts a pass once
-//! it is served, so that the last pass has the newest schema and goes over whatever an older one left.
+//! One pass runs at a time, with the schema that is served when it begins. Every change of a schema starts a pass after
+//! the schema is served, so the last pass has the newest schema and covers objects that older passes converted.
 
 use std::sync::Arc;
 
 use super::{Object, Store};
 use crate::kinds::{CRD_COLLECTION, Resource};
 
-/// Objects that are looked at before others have their turn.
+/// The number of objects after which a pass yields to other tasks.
 const AT_ONCE: usize = 64;
 
 impl Store {
@@ -21,7 +21,7 @@ impl Store {
         self.apply_schema_before(group, plural, u64::MAX).await;
     }
 
-    /// The same for all kinds: an object that is younger than its definition was written by the schema that it has.
+    /// The same for all kinds. An object that is newer than its definition was written under the current schema.
     pub(super) async fn apply_schemas(&self) {
         let registry = Arc::clone(&self.registry());
         for resource in registry.all().filter(|resource| resource.is_custom()) {
@@ -61,7 +61,7 @@ impl Store {
     }
 }
 
-/// The object under the schema of its version; none when it is served in that form already.
+/// The object under the schema of its version; `None` when its form does not change.
 fn converted(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
     let version = resource
         .versions

@@ -49,7 +49,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn send(&self, write: Write, answer: Answer) {
-        // When the thread is gone the answer is dropped, which the asker understands.
+        // If the thread has ended, the answer is dropped, which the receiver treats as an error.
         let _ = self.queue.send(Message::Write(Box::new(write), answer));
     }
 
@@ -125,7 +125,7 @@ struct Thread {
     path: PathBuf,
     connection: Connection,
     shared: Arc<Shared>,
-    /// Takes what has grown cold. None when no thread could be had: then nothing is packed.
+    /// Receives objects to be packed. `None` if its thread could not be started.
     packer: Option<mpsc::Sender<Vec<Cold>>>,
     compacted_at: u64,
 }
@@ -245,7 +245,7 @@ impl Thread {
         if accepted.is_empty() {
             return Ok(());
         }
-        // A disk that refused may have refused the end of the last one too.
+        // A failing disk may have failed the end of the last transaction, too.
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }
@@ -278,7 +278,7 @@ impl Thread {
         transaction.commit()
     }
 
-    /// Whether a write fits what is stored and what the writes before it in the batch will store.
+    /// Checks a write against the stored state and the earlier writes of the batch.
     fn check(&self, write: &Write, pending: &HashMap<Place, Pending>) -> Result<(), WriteError> {
         let state = self.shared.state.read();
         let stored = || state.get(&write.place.collection, &write.place.key);
@@ -311,14 +311,14 @@ impl Thread {
         }
     }
 
-    /// A compact copy. It loses its name before anybody sees it, so none is left over.
+    /// A compact copy. It is unlinked before it is used, so that none is left behind.
     fn backup(&self) -> rusqlite::Result<File> {
         let copy = beside(&self.path, ".backup");
         let io = |error: std::io::Error| {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
             rusqlite::Error::SqliteFailure(code, Some(format!("{}: {error}", copy.display())))
         };
-        // That of a server that was killed.
+        // The copy of a previous process that was killed.
         let _ = std::fs::remove_file(&copy);
         format::make(&copy).map_err(io)?;
         let copied = self
@@ -329,7 +329,7 @@ impl Thread {
         file
     }
 
-    /// The message for an error of the disk, as the client that asked for the write gets it.
+    /// The message for a disk error, which the client of the write receives.
     fn words(&self, error: &rusqlite::Error) -> String {
         let path = self.path.display();
         match error.sqlite_error_code() {
@@ -361,7 +361,7 @@ fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
     let through = signed(through);
     let transaction = connection.transaction()?;
     let from = format::compacted(&transaction)?;
-    // Behind a restored database, whose revisions go on far above those of its rows.
+    // After a restore, revisions continue far above those of the rows.
     if through <= from {
         return Ok(());
     }

@@ -1,11 +1,11 @@
-//! What is wrong with a `clientConfig` (`k8s.io/apiserver/pkg/util/webhook/validation.go`).
+//! Validation of `clientConfig` (`k8s.io/apiserver/pkg/util/webhook/validation.go`).
 
 use serde_json::Value;
 
 use crate::schema::FieldError;
 use crate::selector::subdomain_problems;
 
-/// Exactly one place, and one that can be called.
+/// Requires exactly one of URL and Service, and a valid one.
 pub(crate) fn check_client_config(config: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let (url, service) = (&config["url"], &config["service"]);
     if url.is_null() == service.is_null() {
@@ -51,7 +51,7 @@ fn check_url(url: &Value, path: &str, errors: &mut Vec<FieldError>) {
 
 fn check_service(service: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let text = |field: &str| service[field].as_str().unwrap_or_default();
-    // kube-apiserver takes one for the other.
+    // kube-apiserver confuses the two names.
     for (field, named) in [("namespace", "name"), ("name", "namespace")] {
         if text(field).is_empty() {
             errors.push(FieldError::required(format!("{path}.{named}"), ""));

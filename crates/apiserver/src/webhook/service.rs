@@ -1,11 +1,11 @@
-//! A Service's address, found as kube-proxy would: through its EndpointSlices, or its Endpoints.
+//! Resolution of a Service, as kube-proxy does it: through its EndpointSlices or its Endpoints.
 
 use serde_json::Value;
 
 use crate::selector::LabelSelector;
 use crate::server::Core;
 
-/// A host and a port behind a port of a Service. The words are those of kube-apiserver's resolver.
+/// A host and a port behind a port of a Service. The messages are those of kube-apiserver's resolver.
 pub(super) fn resolve(
     core: &Core,
     namespace: &str,
@@ -59,7 +59,7 @@ fn from_endpoints(core: &Core, key: &str, port: &str) -> Option<(String, u16)> {
     })
 }
 
-/// The number of the port with a name; unnamed ones have an empty name or none.
+/// The number of the port with a name; the name of unnamed ports is empty or missing.
 fn number(ports: &Value, name: &str) -> Option<u16> {
     let mut ports = ports.as_array()?.iter();
     let found = ports.find(|port| port["name"].as_str().unwrap_or_default() == name)?;

@@ -1,4 +1,4 @@
-//! Where a webhook is: `clientConfig` of a configuration or of a definition.
+//! The address of a webhook: `clientConfig` of a webhook configuration or a definition.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::server::Core;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     at: At,
-    /// PEM of the authorities; empty: those of the machine.
+    /// PEM of the authorities; empty for those of the machine.
     pub(super) ca: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum At {
-    /// The host and port, and the path.
+    /// Host and port, and the path.
     Url { authority: String, path: String },
     Service {
         namespace: String,
@@ -29,22 +29,22 @@ enum At {
     },
 }
 
-/// What to connect to.
+/// The destination of a connection.
 pub(super) struct Place {
     pub(super) host: String,
     pub(super) port: u16,
-    /// Whose name the certificate must have.
+    /// The name that the certificate must have.
     pub(super) name: String,
-    /// Of the header `Host`.
+    /// The value of the header `Host`.
     pub(super) authority: String,
 }
 
 impl Target {
-    /// Reads a `clientConfig` that has been validated; none when it names no place.
+    /// Reads a validated `clientConfig`; `None` without a URL or a Service.
     pub(crate) fn read(config: &Value) -> Option<Self> {
         let ca = config["caBundle"].as_str().unwrap_or_default();
         let ca = STANDARD.decode(ca).unwrap_or_default();
-        // Only white space counts as nothing.
+        // A bundle of white space counts as empty.
         let ca = if ca.iter().all(u8::is_ascii_whitespace) {
             Vec::new()
         } else {
@@ -77,7 +77,7 @@ impl Target {
         Some(Self { at, ca })
     }
 
-    /// The URL that is called, as messages name it.
+    /// The URL in messages.
     pub(super) fn url(&self, timeout: Duration) -> String {
         let (authority, path) = match &self.at {
             At::Url { authority, path } => (authority.clone(), path),
@@ -95,7 +95,7 @@ impl Target {
         )
     }
 
-    /// What to connect to, or why there is nothing.
+    /// Resolves the destination.
     pub(super) fn place(&self, core: &Core) -> Result<Place, String> {
         match &self.at {
             At::Url { authority, .. } => {
@@ -125,7 +125,7 @@ impl Target {
     }
 }
 
-/// Host and port; brackets of IPv6 addresses go.
+/// Host and port, with brackets of IPv6 addresses removed.
 fn split(authority: &str) -> Result<(String, u16), String> {
     let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
     match authority.rsplit_once(':') {

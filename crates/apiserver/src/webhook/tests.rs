@@ -1,7 +1,7 @@
 use super::refusal;
 
 #[test]
-fn refusals_are_worded_as_by_client_go() {
+fn failed_answers_have_the_messages_of_client_go() {
     for (code, body, words) in [
         (404, "", "the server could not find the requested resource"),
         (

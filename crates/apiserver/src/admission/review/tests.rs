@@ -9,7 +9,7 @@ fn answer(response: &Value) -> Value {
 }
 
 #[test]
-fn an_answer_must_be_of_its_review_and_of_its_kind() {
+fn an_answer_must_have_the_uid_and_the_kind_of_its_review() {
     let patch = STANDARD.encode("[]");
     for (review, mutating, problem) in [
         (json!({}), true, "webhook response was absent"),
@@ -53,7 +53,7 @@ fn an_answer_must_be_of_its_review_and_of_its_kind() {
 }
 
 #[test]
-fn reviews_of_the_older_version_are_held_to_less() {
+fn answers_in_v1beta1_are_validated_less_strictly() {
     let answered = verify(
         &json!({"response": {"allowed": true}}),
         "v1beta1",
@@ -64,7 +64,7 @@ fn reviews_of_the_older_version_are_held_to_less() {
 }
 
 #[test]
-fn a_denial_says_who_denied_and_keeps_what_the_hook_said() {
+fn a_denial_names_the_hook_and_keeps_its_status() {
     for (result, code, message) in [
         (
             json!(null),

@@ -9,7 +9,7 @@ fn headers(pairs: &[(&'static str, &[u8])]) -> HeaderMap {
 }
 
 #[test]
-fn a_header_that_cannot_be_read_is_refused() {
+fn a_malformed_header_is_rejected() {
     for unreadable in [
         headers(&[(USER, b"\xff")]),
         headers(&[(USER, b"jane"), (GROUP, b"dev"), (GROUP, b"\xc3")]),
@@ -36,7 +36,7 @@ fn a_name_may_be_any_utf_8() {
 }
 
 #[test]
-fn groups_of_nobody_are_refused() {
+fn groups_without_a_user_are_rejected() {
     for (pairs, printed) in [
         ([(GROUP, &b"dev"[..])], "{Group  dev    }"),
         ([(UID, b"7")], "{UID  7  authentication.k8s.io/v1  }"),
@@ -45,7 +45,7 @@ fn groups_of_nobody_are_refused() {
             "{UserExtra  x  authentication.k8s.io/v1  a/b}",
         ),
     ] {
-        let Err(Refusal::OfNobody(why)) = wanted(&headers(&pairs)) else {
+        let Err(Refusal::WithoutUser(why)) = wanted(&headers(&pairs)) else {
             panic!("{printed}");
         };
         assert_eq!(
@@ -57,7 +57,7 @@ fn groups_of_nobody_are_refused() {
 }
 
 #[test]
-fn only_a_whole_name_of_a_service_account_is_one() {
+fn only_complete_names_of_service_accounts_are_recognised() {
     assert_eq!(
         service_account("system:serviceaccount:a:b"),
         Some(("a", "b"))

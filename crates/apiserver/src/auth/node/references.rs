@@ -1,4 +1,4 @@
-//! What belongs to a node, by way of the pods that are bound to it.
+//! Objects that the pods of a node refer to.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::auth::restriction::MIRROR;
 use crate::server::Core;
 use crate::store::Object;
 
-/// The kinds of objects that a node reads because its pods need them.
+/// The kinds of objects that a node may read because its pods refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pod,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Attachment,
 }
 
-/// Whether an object is of a node: a pod bound to it, or what such a pod refers to.
+/// Whether an object is related to a node: a pod bound to it, or an object that such a pod refers to.
 pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, name: &str) -> bool {
     let names = |pod: &Value, found: fn(&Value) -> Vec<&str>| found(pod).contains(&name);
     match kind {
@@ -50,8 +50,8 @@ pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, n
     }
 }
 
-/// Whether a pod of a namespace that is bound to the node fulfils a condition. What a mirror pod refers to counts for
-/// nothing: nodes create those themselves.
+/// Whether a pod of a namespace that is bound to the node satisfies a condition. Mirror pods are ignored, since nodes
+/// create them.
 fn any_pod(core: &Core, node: &str, namespace: &str, condition: impl Fn(&Value) -> bool) -> bool {
     if namespace.is_empty() {
         return false;
@@ -69,7 +69,7 @@ fn any_pod(core: &Core, node: &str, namespace: &str, condition: impl Fn(&Value) 
     })
 }
 
-/// Whether a volume is claimed by a pod of the node.
+/// Whether a pod of the node claims a volume.
 fn is_claimed(core: &Core, node: &str, volume: &Value) -> bool {
     let claim = &volume["spec"]["claimRef"];
     let (namespace, name) = (text(&claim["namespace"]), text(&claim["name"]));
@@ -167,7 +167,7 @@ fn config_maps(pod: &Value) -> Vec<&str> {
     found
 }
 
-/// The PersistentVolumeClaims that a pod refers to, those created from its templates included.
+/// The PersistentVolumeClaims that a pod refers to, including those created from its templates.
 fn claims(pod: &Value) -> Vec<String> {
     let name = text(&pod["metadata"]["name"]);
     let mut found = Vec::new();
@@ -181,8 +181,8 @@ fn claims(pod: &Value) -> Vec<String> {
     found
 }
 
-/// The kind of other objects that a pod refers to, if it does, as it is named to a node that may not create such a pod
-/// (`HasAPIObjectReference`).
+/// The kind of an object that a pod refers to, if any, as kube-apiserver names it to a node that may not create such a
+/// pod (`HasAPIObjectReference`).
 pub(crate) fn any(pod: &Value) -> Option<&'static str> {
     let spec = &pod["spec"];
     if !text(&spec["serviceAccountName"]).is_empty() {
@@ -234,7 +234,7 @@ pub(crate) fn any(pod: &Value) -> Option<&'static str> {
     })
 }
 
-/// What the environments of all containers are taken from.
+/// The Secrets or ConfigMaps to which the environments of all containers refer.
 fn of_environments<'a>(spec: &'a Value, whole: &str, key: &str) -> Vec<&'a str> {
     let lists = ["initContainers", "containers", "ephemeralContainers"];
     let mut found = Vec::new();

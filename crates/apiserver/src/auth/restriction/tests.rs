@@ -33,7 +33,7 @@ fn a_node_may_label_itself_as_kubelets_do_and_not_as_administrators_do() {
 }
 
 #[test]
-fn a_request_for_a_certificate_names_whom_it_is_for() {
+fn the_common_name_is_read_from_a_certificate_request() {
     let mut params = rcgen::CertificateParams::default();
     let name = &mut params.distinguished_name;
     name.push(rcgen::DnType::CommonName, "system:node:n1");

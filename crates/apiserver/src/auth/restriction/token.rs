@@ -1,4 +1,4 @@
-//! The tokens that a node may ask for: of pods that are bound to it, for the audiences that these pods name.
+//! Service account tokens that a node may request: for its pods, with the audiences that these pods declare.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Write, text};
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
 
-/// Refuses a TokenRequest of a node that is for none of its pods.
+/// Rejects a TokenRequest of a node that is not for one of its pods.
 pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {
     let spec = &write.object["spec"];
     let bound = &spec["boundObjectRef"];
@@ -49,7 +49,8 @@ pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether a volume of the pod, or the CSI driver of one, has tokens for the audience; if not, what could not be looked at.
+/// Whether a volume of the pod, or its CSI driver, declares the audience. If not, the error names the volumes that
+/// could not be checked.
 fn is_named(write: &Write<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
     let mut problems = Vec::new();
     for volume in items(&pod["spec"]["volumes"]) {
@@ -105,7 +106,7 @@ fn serves(write: &Write<'_>, driver: &str, audience: &str) -> Result<bool, Strin
     Ok(requests.any(|request| text(&request["audience"]) == audience))
 }
 
-/// Whether an administrator lets the node have tokens for any audience.
+/// Whether the node is authorized to request tokens for an audience that its pods do not declare.
 fn is_allowed(write: &Write<'_>, audience: &str) -> bool {
     let wanted = Attributes {
         verb: "request-serviceaccounts-token-audience".to_owned(),

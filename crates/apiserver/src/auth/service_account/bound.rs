@@ -1,4 +1,4 @@
-//! What a token is bound to: its account, and a pod, a Secret or a Node. It ends with them.
+//! Validation of the objects that a token is bound to: its account, and a pod, a Secret or a Node.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// The user that claims are about.
+/// The user of the claims.
 ///
-/// `deleted_before`: what was to be deleted before then, in seconds, counts as gone.
+/// `deleted_before`: objects whose deletion timestamp is before that time, in seconds, count as deleted.
 ///
 /// # Errors
-/// What of the claims is no longer so.
+/// The claim that is no longer valid.
 pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<UserInfo, String> {
     let about = &claims["kubernetes.io"];
     let namespace = text(&about["namespace"]);
@@ -59,7 +59,7 @@ pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<U
     if let Some(pod) = named("pod") {
         check("pod", core.store.get("/pods", &key(pod)))?;
     } else if let Some(node) = named("node") {
-        // With a pod, the Node is only where that pod is.
+        // The Node in a token that is bound to a pod is informational.
         check("node", core.store.get("/nodes", node))?;
     }
     let mut user = UserInfo {
@@ -83,7 +83,7 @@ pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<U
     Ok(user)
 }
 
-/// Whether the time of a deletion has come; until then what is being deleted still counts.
+/// Whether the deletion timestamp has passed; until then an object that is being deleted still counts.
 fn is_gone(object: &Object, deleted_before: i64) -> bool {
     if !object.facts.deleting {
         return false;

@@ -67,7 +67,7 @@ fn claims_are_those_of_kube_apiserver() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_its_audiences_and_its_time() {
+async fn a_token_is_valid_for_its_audiences_and_lifetime() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let signer = &core.authenticator.signer;
@@ -81,7 +81,7 @@ async fn a_token_is_for_its_audiences_and_its_time() {
         refused(&vault, SERVER, 0).unwrap_err(),
         format!("token audiences [\"vault\"] is invalid for the target audiences [\"{SERVER}\"]")
     );
-    // The account is not there: everything before it was right.
+    // The account does not exist, so all earlier checks have passed.
     let missing = "serviceaccounts \"sa\" not found";
     for after in [0, 600, 660] {
         assert_eq!(

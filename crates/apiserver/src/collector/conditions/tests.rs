@@ -3,14 +3,14 @@ use serde_json::Value;
 use super::Left;
 
 #[test]
-fn a_namespace_tells_what_is_left_in_it() {
+fn the_conditions_of_a_namespace_report_its_remaining_content() {
     let mut left = Left::default();
-    let held = [Box::from("example.com/hold")];
-    left.count("configmaps", "", &held);
-    left.count("deployments", "apps", &held);
+    let finalizers = [Box::from("example.com/wait")];
+    left.count("configmaps", "", &finalizers);
+    left.count("deployments", "apps", &finalizers);
     left.count("deployments", "apps", &[]);
     let conditions = left.conditions(&Value::Null, "t0");
-    let told: Vec<(&str, &str, &str)> = conditions
+    let reported: Vec<(&str, &str, &str)> = conditions
         .as_array()
         .unwrap()
         .iter()
@@ -19,9 +19,9 @@ fn a_namespace_tells_what_is_left_in_it() {
             (text("type"), text("status"), text("message"))
         })
         .collect();
-    assert_eq!(told.len(), 5);
+    assert_eq!(reported.len(), 5);
     assert_eq!(
-        told[3],
+        reported[3],
         (
             "NamespaceContentRemaining",
             "True",
@@ -29,11 +29,11 @@ fn a_namespace_tells_what_is_left_in_it() {
         )
     );
     assert_eq!(
-        told[4],
+        reported[4],
         (
             "NamespaceFinalizersRemaining",
             "True",
-            "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances"
+            "Some content in the namespace has finalizers remaining: example.com/wait in 2 resource instances"
         )
     );
 }

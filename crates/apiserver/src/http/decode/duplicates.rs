@@ -1,17 +1,17 @@
-//! Fields that a body has more than once, noticed while it is decoded.
+//! Detection of duplicate fields while a body is decoded.
 //!
-//! Decoding costs as much as the body is long: where a value is stands in a chain of borrowed steps, and becomes a text
-//! only for what is reported, which is little.
+//! The cost of decoding is linear in the length of the body: a path is a chain of borrowed elements, and is printed
+//! only when it is reported, which is rare.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// Problems with fields that are reported at most, as `sigs.k8s.io/json` bounds them.
+/// The maximum number of reported fields, as in `sigs.k8s.io/json`.
 pub(crate) const MOST: usize = 100;
 
-/// The fields found twice, each once.
+/// The duplicate fields, each once.
 #[derive(Debug, Default)]
 pub(super) struct Duplicates {
     found: Vec<String>,
@@ -32,12 +32,12 @@ impl Duplicates {
     }
 }
 
-/// Where a value is: a chain of steps up to the root.
+/// The path of a value: a chain of elements up to the root.
 #[derive(Debug)]
 pub(super) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
     step: Step<'a>,
-    /// Computed once, so that each part of a path is hashed once however much is found below it.
+    /// Computed once, so that each element is hashed once, however many fields are below it.
     hash: OnceCell<u64>,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Counts bytes that are copied or hashed beyond the reading of the body itself.
+/// Counts bytes that are copied or hashed in addition to reading the body.
 fn count(_bytes: usize) {
     #[cfg(test)]
     tests::STEPS.with(|steps| steps.set(steps.get() + _bytes));

@@ -2,9 +2,9 @@ use proptest::prelude::*;
 
 use super::{problem, summary};
 
-/// The words of go1.24's `json.Unmarshal`.
+/// The messages of `json.Unmarshal` in Go 1.24.
 #[test]
-fn syntax_errors_are_told_in_the_words_of_go() {
+fn syntax_errors_have_the_messages_of_go() {
     for (text, words) in [
         ("", "unexpected end of JSON input"),
         ("{", "unexpected end of JSON input"),
@@ -66,7 +66,7 @@ fn syntax_errors_are_told_in_the_words_of_go() {
 }
 
 #[test]
-fn what_looks_like_json_is_shown_as_text_and_the_rest_in_hexadecimal() {
+fn documents_that_look_like_json_are_printed_as_text_and_others_in_hexadecimal() {
     assert_eq!(summary(b""), "<empty>");
     assert_eq!(summary(b"{\"a\":}"), "{\"a\":}");
     assert_eq!(summary(b"[]"), "5b5d");
@@ -75,9 +75,9 @@ fn what_looks_like_json_is_shown_as_text_and_the_rest_in_hexadecimal() {
 
 proptest! {
     #[test]
-    fn it_finds_nothing_in_json_and_something_in_anything_else(text in "[\\[\\]{}:,\"\\\\ a-f0-9eE+.tru-]{0,12}") {
+    fn exactly_the_documents_that_are_not_json_have_errors(text in "[\\[\\]{}:,\"\\\\ a-f0-9eE+.tru-]{0,12}") {
         let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-        // A lone surrogate is JSON to Go.
+        // Go accepts a lone surrogate.
         prop_assume!(!text.contains("\\u"));
         prop_assert_eq!(problem(text.as_bytes()).is_none(), valid, "{}", text);
     }

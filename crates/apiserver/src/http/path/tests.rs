@@ -40,7 +40,7 @@ fn an_escaped_slash_is_a_slash_in_a_path_of_objects() {
 }
 
 #[test]
-fn a_path_of_objects_that_no_route_has_is_authorized_as_theirs() {
+fn a_path_of_objects_without_a_route_is_authorized_as_a_request_for_them() {
     for misplaced in [
         "//api/v1/namespaces/a/secrets",
         "/api//v1/namespaces/a/secrets",

@@ -1,4 +1,4 @@
-//! The cells of built-in kinds that are more than one field.
+//! Cells of built-in kinds that are computed from several fields.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The cells of the kinds that are looked at less often.
+//! Cells of the less common kinds.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The part of an Event that says where it comes from: `component, host`.
+/// The source of an Event: `component, host`.
 pub(super) fn event_source(event: &Value) -> Value {
     let source = match &event["source"] {
         Value::Object(_) => &event["source"],
@@ -161,7 +161,7 @@ pub(super) fn slice_endpoints(slice: &Value) -> Value {
     })
 }
 
-/// The first three, and how many more there are.
+/// The first three, and the number of the others.
 fn few(all: &[String]) -> String {
     match all.len() {
         0..=3 => all.join(","),
@@ -258,7 +258,7 @@ pub(super) fn life_cycles(driver: &Value) -> Value {
     Value::from(modes.map(text).collect::<Vec<_>>().join(","))
 }
 
-/// Access modes of a claim as they are, not as they are wished.
+/// The actual access modes of a claim, rather than the requested ones.
 pub(super) fn bound_modes(claim: &Value) -> Value {
     let modes = list(&claim["status"]["accessModes"]).iter().map(text);
     let short = modes.map(|mode| match mode {

@@ -1,5 +1,5 @@
-//! The defaults of a struct that depend on its other fields (`pkg/apis/*/v1/defaults.go` of Kubernetes), and the two names
-//! of a pod's service account, which conversion keeps the same.
+//! Defaults of a struct that depend on its other fields (`pkg/apis/*/v1/defaults.go` of Kubernetes), and the two names
+//! of a pod's service account, which conversion keeps equal.
 
 mod amounts;
 mod image;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
-/// Fills in such defaults of a struct, by its name in `shapes.json`; those of the structs in it come after.
+/// The function that sets such defaults of a struct, by its name in `shapes.json`. Nested structs are defaulted
+/// afterwards.
 pub(super) fn of(name: &str) -> Option<fn(&mut Fields)> {
     Some(match name {
         "apps.v1.DaemonSetUpdateStrategy" => daemon_set_strategy,
@@ -41,7 +42,7 @@ fn deployment_strategy(strategy: &mut Fields) {
     }
 }
 
-/// What of the details of another type is left out is 0, as conversion has it.
+/// As in conversion, omitted details of the other strategy type are 0.
 fn daemon_set_strategy(strategy: &mut Fields) {
     set(strategy, "type", "RollingUpdate");
     let rolls = strategy["type"] == "RollingUpdate";
@@ -54,7 +55,7 @@ fn daemon_set_strategy(strategy: &mut Fields) {
     }
 }
 
-/// Unlike the others, one that names its type and nothing else stays so.
+/// Unlike the other strategies, one with a type only is not completed.
 fn stateful_set_strategy(strategy: &mut Fields) {
     if text(strategy, "type").is_empty() {
         set(strategy, "type", "RollingUpdate");
@@ -67,7 +68,7 @@ fn stateful_set_strategy(strategy: &mut Fields) {
     }
 }
 
-/// Not those of a CronJob's template: they are filled in when it makes a job.
+/// The template of a CronJob has no defaults; they are set when it creates a job.
 fn job(job: &mut Fields) {
     let Some(spec) = part(job, "spec") else {
         return;
@@ -96,7 +97,8 @@ fn container(container: &mut Fields) {
     set(container, "imagePullPolicy", policy);
 }
 
-/// The default limits of containers are the highest, and their default requests the default limits or else the lowest.
+/// The default limits of containers are their maximums; the default requests are the default limits or else the
+/// minimums.
 fn limits(item: &mut Fields) {
     if text(item, "type") != "Container" {
         return;
@@ -118,7 +120,7 @@ fn node_status(status: &mut Fields) {
     }
 }
 
-/// Not those of a specification within a VolumeAttachment.
+/// Does not apply to a volume spec inside a VolumeAttachment.
 fn persistent_volume(volume: &mut Fields) {
     if let Some(spec) = part(volume, "spec") {
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
@@ -126,7 +128,7 @@ fn persistent_volume(volume: &mut Fields) {
     }
 }
 
-/// What pods get and the templates of pods do not.
+/// Defaults of pods that their templates do not have.
 fn pod(pod: &mut Fields) {
     let Some(spec) = part(pod, "spec") else {
         return;
@@ -147,7 +149,7 @@ fn pod(pod: &mut Fields) {
     amounts::of_pod(spec);
 }
 
-/// `serviceAccount` is the old name of `serviceAccountName`; both are written.
+/// `serviceAccount` is the deprecated name of `serviceAccountName`; both are written.
 fn service_account(spec: &mut Fields) {
     let mut names = ["serviceAccountName", "serviceAccount"].into_iter();
     let name = names
@@ -260,7 +262,7 @@ fn subject(subject: &mut Fields) {
     }
 }
 
-/// Takes the amounts over that the other list does not have.
+/// Copies the amounts that the other list lacks.
 fn fill_amounts(fields: &mut Fields, from: &str, to: &str) {
     let Some(Value::Object(given)) = fields.get(from).cloned() else {
         return;
@@ -280,14 +282,14 @@ fn is_absent(fields: &Fields, name: &str) -> bool {
     fields.get(name).is_none_or(Value::is_null)
 }
 
-/// Sets a field that is a pointer in Go, where an empty value is one.
+/// Sets a field whose Go type is a pointer, so that an empty value counts as set.
 fn set_absent(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     if is_absent(fields, name) {
         fields.insert(name.to_owned(), value.into());
     }
 }
 
-/// Sets a field that is none in Go, where an empty value is no value.
+/// Sets a field whose Go type is not a pointer, so that an empty value counts as not set.
 fn set(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     let unset = match fields.get(name) {
         None | Some(Value::Null) => true,
@@ -300,7 +302,7 @@ fn set(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     }
 }
 
-/// A struct in a field, there or empty; none where something else is.
+/// A nested struct, which is created if it is missing; `None` if the field has another type.
 fn part<'a>(fields: &'a mut Fields, name: &str) -> Option<&'a mut Fields> {
     let value = fields.entry(name).or_insert_with(|| json!({}));
     if value.is_null() {

@@ -1,8 +1,8 @@
-//! Objects of built-in kinds as client-go's typed clients send them: Kubernetes' protobuf.
+//! Protobuf of Kubernetes, which typed clients of client-go use for built-in kinds.
 //!
-//! An object stands in an envelope (`runtime.Unknown`) behind the four bytes `k8s\0`. The numbers of fields are printed
-//! from the Go types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`); what a field contains follows from its
-//! shape, which for definitions, lists and failures is in `wire.json`.
+//! An object is in an envelope (`runtime.Unknown`) after the four bytes `k8s\0`. Field numbers are printed from the Go
+//! types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`). The type of a field follows from its shape; the
+//! shapes of definitions, lists and failures are in `wire.json`.
 
 pub(crate) mod encode;
 pub(crate) mod wire;
@@ -19,13 +19,13 @@ use super::{Entries, Entry, Field, KINDS, STRUCTS, Shape, Struct, field};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";
-/// Messages within messages, as JSON is limited.
+/// The maximum nesting of messages, as for JSON.
 const DEPTH: usize = 100;
 
 type Numbers = HashMap<u64, &'static str>;
 
 static NUMBERS: LazyLock<HashMap<&'static str, Numbers>> = LazyLock::new(|| {
-    // Part of the program; a test holds that it parses.
+    // Embedded in the program; a test checks that it parses.
     serde_json::from_str(include_str!("../protobuf.json")).unwrap_or_default()
 });
 
@@ -36,7 +36,7 @@ type Others = (
 );
 
 static OTHERS: LazyLock<Others> = LazyLock::new(|| {
-    // Part of the program; a test holds that it parses.
+    // Embedded in the program; a test checks that it parses.
     let entries: Entries = serde_json::from_str(include_str!("../wire.json")).unwrap_or_default();
     let (mut structs, mut kinds) = (HashMap::new(), HashMap::new());
     for (name, entry) in entries {
@@ -59,7 +59,7 @@ static OTHERS: LazyLock<Others> = LazyLock::new(|| {
     (structs, kinds)
 });
 
-/// The schemas of definitions, which unions of theirs contain.
+/// The schema of definitions, which the unions contain.
 const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
 
 fn structure_of(name: &str) -> Option<&'static Struct> {
@@ -74,7 +74,7 @@ fn kind_of(api_version: &str, kind: &str) -> Option<&'static str> {
     found.or_else(|| OTHERS.1.get(key.as_str())).copied()
 }
 
-/// Decodes an object; none when its kind is none that we know the fields of.
+/// Decodes an object; `None` for kinds without known field numbers.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
     let raw = bytes.strip_prefix(MAGIC).ok_or(
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
@@ -138,7 +138,7 @@ fn fields(
         let Some(&name) = numbers.get(&number) else {
             continue;
         };
-        // The fields of an embedded type stand in the one that holds it.
+        // The fields of an embedded type are inlined.
         if let Some(embedded) = name.strip_prefix('@') {
             if let (Some(numbers), Wire::Bytes(bytes)) = (NUMBERS.get(embedded), wire) {
                 fields(shape, numbers, bytes, object, deeper)?;
@@ -179,7 +179,7 @@ fn put(
         }
         shape => {
             let value = value(name, shape, wire, depth)?;
-            // Go writes what is no pointer even where it is nothing.
+            // Go writes fields that are not pointers even if they are zero.
             if field.always || !is_nothing(&value) {
                 object.insert(name.to_owned(), value);
             }
@@ -198,7 +198,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// A key and what belongs to it. Lists within maps are messages of their own, with `items`.
+/// Decodes an entry of a map. Lists in maps are messages with a field `items`.
 fn entry(name: &str, of: &Shape, wire: Wire<'_>, depth: usize) -> Result<(String, Value), String> {
     let Wire::Bytes(bytes) = wire else {
         return Err(WRONG.to_owned());
@@ -258,18 +258,18 @@ fn value(name: &str, shape: &Shape, wire: Wire<'_>, depth: usize) -> Result<Valu
     })
 }
 
-/// A number as Go's JSON has it: whole ones without a fraction.
+/// A number as Go's JSON has it: whole numbers have no fraction.
 fn float(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
-        // In range, and whole.
+        // In range and whole.
         #[expect(clippy::cast_possible_truncation)]
         return Value::from(number as i64);
     }
     Value::from(number)
 }
 
-/// A schema, or what else may stand in its place.
+/// Decodes a union of a schema and another type.
 fn schema_or(union: &str, bytes: &[u8], depth: usize) -> Result<Value, String> {
     let deeper = depth.checked_sub(1).ok_or("nested too deep")?;
     let (mut flag, mut schema, mut list) = (false, None, Vec::new());
@@ -299,7 +299,7 @@ fn text(bytes: &[u8]) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The bytes of one field of a message; empty when it has none.
+/// The bytes of a field of a message; empty if the field is missing.
 fn part(bytes: &[u8], wanted: u64) -> Result<&[u8], String> {
     let mut reader = Reader::new(bytes);
     let mut found = &[][..];
@@ -313,7 +313,7 @@ fn part(bytes: &[u8], wanted: u64) -> Result<&[u8], String> {
     Ok(found)
 }
 
-/// A time; null for that of Go's zero, which is an empty message.
+/// Decodes a time; null for Go's zero time, which is an empty message.
 fn time(bytes: &[u8], micro: bool) -> Result<Value, String> {
     let (mut seconds, mut nanoseconds) = (None, 0);
     let mut reader = Reader::new(bytes);

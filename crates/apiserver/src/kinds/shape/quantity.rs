@@ -1,8 +1,8 @@
-//! Quantities (`k8s.io/apimachinery/pkg/api/resource`): which texts are quantities, and how each value is written.
+//! Quantities (`k8s.io/apimachinery/pkg/api/resource`): parsing and the canonical form.
 
 const WRONG: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// Values are counted in units of 10⁻⁹, the smallest that Kubernetes keeps.
+/// Values are in units of 10⁻⁹, the smallest unit of Kubernetes.
 const NANO: i128 = 1_000_000_000;
 const MILLI: i128 = 1_000_000;
 const DECIMAL: [(&str, i32); 10] = [
@@ -19,7 +19,7 @@ const DECIMAL: [(&str, i32); 10] = [
 ];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// How a quantity was written, and so how it is written again.
+/// The format of a quantity, which its canonical form keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Decimal,
@@ -28,15 +28,15 @@ enum Format {
     Exponent,
 }
 
-/// A value with the format in which it is written.
+/// A value and its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity {
     nano: i128,
     format: Format,
 }
 
-/// The text in its canonical form: `1000m` is `1`, `1024Mi` is `1Gi`. Values that do not fit 64 bits stay as they are
-/// written.
+/// The canonical form of a quantity: `1000m` becomes `1`, `1024Mi` becomes `1Gi`. Values that exceed 64 bits are
+/// unchanged.
 pub(super) fn canonical(text: &str) -> Result<String, String> {
     check(text)?;
     Ok(match Quantity::parse(text) {
@@ -45,14 +45,14 @@ pub(super) fn canonical(text: &str) -> Result<String, String> {
     })
 }
 
-/// The amount rounded up to thousandths, for amounts of resources are no finer; none where it need not be.
+/// The amount rounded up to thousandths, the resolution of resource amounts; `None` if it needs no rounding.
 pub(super) fn rounded(text: &str) -> Option<String> {
     let quantity = Quantity::parse(text)?;
     let nano = away_from_zero(quantity.nano, MILLI)? * MILLI;
     (nano != quantity.nano).then(|| Quantity { nano, ..quantity }.to_string())
 }
 
-/// Whether `ParseQuantity` takes the text for canonical without a closer look, and so keeps `5e0`.
+/// Whether `ParseQuantity` keeps the text as canonical without parsing it, such as `5e0`.
 fn is_reused(text: &str) -> bool {
     let (_, number, suffix) = parts(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -88,7 +88,7 @@ fn check(text: &str) -> Result<(), String> {
 }
 
 impl Quantity {
-    /// None for what is no quantity, and for values that do not fit 64 bits.
+    /// `None` for texts that are not quantities, and for values that exceed 64 bits.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (negative, number, suffix) = parts(text);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -120,7 +120,7 @@ impl Quantity {
 }
 
 impl Quantity {
-    /// The sum, in the format of the first that is not zero.
+    /// The sum, in the format of the first summand that is not zero.
     pub(super) fn plus(self, other: Self) -> Self {
         let format = match self.nano {
             0 => other.format,
@@ -148,7 +148,7 @@ impl std::fmt::Display for Quantity {
         if self.nano == 0 {
             return f.write_str("0");
         }
-        // The smallest of DECIMAL is 10⁻⁹, and each next one 10³ of it.
+        // The first suffix of DECIMAL is 10⁻⁹, and each next one is 10³ times larger.
         let (amount, times) = factored(self.nano, 1000, DECIMAL.len() - 1);
         let (suffix, power) = DECIMAL[times];
         match self.format {
@@ -159,7 +159,7 @@ impl std::fmt::Display for Quantity {
     }
 }
 
-/// The value without its factors, and how many there were.
+/// The value divided by its factors, and their number.
 fn factored(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
     let mut times = 0;
     while times < most && value % factor == 0 {
@@ -174,7 +174,7 @@ fn away_from_zero(value: i128, unit: i128) -> Option<i128> {
     (value / unit).checked_add(more)
 }
 
-/// Whether there is a minus, the number, and the suffix.
+/// The sign, the number and the suffix. The flag is true for a minus.
 fn parts(text: &str) -> (bool, &str, &str) {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let end = unsigned
@@ -188,7 +188,7 @@ fn exponent(suffix: &str) -> Option<i32> {
     suffix.strip_prefix(['e', 'E'])?.parse().ok()
 }
 
-/// The format of a suffix, the power of ten and the factor that it stands for.
+/// The format of a suffix, and its power of ten and factor.
 fn scale(suffix: &str) -> Option<(Format, i32, i128)> {
     if let Some((_, power)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Some((Format::Decimal, *power, 1));

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_tables_parse_and_every_type_that_is_named_is_there() {
+fn the_tables_parse_and_all_referenced_types_exist() {
     assert!(KINDS.len() > 40, "{}", KINDS.len());
     for (kind, name) in &*KINDS {
         assert!(STRUCTS.contains_key(name), "{kind}");
@@ -29,7 +29,7 @@ fn the_tables_parse_and_every_type_that_is_named_is_there() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_in_gos_words() {
+fn values_of_the_wrong_type_are_rejected_with_the_messages_of_go() {
     for (mut value, message) in [
         (
             json!({"spec": {"replicas": "2"}}),
@@ -62,7 +62,7 @@ fn unknown_fields_are_dropped_and_named() {
 }
 
 #[test]
-fn what_is_empty_is_written_where_the_type_says_so() {
+fn empty_fields_are_written_if_their_type_requires_it() {
     let event = of("", "v1", "Event").unwrap().zero();
     assert_eq!(event["lastTimestamp"], Value::Null);
     assert_eq!(event["reportingComponent"], "");

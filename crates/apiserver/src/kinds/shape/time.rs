@@ -1,12 +1,12 @@
-//! Times as Go reads them (`time.Parse`), and what it says of those that are none.
+//! Times as Go parses them (`time.Parse`), and its error messages.
 
 use crate::schema::go_quote;
 
-/// Fields of the type `MicroTime`, which are read and written with six digits of a fraction.
+/// Fields of type `MicroTime`, which are read and written with six fractional digits.
 pub(super) const MICROSECONDS: [&str; 4] =
     ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 
-/// Whether a text is a time; the error is in the words of Go.
+/// Checks that a text is a time; the error is that of Go.
 pub(crate) fn check(text: &str, micro: bool) -> Result<(), String> {
     let fraction = if micro { ".000000" } else { "" };
     let layout = format!("2006-01-02T15:04:05{fraction}Z07:00");
@@ -17,8 +17,8 @@ pub(crate) fn check(text: &str, micro: bool) -> Result<(), String> {
     };
     let wrong = |what: &str| format!("parsing time {}: {what}", go_quote(text));
     let mut rest = text;
-    // Each element, the text that stands before it, and the values that it may have.
-    // Days are looked at once the month is known too.
+    // Each element, the separator before it, and its range.
+    // Days are checked when the month is known.
     let elements = [
         ("2006", "", 0_i16, 9999, "year"),
         ("01", "-", 1, 12, "month"),
@@ -44,7 +44,7 @@ pub(crate) fn check(text: &str, micro: bool) -> Result<(), String> {
         six.ok_or_else(|| failed(rest, fraction))?;
         rest = &rest[fraction.len()..];
     } else if let Some(after) = rest.strip_prefix(['.', ',']) {
-        // A fraction that the layout does not have is passed over.
+        // A fraction that the layout does not have is skipped.
         let more = after.trim_start_matches(|c: char| c.is_ascii_digit());
         if more.len() < after.len() {
             rest = more;
@@ -85,7 +85,7 @@ fn digit_text(text: &str, length: usize) -> Option<&str> {
     all.then_some(digits)
 }
 
-/// An offset from UTC in hours and minutes, `+02:00`, and what stands behind it.
+/// An offset from UTC in hours and minutes, `+02:00`, and the rest of the text.
 fn offset(text: &str) -> Option<(i16, i16, &str)> {
     let rest = text.strip_prefix(['+', '-'])?;
     let hours = digits(rest, 2)?;

@@ -1,5 +1,5 @@
-//! Ports in the channels of a WebSocket: of the n-th port, channel 2n carries its bytes and channel 2n+1 what went wrong.
-//! The first message in each is the port's number, little end first. This is what kube-rs and browsers speak.
+//! Port forwarding over the channels of a WebSocket, as kube-rs and browsers use it: for the n-th port, channel 2n
+//! carries the data and channel 2n+1 the errors. The first message in each channel is the port number, little-endian.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,15 +12,15 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::{Target, UNTAKEN, WAITING};
 
-/// The subprotocols, of which none at all stands for the first.
+/// The subprotocols. Without a subprotocol, the first one is used.
 pub(super) const PROTOCOLS: [&str; 2] = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
 
-/// How a message tells its channel and its bytes.
+/// The encoding of channel and data in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// The channel is the first byte.
+    /// The first byte is the channel.
     Binary,
-    /// The channel is the first character, `0` for the first; the rest is base64.
+    /// The first character is the channel, `0` for the first one; the rest is base64.
     Base64,
 }
 
@@ -49,7 +49,7 @@ impl Codec {
         }
     }
 
-    /// The channel and the bytes of a message. None: it is none that counts.
+    /// Decodes the channel and the data of a message; `None` for messages that are ignored.
     fn read(self, message: Message) -> Option<(u8, Bytes)> {
         let mut bytes = match message {
             Message::Binary(bytes) => bytes,
@@ -70,7 +70,7 @@ impl Codec {
     }
 }
 
-/// Serves a WebSocket until the client closes it, or the pod all connections.
+/// Serves a WebSocket until the client closes it or the pod closes all connections.
 pub(super) async fn serve<S>(
     websocket: WebSocketStream<S>,
     codec: Codec,
@@ -102,10 +102,10 @@ pub(super) async fn serve<S>(
             let Some((channel, bytes)) = codec.read(message) else {
                 continue;
             };
-            // The others are for errors, about which there is nothing to be said to us.
+            // Odd channels are for errors, which only the server sends.
             let input = inputs.get(usize::from(channel / 2));
             if let Some(input) = input.filter(|_| channel % 2 == 0) {
-                // A port whose connection is over takes no more.
+                // Fails when the connection to the port has been closed.
                 let _ = input.send(bytes).await;
             }
         }
@@ -117,7 +117,7 @@ pub(super) async fn serve<S>(
     }
 }
 
-/// Serves one port.
+/// Forwards one port.
 async fn one(
     target: &Target,
     codec: Codec,

@@ -1,5 +1,5 @@
-//! Ports in the streams of a SPDY connection: for each connection to a port, the client opens a stream for its bytes and
-//! one for what goes wrong. A request id says which two belong together.
+//! Port forwarding over SPDY streams: for each connection to a port, the client opens one stream for data and one for
+//! errors. The two have the same request id.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::spdy::{self, Decoder, Encoder, Frame, Headers, Status};
 use super::{Target, UNTAKEN};
 
-/// How long the second stream of a pair may take to come.
+/// The timeout for the second stream of a pair.
 const PAIRING: Duration = Duration::from_secs(30);
-/// The streams of a connection that may be open at once.
+/// The maximum number of open streams of a connection.
 const MOST: usize = 1000;
 
-/// Serves a connection whose bytes are `pieces` until it ends. What is to be sent goes to `outgoing`.
+/// Serves a connection whose received bytes are `pieces` until it ends. Frames to be sent go to `outgoing`.
 pub(super) async fn serve(
     pieces: impl Stream<Item = Bytes>,
     outgoing: mpsc::Sender<Bytes>,
@@ -39,7 +39,7 @@ pub(super) async fn serve(
         running: JoinSet::new(),
     };
     loop {
-        let late = streams.late();
+        let late = streams.next_deadline();
         tokio::select! {
             piece = pieces.next() => match piece {
                 Some(piece) => buffer.extend_from_slice(&piece),
@@ -51,7 +51,7 @@ pub(super) async fn serve(
                 }
             }
             () = tokio::time::sleep_until(late.unwrap_or_else(Instant::now)), if late.is_some() => {
-                streams.give_up().await;
+                streams.close_late().await;
             }
             () = streams.outgoing.closed() => return,
         }
@@ -59,9 +59,9 @@ pub(super) async fn serve(
             match decoder.next(&mut buffer) {
                 Ok(None) => break,
                 Ok(Some(Frame::GoAway)) => return,
-                Ok(Some(frame)) => streams.hear(frame).await,
+                Ok(Some(frame)) => streams.receive(frame).await,
                 Err(problem) => {
-                    tracing::debug!(%problem, "a client forwards ports in what is no SPDY");
+                    tracing::debug!(%problem, "port forwarding: the client sent malformed SPDY");
                     streams.send(spdy::go_away(streams.last, true)).await;
                     return;
                 }
@@ -75,27 +75,27 @@ struct Streams {
     target: Arc<Target>,
     outgoing: mpsc::Sender<Bytes>,
     encoder: Encoder,
-    /// The newest stream of the client.
+    /// The last stream id of the client.
     last: u32,
     open: HashMap<u32, Open>,
-    /// Pairs that are not complete, by request id.
+    /// Incomplete pairs by request id.
     pairs: HashMap<String, Pair>,
-    /// The complete ones. Each ends with its two streams.
+    /// The tasks of complete pairs. Each returns the ids of its two streams.
     running: JoinSet<[u32; 2]>,
 }
 
-/// A stream that has not been reset.
+/// An open stream.
 struct Open {
     kind: Kind,
-    /// Where its bytes go. None: nowhere, or no more come.
+    /// The receiver of its data; `None` if data is discarded or has ended.
     input: Option<mpsc::Sender<Bytes>>,
-    /// Whether somebody takes the bytes.
+    /// Whether a task receives the data.
     taken: bool,
-    /// Ends the connection to the port.
+    /// Closes the connection to the port.
     cancel: CancellationToken,
 }
 
-/// Streams that wait for one another.
+/// A pair that is incomplete.
 struct Pair {
     until: Instant,
     port: u16,
@@ -112,11 +112,11 @@ enum Kind {
 
 impl Streams {
     async fn send(&self, frame: Bytes) {
-        // When nobody sends any more, the connection is over, which is noticed elsewhere.
+        // Fails when the connection is over, which its reader detects.
         let _ = self.outgoing.send(frame).await;
     }
 
-    async fn hear(&mut self, frame: Frame) {
+    async fn receive(&mut self, frame: Frame) {
         match frame {
             Frame::Syn {
                 stream,
@@ -144,7 +144,7 @@ impl Streams {
         if self.open.len() >= MOST {
             return self.send(spdy::reset(stream, Status::RefusedStream)).await;
         }
-        let Some((kind, port)) = asked(headers) else {
+        let Some((kind, port)) = purpose(headers) else {
             return self.send(spdy::reset(stream, Status::Cancel)).await;
         };
         let reply = self.encoder.reply(stream);
@@ -187,7 +187,7 @@ impl Streams {
         self.start(&request);
     }
 
-    /// Connects a pair to its port once it is complete.
+    /// Starts forwarding for a pair that is complete.
     fn start(&mut self, request: &str) {
         let complete = |pair: &&Pair| pair.data.is_some() && pair.error.is_some();
         if self.pairs.get(request).filter(complete).is_none() {
@@ -217,7 +217,7 @@ impl Streams {
                     spdy::reset(data, Status::Cancel),
                     spdy::reset(error, Status::Cancel),
                 ],
-                // The client has ended the one, and waits for the end of the other.
+                // The client has reset the data stream and waits for the end of the error stream.
                 None => vec![spdy::data(error, true, b"")],
             };
             for frame in ends {
@@ -234,12 +234,12 @@ impl Streams {
         if let Some(input) = open.input.as_ref().filter(|_| !bytes.is_empty()) {
             if open.taken {
                 tokio::select! {
-                    // Where it fails, the pod has ended the connection.
+                    // Fails when the pod has closed the connection.
                     _ = input.send(bytes) => {}
                     () = self.outgoing.closed() => {}
                 }
             } else if input.try_send(bytes).is_err() {
-                // Nobody connects to a port for one stream alone.
+                // The stream has filled its queue before its pair came.
                 self.open.remove(&stream);
                 return self.send(spdy::reset(stream, Status::Cancel)).await;
             }
@@ -249,13 +249,13 @@ impl Streams {
         }
     }
 
-    /// When the next pair is given up.
-    fn late(&self) -> Option<Instant> {
+    /// The deadline of the next incomplete pair.
+    fn next_deadline(&self) -> Option<Instant> {
         self.pairs.values().map(|pair| pair.until).min()
     }
 
-    /// Gives up the pairs that are late.
-    async fn give_up(&mut self) {
+    /// Closes incomplete pairs whose deadline has passed.
+    async fn close_late(&mut self) {
         let now = Instant::now();
         let late = self.pairs.extract_if(|_, pair| pair.until <= now);
         for (request, pair) in late.collect::<Vec<_>>() {
@@ -287,8 +287,8 @@ impl Pair {
     }
 }
 
-/// What a stream is for. None: for nothing that is known here.
-fn asked(headers: &Headers) -> Option<(Kind, u16)> {
+/// The type and port of a stream; `None` for unknown types.
+fn purpose(headers: &Headers) -> Option<(Kind, u16)> {
     let port = headers.get("port").parse().ok().filter(|port| *port > 0)?;
     match headers.get("streamtype") {
         "data" => Some((Kind::Data, port)),
@@ -297,7 +297,7 @@ fn asked(headers: &Headers) -> Option<(Kind, u16)> {
     }
 }
 
-/// The request id of a stream. Old clients give none, and open the stream for errors right before that for data.
+/// The request id of a stream. Old clients send none, and open the error stream right before the data stream.
 fn request(stream: u32, kind: Kind, headers: &Headers) -> String {
     match (headers.get("requestid"), kind) {
         ("", Kind::Error) => stream.to_string(),

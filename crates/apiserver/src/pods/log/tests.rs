@@ -13,13 +13,13 @@ fn line(seconds: i64) -> Line {
     }
 }
 
-/// What is shown at second 100 of a log with lines at the seconds 97, 98 and 99, and 101 and 102 to come.
-async fn shown(options: Options) -> String {
+/// The output at second 100 for a log with lines at the seconds 97, 98 and 99, and later lines at 101 and 102.
+async fn output(options: Options) -> String {
     let log = Log {
         lines: [97, 98, 99].map(line).to_vec(),
         more: Some(stream::iter([101, 102].map(line)).boxed()),
     };
-    let body = show(log, &options, at(100)).collect().await.unwrap();
+    let body = body_of(log, &options, at(100)).collect().await.unwrap();
     String::from_utf8(body.to_bytes().to_vec()).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn refusals(text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn options_choose_lines_as_a_kubelet_does() {
+async fn options_select_lines_as_in_a_kubelet() {
     for (asked, expected) in [
         ("", "line 97\nline 98\nline 99\n"),
         ("tailLines=2", "line 98\nline 99\n"),
@@ -42,7 +42,7 @@ async fn options_choose_lines_as_a_kubelet_does() {
         ("sinceSeconds=1", "line 99\n"),
         ("sinceTime=1970-01-01T00:01:38Z", "line 98\nline 99\n"),
         ("sinceTime=", "line 97\nline 98\nline 99\n"),
-        // The last lines first, then those of them that are young enough.
+        // `tailLines` is applied before `sinceSeconds`.
         ("tailLines=2&sinceSeconds=1", "line 99\n"),
         ("limitBytes=10", "line 97\nli"),
         (
@@ -59,12 +59,12 @@ async fn options_choose_lines_as_a_kubelet_does() {
         ("follow=true&limitBytes=12&tailLines=1", "line 99\nline"),
         ("follow=true&sinceTime=1970-01-01T00:01:42Z", "line 102\n"),
     ] {
-        assert_eq!(shown(query(asked).unwrap()).await, expected, "{asked}");
+        assert_eq!(output(query(asked).unwrap()).await, expected, "{asked}");
     }
 }
 
 #[test]
-fn options_that_cannot_be_are_refused_in_the_words_of_the_real_server() {
+fn invalid_options_are_rejected_with_the_messages_of_kube_apiserver() {
     assert_eq!(
         refusals("tailLines=-1&limitBytes=0&sinceSeconds=0"),
         [
@@ -108,7 +108,7 @@ fn options_that_cannot_be_are_refused_in_the_words_of_the_real_server() {
 }
 
 #[test]
-fn a_kubelet_is_asked_with_the_same_options() {
+fn the_query_of_the_kubelet_has_the_same_options() {
     let asked = "timestamps=true&tailLines=3&follow=1&sinceTime=2026-01-02T03:04:05%2B01:00";
     assert_eq!(
         query(asked).unwrap().query(),
@@ -118,7 +118,7 @@ fn a_kubelet_is_asked_with_the_same_options() {
 }
 
 #[test]
-fn the_status_of_a_container_says_whether_there_is_a_log() {
+fn the_status_of_a_container_determines_whether_there_is_a_log() {
     let status = |state: Value, last: Value| serde_json::json!({"containerStatuses": [{"name": "c", "state": state, "lastState": last}]});
     let none = || serde_json::json!({});
     let ended = |id: &str| serde_json::json!({"terminated": {"containerID": id}});

@@ -1,5 +1,5 @@
-//! Header blocks: names and values, in one stream of zlib for each direction of a connection, which begins with a
-//! dictionary that both sides know (SPDY Protocol Draft 3.1, 2.6.10).
+//! Header blocks: name-value pairs in one zlib stream for each direction of a connection, with a preset dictionary
+//! (SPDY Protocol Draft 3.1, 2.6.10).
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 
 use super::Malformed;
 
-/// As in the draft.
+/// The dictionary of the draft.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.bin");
-/// What a block may come to. Those of clients are some 60 bytes long.
+/// The maximum decompressed length of a block in bytes. Those of clients have about 60 bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Headers of a stream, by name in lower case.
+/// The headers of a stream by lower-case name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Headers(pub(in super::super) BTreeMap<String, String>);
 
 impl Headers {
-    /// The value of a header, the first one where there are several; empty when it is not there.
+    /// The value of a header, or the first of several; empty if the header is missing.
     pub(in super::super) fn get(&self, name: &str) -> &str {
         let value = self.0.get(name).map_or("", String::as_str);
         value.split('\0').next().unwrap_or_default()
     }
 }
 
-/// Reads blocks, one after the other.
+/// Decompresses consecutive blocks.
 #[derive(Debug)]
 pub(super) struct Inflater(Decompress);
 
@@ -98,14 +98,14 @@ fn text(plain: &mut &[u8]) -> Result<String, Malformed> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Writes blocks, one after the other.
+/// Compresses consecutive blocks.
 #[derive(Debug)]
 pub(super) struct Deflater(Compress);
 
 impl Default for Deflater {
     fn default() -> Self {
         let mut compress = Compress::new(Compression::default(), true);
-        // Only a stream that has begun refuses one; without it, blocks are longer and just as right.
+        // Setting the dictionary fails only after the stream has begun. Without it, blocks are longer and still valid.
         let _ = compress.set_dictionary(DICTIONARY);
         Self(compress)
     }
@@ -118,7 +118,7 @@ impl Deflater {
             plain.extend((text.len() as u32).to_be_bytes());
             plain.extend(text.as_bytes());
         }
-        // Room for what does not compress, and for the end of a flush.
+        // Room for incompressible bytes and the end of a flush.
         let mut block = Vec::with_capacity(plain.len() + 64);
         let before = self.0.total_in();
         loop {

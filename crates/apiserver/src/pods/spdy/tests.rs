@@ -11,7 +11,7 @@ fn headers(pairs: &[(&str, &str)]) -> Headers {
     )
 }
 
-/// All frames of `bytes`, which come in pieces of `size`.
+/// Decodes all frames of `bytes`, which arrive in pieces of `size`.
 fn frames(bytes: &[u8], size: usize) -> Result<Vec<Frame>, Malformed> {
     let mut decoder = Decoder::default();
     let mut buffer = BytesMut::new();
@@ -29,8 +29,8 @@ fn frames(bytes: &[u8], size: usize) -> Result<Vec<Frame>, Malformed> {
     Ok(found)
 }
 
-/// Blocks that another zlib (Python's, with the dictionary) made of what client-go sends for the two streams of a
-/// connection to port 6443.
+/// The header blocks that client-go sends for the two streams of a connection to port 6443, compressed by another
+/// implementation of zlib (Python's, with the dictionary).
 const FOREIGN: [&[u8]; 2] = [
     &[
         0x78, 0xf9, 0xe3, 0xc6, 0xa7, 0xc2, 0x02, 0x25, 0x3a, 0x70, 0x3a, 0x2b, 0x29, 0x4a, 0x4d,
@@ -44,7 +44,7 @@ const FOREIGN: [&[u8]; 2] = [
 ];
 
 #[test]
-fn headers_compressed_by_others_are_read() {
+fn headers_compressed_by_another_implementation_are_decoded() {
     let expected =
         |kind: &str| headers(&[("port", "6443"), ("requestid", "0"), ("streamtype", kind)]);
     let mut inflater = Inflater::default();
@@ -54,7 +54,7 @@ fn headers_compressed_by_others_are_read() {
 }
 
 #[test]
-fn headers_compressed_with_the_dictionary_are_read_whatever_comes_before_them() {
+fn headers_compressed_with_the_dictionary_are_decoded_at_any_position() {
     let mut encoder = Encoder::default();
     let error = headers(&[
         ("port", "6443"),
@@ -63,7 +63,7 @@ fn headers_compressed_with_the_dictionary_are_read_whatever_comes_before_them() 
     ]);
     let data = headers(&[("port", "6443"), ("requestid", "0"), ("streamtype", "data")]);
     let mut bytes = encoder.syn(1, true, &error).to_vec();
-    // The dictionary's checksum, which tells Go's and everybody's zlib what to inflate with.
+    // The checksum of the dictionary, by which decompressors identify it.
     assert_eq!(bytes[HEAD + 10] & 0x0f, 8, "zlib");
     assert_eq!(
         bytes[HEAD + 12..HEAD + 16],
@@ -87,7 +87,7 @@ fn headers_compressed_with_the_dictionary_are_read_whatever_comes_before_them() 
 }
 
 #[test]
-fn long_data_comes_in_pieces_of_which_the_last_one_ends_the_stream() {
+fn long_data_is_decoded_in_pieces_and_the_last_one_ends_the_stream() {
     let long = vec![7; 3 * PIECE + 5];
     let found = frames(&data(9, true, &long), 2 * PIECE).unwrap();
     let mut got = Vec::new();
@@ -113,7 +113,7 @@ fn long_data_comes_in_pieces_of_which_the_last_one_ends_the_stream() {
 }
 
 #[test]
-fn resets_pings_and_the_end_are_understood() {
+fn resets_pings_and_go_away_are_decoded() {
     let mut bytes = reset(5, Status::Cancel).to_vec();
     bytes.extend(ping(11));
     bytes.extend(go_away(0, false));
@@ -126,7 +126,7 @@ fn resets_pings_and_the_end_are_understood() {
 }
 
 #[test]
-fn what_is_no_spdy_is_refused_at_once() {
+fn bytes_that_are_not_spdy_are_rejected_at_once() {
     let longest = [0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff];
     assert_eq!(frames(&longest, 8), Err(Malformed::Length(0x00ff_ffff)));
     let version = [0x80, 2, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1];
@@ -142,7 +142,7 @@ fn what_is_no_spdy_is_refused_at_once() {
 }
 
 #[test]
-fn a_bomb_of_headers_is_not_unpacked() {
+fn a_compression_bomb_is_not_decompressed() {
     let bomb = headers(&[("port", &"0".repeat(1 << 20))]);
     let frame = Encoder::default().syn(1, false, &bomb);
     assert!(frame.len() < 8192);
@@ -151,16 +151,16 @@ fn a_bomb_of_headers_is_not_unpacked() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_frames_or_an_error_however_they_are_cut(
+    fn any_bytes_decode_to_frames_or_an_error_however_they_are_split(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
         size in 1usize..64,
     ) {
         prop_assert_eq!(frames(&bytes, size).is_ok(), frames(&bytes, 600).is_ok());
     }
 
-    /// Random bytes are hardly ever control frames: a head that is one, and a body that need not be.
+    /// Random bytes are hardly ever control frames, so the head is valid and the body is random.
     #[test]
-    fn any_body_of_a_control_frame_is_a_frame_or_an_error(
+    fn decoding_any_control_frame_never_panics(
         kind in 0u16..12,
         body in proptest::collection::vec(any::<u8>(), 0..200),
         zlib in any::<bool>(),
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn headers_come_out_as_they_went_in(
+    fn headers_survive_encoding(
         blocks in proptest::collection::vec(
             proptest::collection::btree_map("[a-z]{1,12}", "[ -~]{0,40}", 0..6), 1..6),
     ) {

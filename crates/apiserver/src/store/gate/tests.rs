@@ -9,7 +9,7 @@ fn object(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "a", "uid": "u"}, "spec": spec})
 }
 
-/// Lists within lists, so many.
+/// A list with the given number of nested lists.
 fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
@@ -18,7 +18,7 @@ fn stored(value: &Value) -> Object {
     Draft::new(value).at(7, Arc::from("a"))
 }
 
-/// Any JSON value, with fractions and texts that are hard to write.
+/// Any JSON value, with fractions and texts that need escaping.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -39,7 +39,7 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_passes_is_read_back_as_it_was_written(spec in values(), labels in values()) {
+    fn accepted_objects_are_read_back_as_they_were_written(spec in values(), labels in values()) {
         let mut value = object(spec);
         value["metadata"]["labels"] = labels;
         let written = pass(&value, None).expect("it passes").at(9, Arc::from("a")).json();
@@ -50,7 +50,7 @@ proptest! {
 }
 
 #[test]
-fn the_deepest_object_that_passes_is_read_back_from_lists_and_watches() {
+fn the_deepest_accepted_object_is_readable_in_lists_and_watches() {
     let deepest = object(nested(MAX_DEPTH - 1));
     assert_eq!(schema::depth(&deepest), MAX_DEPTH);
     let json = pass(&deepest, None)
@@ -71,11 +71,11 @@ fn the_deepest_object_that_passes_is_read_back_from_lists_and_watches() {
 }
 
 #[test]
-fn what_is_stored_too_deep_or_too_large_can_still_be_edited_and_not_grow() {
+fn stored_objects_above_the_limits_can_be_edited_unless_they_grow() {
     let deep = |levels| object(nested(levels));
     let previous = stored(&deep(MAX_DEPTH + 2));
     assert!(pass(&deep(MAX_DEPTH + 1), Some(&previous)).is_ok());
-    // What nothing could read never passes.
+    // An object that readers could not parse never passes.
     let deeper = pass(&deep(128), Some(&previous));
     assert_eq!(deeper.err(), Some(Unstorable::Unreadable));
 
@@ -87,7 +87,7 @@ fn what_is_stored_too_deep_or_too_large_can_still_be_edited_and_not_grow() {
 }
 
 #[test]
-fn custom_objects_are_as_large_as_their_json_and_built_in_ones_as_their_texts() {
+fn the_size_of_custom_objects_is_their_json_and_that_of_built_in_ones_their_texts() {
     let escaped = "\n".repeat(MAX_BYTES / 3 * 2);
     let custom = object(json!(escaped));
     assert_eq!(pass(&custom, None).err(), Some(Unstorable::TooLarge));
@@ -99,7 +99,7 @@ fn custom_objects_are_as_large_as_their_json_and_built_in_ones_as_their_texts() 
 }
 
 #[test]
-fn what_would_be_written_otherwise_does_not_pass() {
+fn values_that_would_be_written_differently_are_rejected() {
     for wrong in [
         json!([1]),
         json!({"metadata": [1]}),

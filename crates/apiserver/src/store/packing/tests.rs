@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    // Deflating takes its time where it is not optimised.
+    // Deflating is slow in unoptimised builds.
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_packed_is_the_same(bytes in proptest::collection::vec(prop_oneof![Just(b'a'), Just(b'{'), any::<u8>()], 0..3000)) {
+    fn packed_bytes_are_unpacked_unchanged(bytes in proptest::collection::vec(prop_oneof![Just(b'a'), Just(b'{'), any::<u8>()], 0..3000)) {
         let plain = Packable::from(Bytes::from(bytes.clone()));
         let packed = plain.packed().packed();
         prop_assert_eq!(packed.length(), bytes.len());
@@ -28,7 +28,7 @@ fn text_gets_shorter_and_noise_stays_plain() {
 }
 
 #[test]
-fn what_left_the_history_is_packed_in_its_place_unless_it_changed() {
+fn objects_that_left_the_history_are_packed_unless_they_changed() {
     use super::super::{Draft, Object, State};
     let mut state = State::new(1).packing_above(1000);
     let collection: Arc<str> = "/configmaps".into();
@@ -41,7 +41,7 @@ fn what_left_the_history_is_packed_in_its_place_unless_it_changed() {
     }
     let cold = state.take_cold();
     let revisions: Vec<u64> = cold.iter().map(|cold| cold.object.revision).collect();
-    // The first was not cold before there was enough; the last is still in the history.
+    // The first object left the history before the limit was reached; the last one is still in the history.
     assert_eq!(revisions, [2, 3, 4, 5]);
     let before = state.object_bytes;
     for cold in &cold {

@@ -111,7 +111,7 @@ pub(crate) fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Resu
     if found == FORMAT {
         return Ok(());
     }
-    let made = (|| {
+    let result = (|| {
         let transaction = connection.transaction()?;
         let steps = usize::try_from(found).unwrap_or(0);
         if found == 0 {
@@ -126,7 +126,7 @@ pub(crate) fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Resu
         transaction.pragma_update(None, "user_version", FORMAT)?;
         transaction.commit()
     })();
-    made.map_err(|source| refused(path, source))
+    result.map_err(|source| refused(path, source))
 }
 
 /// The format of a file: 0 when it is empty.

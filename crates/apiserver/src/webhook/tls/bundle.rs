@@ -1,5 +1,5 @@
-//! Trust in a bundle as Go's TLS has it: besides authorities, a bundle may hold the very certificate that a server shows,
-//! signed by itself or by whomever, an authority or none (`x509.Certificate.Verify`).
+//! Trust in a bundle as in Go's TLS: besides authorities, a bundle may contain the serving certificate itself, whoever
+//! signed it (`x509.Certificate.Verify`).
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// Verifies the certificate of a webhook by a bundle.
+/// Verifies the certificate of a webhook against a bundle.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// By the authorities of the bundle.
+    /// Verifies by the authorities of the bundle.
     chains: Arc<WebPkiServerVerifier>,
     /// The certificates of the bundle.
     trusted: Vec<CertificateDer<'static>>,
@@ -35,11 +35,15 @@ impl Verifier {
     }
 }
 
-/// Whether a certificate that is trusted itself may serve under a name now.
-fn check(shown: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> Result<(), Error> {
-    verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+/// Checks that a certificate which is trusted itself is valid now, for the name and for servers.
+fn check(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<(), Error> {
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
     let unreadable = || Error::InvalidCertificate(CertificateError::BadEncoding);
-    let (_, certificate) = X509Certificate::from_der(shown).map_err(|_| unreadable())?;
+    let (_, certificate) = X509Certificate::from_der(certificate).map_err(|_| unreadable())?;
     let validity = certificate.validity();
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     if now < validity.not_before.timestamp() {
@@ -58,18 +62,18 @@ fn check(shown: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> Re
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        shown: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         name: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.trusted.iter().any(|trusted| trusted == shown) {
-            check(shown, name, now)?;
+        if self.trusted.iter().any(|trusted| trusted == certificate) {
+            check(certificate, name, now)?;
             return Ok(ServerCertVerified::assertion());
         }
         self.chains
-            .verify_server_cert(shown, intermediates, name, ocsp, now)
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
     }
 
     fn verify_tls12_signature(

@@ -13,7 +13,7 @@ fn params() -> CertificateParams {
     CertificateParams::new(vec![NAME.to_owned()]).unwrap()
 }
 
-/// What a client that trusts `bundle` says of a server with a certificate.
+/// The result of a handshake between a client that trusts `bundle` and a server with a certificate.
 async fn handshake_with(
     shown: &Certificate,
     key: &KeyPair,
@@ -29,9 +29,9 @@ async fn handshake_with(
     });
     let config = Authorities::default().config(bundle.as_bytes())?;
     let stream = TcpStream::connect(address).await.unwrap();
-    let made = handshake(config, name, stream).await;
+    let result = handshake(config, name, stream).await;
     server.await.unwrap();
-    made.map(|_| ())
+    result.map(|_| ())
 }
 
 fn refusal(why: &str) -> Result<(), String> {
@@ -39,7 +39,7 @@ fn refusal(why: &str) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn a_bundle_may_hold_the_certificate_that_the_webhook_serves_with() {
+async fn a_bundle_may_contain_the_serving_certificate_itself() {
     for authority in [
         IsCa::NoCa,
         IsCa::ExplicitNoCa,
@@ -48,18 +48,18 @@ async fn a_bundle_may_hold_the_certificate_that_the_webhook_serves_with() {
         let key = KeyPair::generate().unwrap();
         let mut params = params();
         params.is_ca = authority;
-        let own = params.self_signed(&key).unwrap();
-        let trusted = handshake_with(&own, &key, &own.pem(), NAME).await;
+        let certificate = params.self_signed(&key).unwrap();
+        let trusted = handshake_with(&certificate, &key, &certificate.pem(), NAME).await;
         assert_eq!(trusted, Ok(()), "{:?}", params.is_ca);
         assert_eq!(
-            handshake_with(&own, &key, &own.pem(), "other.default.svc").await,
+            handshake_with(&certificate, &key, &certificate.pem(), "other.default.svc").await,
             refusal("certificate is not valid for other.default.svc")
         );
     }
 }
 
 #[tokio::test]
-async fn a_certificate_of_somebody_else_is_trusted_by_itself_or_by_its_authority() {
+async fn a_certificate_is_trusted_by_itself_or_by_its_authority() {
     let key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -78,7 +78,7 @@ async fn a_certificate_of_somebody_else_is_trusted_by_itself_or_by_its_authority
 }
 
 #[tokio::test]
-async fn a_trusted_certificate_must_be_in_its_time_and_for_servers() {
+async fn a_trusted_certificate_must_be_valid_now_and_for_servers() {
     let key = KeyPair::generate().unwrap();
     let mut old = params();
     old.not_after = rcgen::date_time_ymd(2020, 1, 1);
@@ -91,9 +91,9 @@ async fn a_trusted_certificate_must_be_in_its_time_and_for_servers() {
         (early, "certificate has expired or is not yet valid"),
         (client, "certificate specifies an incompatible key usage"),
     ] {
-        let own = params.self_signed(&key).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
         assert_eq!(
-            handshake_with(&own, &key, &own.pem(), NAME).await,
+            handshake_with(&certificate, &key, &certificate.pem(), NAME).await,
             refusal(why)
         );
     }

@@ -6,14 +6,15 @@ thread_local! {
     pub(super) static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The bytes that are copied or hashed while a body is decoded, and the duplicates found.
+/// The number of bytes that are copied or hashed while a body is decoded, and the duplicates.
 fn decoded(body: &str) -> (usize, Vec<String>) {
     STEPS.set(0);
     let decoded = json(body.as_bytes()).expect("JSON");
     (STEPS.get(), decoded.duplicates)
 }
 
-/// Bodies that are expensive for a decoder that copies paths or compares each duplicate with all others, of some `size`.
+/// Bodies of a given size that are expensive for a decoder which copies paths or compares each duplicate with all
+/// others.
 fn bodies(size: usize) -> Vec<(&'static str, String)> {
     let each = |count: usize, item: &dyn Fn(usize) -> String| {
         (0..count).map(item).collect::<Vec<_>>().join(",")
@@ -70,12 +71,12 @@ fn bodies(size: usize) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn decoding_costs_as_much_as_the_body_is_long_whatever_is_in_it() {
+fn the_cost_of_decoding_is_linear_in_the_length_of_any_body() {
     let size = 1 << 17;
     for ((name, body), (_, twice)) in bodies(size).into_iter().zip(bodies(2 * size)) {
         let (steps, _) = decoded(&body);
         let (more, duplicates) = decoded(&twice);
-        // A hundred reports may each name all of the body.
+        // Each of the hundred reports may be as long as the body.
         let most = 2 * twice.len() + super::MOST * twice.len();
         assert!(
             more <= most,

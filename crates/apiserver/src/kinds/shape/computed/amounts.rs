@@ -1,4 +1,4 @@
-//! What a pod requests as a whole where it limits itself as a whole (`PodLevelResources`).
+//! The requests of a pod with pod-level resources (`PodLevelResources`).
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::kinds::shape::quantity::Quantity;
 
 type Amounts = BTreeMap<String, Quantity>;
 
-/// Requests what its containers do together, and otherwise its limits.
+/// Sets the pod's requests to those of its containers, and missing ones to its limits.
 pub(super) fn of_pod(spec: &mut Fields) {
     let limits = spec
         .get("resources")
@@ -34,7 +34,7 @@ pub(super) fn of_pod(spec: &mut Fields) {
     }
 }
 
-/// What the containers request that run at the same time, and at most before them.
+/// The sum of the requests of containers that run at the same time, or that of an init container if it is greater.
 fn together(spec: &Fields) -> Amounts {
     let list = |name: &str| spec.get(name).and_then(Value::as_array);
     let mut running = Amounts::new();

@@ -1,6 +1,6 @@
-//! Names of images (`github.com/distribution/reference`), as far as the pull policy follows from them.
+//! References of images (`github.com/distribution/reference`), as far as the default pull policy depends on them.
 
-/// `Always` where the tag is `latest` or left out; an image that cannot be named has no tag.
+/// `Always` if the tag is `latest` or missing. A malformed reference has no tag.
 pub(super) fn pull_policy(image: &str) -> &'static str {
     match tag(image) {
         Some("latest") => "Always",
@@ -8,7 +8,7 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The tag that is meant; none where a digest stands for it, and for what is no name.
+/// The effective tag; `None` if there is a digest instead, or if the reference is malformed.
 fn tag(image: &str) -> Option<&str> {
     let (name, digest) = match image.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),
@@ -32,7 +32,7 @@ fn tag(image: &str) -> Option<&str> {
     }
 }
 
-/// A path in lower case, behind a host where its first part is one.
+/// Whether a text is a path in lower case, optionally after a host.
 fn is_repository(name: &str) -> bool {
     let path = match name.split_once('/') {
         Some((host, path)) if is_host(host) => path,
@@ -48,7 +48,7 @@ fn is_host(part: &str) -> bool {
     marked && host.chars().all(fits) && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Small letters and digits, with a dot, one or two underscores, or dashes between them.
+/// Lower-case letters and digits, separated by a dot, one or two underscores, or dashes.
 fn is_component(part: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     part.starts_with(plain)

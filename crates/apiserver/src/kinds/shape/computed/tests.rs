@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::shape::of;
 
-/// The part of an object with its defaults that a pointer names.
+/// The value at a pointer of an object with its defaults.
 fn defaulted(kind: (&str, &str), mut object: Value, pointer: &str) -> Value {
     of(kind.0, "v1", kind.1).unwrap().default(&mut object);
     object.pointer(pointer).cloned().unwrap_or_default()
@@ -131,7 +131,7 @@ fn a_pod_requests_what_limits_it_and_opens_its_ports_on_its_host() {
 }
 
 #[test]
-fn a_pod_with_limits_of_its_own_requests_what_its_containers_do() {
+fn a_pod_with_pod_level_limits_requests_the_sum_of_its_containers() {
     let container = |cpu: &str| json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
     let pod = json!({"spec": {
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
@@ -182,7 +182,7 @@ fn a_job_is_completed_and_the_template_of_a_cron_job_is_not() {
 }
 
 #[test]
-fn only_a_volume_of_its_own_has_a_reclaim_policy() {
+fn only_persistent_volumes_themselves_have_a_default_reclaim_policy() {
     let volume = defaulted(("", "PersistentVolume"), json!({}), "/spec");
     assert_eq!(volume["persistentVolumeReclaimPolicy"], "Retain");
     let inline = json!({"spec": {"source": {"inlineVolumeSpec": {"hostPath": {"path": "/"}}}}});

@@ -1,4 +1,4 @@
-//! Objects as typed clients of Go read them.
+//! Encoding of objects as protobuf.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use super::wire::Writer;
 use super::{MAGIC, NUMBERS, Numbers, SCHEMA, kind_of, structure_of};
 use crate::kinds::shape::{Shape, Struct};
 
-/// An object or a list as protobuf, in its envelope. None: a part of it has no such form, as a field that there is not.
+/// Encodes an object or a list in its envelope. `None` if a part of it has no protobuf form, such as an unknown field.
 pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
     let (api_version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     let content = match kind_of(api_version, kind) {
@@ -21,13 +21,13 @@ pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
     let mut envelope = Writer::default();
     envelope.bytes(1, &about.finish());
     envelope.bytes(2, &content);
-    // What the content is encoded and typed as: nothing besides.
+    // Content encoding and content type are empty.
     envelope.bytes(3, b"");
     envelope.bytes(4, b"");
     Some([MAGIC, &envelope.finish()].concat())
 }
 
-/// An event of a watch, behind its length, from a line of JSON.
+/// Encodes an event of a watch, preceded by its length, from a line of JSON.
 pub(crate) fn event(line: &[u8]) -> Option<Vec<u8>> {
     let event: Value = serde_json::from_slice(line).ok()?;
     let mut object = Writer::default();
@@ -40,7 +40,7 @@ pub(crate) fn event(line: &[u8]) -> Option<Vec<u8>> {
     Some([&length.to_be_bytes(), message.as_slice()].concat())
 }
 
-/// All lists have their metadata first and their items second.
+/// The metadata of every list is field 1, its items are field 2.
 fn list(api_version: &str, kind: &str, list: &Value) -> Option<Vec<u8>> {
     let name = kind_of(api_version, kind)?;
     let mut message = Writer::default();
@@ -72,7 +72,7 @@ fn fields(
     let mut numbers: Vec<_> = numbers.iter().collect();
     numbers.sort();
     for (&number, name) in numbers {
-        // The fields of an embedded type stand in the one that holds it.
+        // The fields of an embedded type are inlined.
         if let Some(embedded) = name.strip_prefix('@') {
             let mut within = Writer::default();
             fields(shape, NUMBERS.get(embedded)?, object, &mut within)?;
@@ -97,7 +97,7 @@ fn put(number: u64, shape: &Shape, value: &Value, message: &mut Writer) -> Optio
                 let mut entry = Writer::default();
                 entry.bytes(1, key.as_bytes());
                 match of.as_ref() {
-                    // Lists within maps are messages of their own.
+                    // Lists in maps are messages.
                     Shape::List(_) => {
                         let mut items = Writer::default();
                         put(1, of, value, &mut items)?;
@@ -118,7 +118,7 @@ fn put(number: u64, shape: &Shape, value: &Value, message: &mut Writer) -> Optio
     Some(())
 }
 
-/// The content of a message.
+/// Encodes the fields of a message.
 fn content(shape: &Shape, value: &Value) -> Option<Vec<u8>> {
     let mut message = Writer::default();
     match shape {
@@ -139,7 +139,7 @@ fn content(shape: &Shape, value: &Value) -> Option<Vec<u8>> {
             number => message.number(2, integer(number)?),
         },
         Shape::Any => message.bytes(1, value.to_string().as_bytes()),
-        // The unions of schemas: the schema first, or a flag before it, or a list after it.
+        // Unions of schemas: a schema, or a schema and a flag, or a schema and a list.
         Shape::Struct("schema-or-bool") => match value {
             Value::Bool(flag) => message.number(1, u64::from(*flag)),
             schema => {

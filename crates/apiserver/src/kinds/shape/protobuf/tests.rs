@@ -27,12 +27,12 @@ fn envelope(api_version: &str, kind: &str, content: &[u8]) -> Vec<u8> {
 fn every_type_has_numbers_for_its_fields() {
     assert!(NUMBERS.len() > 300);
     for (name, shape) in &*STRUCTS {
-        let own = NUMBERS[name].values();
-        let embedded = own
+        let numbers = NUMBERS[name].values();
+        let embedded = numbers
             .clone()
             .filter_map(|field| field.strip_prefix('@'))
             .flat_map(|name| NUMBERS[name].values());
-        let known: Vec<&&str> = own.chain(embedded).collect();
+        let known: Vec<&&str> = numbers.chain(embedded).collect();
         for field in shape.fields.keys() {
             let typed = matches!(*field, "apiVersion" | "kind");
             assert!(typed || known.contains(&field), "{name}.{field}");
@@ -42,7 +42,7 @@ fn every_type_has_numbers_for_its_fields() {
 
 #[test]
 fn a_token_request_is_read_as_go_writes_it() {
-    // 3600 is two bytes of seven bits; metadata is written though it is empty.
+    // 3600 is a varint of two bytes; empty metadata is written.
     let spec = [bytes(1, b"a"), bytes(1, b"b"), vec![4 << 3, 0x90, 0x1c]].concat();
     let meta = [bytes(1, b""), bytes(8, b""), vec![7 << 3, 0]].concat();
     let content = [bytes(1, &meta), bytes(2, &spec)].concat();
@@ -55,7 +55,7 @@ fn a_token_request_is_read_as_go_writes_it() {
 }
 
 #[test]
-fn zero_is_kept_where_it_means_something() {
+fn zero_is_kept_in_pointer_fields() {
     let body = envelope("v1", "DeleteOptions", &[1 << 3, 0]);
     let decoded = decode(&body).unwrap().unwrap();
     assert_eq!(decoded["gracePeriodSeconds"], 0);
@@ -66,7 +66,7 @@ fn maps_bytes_and_embedded_types_are_read() {
     let data = bytes(2, &[bytes(1, b"k"), bytes(2, b"hi")].concat());
     let secret = decode(&envelope("v1", "Secret", &data)).unwrap().unwrap();
     assert_eq!(secret["data"], json!({"k": "aGk="}));
-    // A volume is its name and, embedded, where it comes from: an empty directory is the second kind.
+    // A volume consists of its name and an embedded volume source: an empty directory is the second kind of source.
     let volume = [bytes(1, b"v"), bytes(2, &bytes(2, b""))].concat();
     let pod = envelope("v1", "Pod", &bytes(2, &bytes(1, &volume)));
     let pod = decode(&pod).unwrap().unwrap();
@@ -89,7 +89,7 @@ fn maps_bytes_and_embedded_types_are_read() {
 }
 
 #[test]
-fn other_kinds_and_other_bytes_are_told_apart() {
+fn unknown_kinds_and_malformed_bytes_are_distinguished() {
     assert_eq!(decode(&envelope("example.org/v1", "Widget", b"")), Ok(None));
     assert!(decode(b"k8s").unwrap_err().contains("expected prefix"));
     let cut = envelope("policy/v1", "Eviction", b"\x0a\x05ab");
@@ -104,7 +104,7 @@ proptest! {
     }
 }
 
-/// A value of a shape in which each field has something.
+/// A value of a shape with all fields set.
 fn sample(name: &str, shape: &Shape, depth: usize) -> Value {
     match shape {
         Shape::Text => json!("text"),
@@ -139,7 +139,7 @@ fn filled(name: &str, depth: usize) -> Value {
         .collect()
 }
 
-/// Whether a field is one of the message: the version and the kind of objects stand in the envelope.
+/// Whether a field has a number in the message. `apiVersion` and `kind` are in the envelope.
 fn has_number(name: &str, field: &str) -> bool {
     NUMBERS[name].values().any(|found| {
         *found == field
@@ -198,7 +198,7 @@ fn a_list_and_an_event_are_written_as_go_reads_them() {
     let list = json!({
         "apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "7"}, "items": [map],
     });
-    // The metadata of the list, then an item: a message with metadata, in which the name comes first.
+    // The metadata of the list, then an item: a message whose first field is its metadata, which begins with the name.
     let content = [
         bytes(1, &bytes(2, b"7")),
         bytes(2, &bytes(1, &bytes(1, b"a"))),

@@ -41,7 +41,7 @@ impl Writer {
     }
 }
 
-/// What a field holds on the wire.
+/// The value of a field on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Number(u64),
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The next field; none at the end. Numbers of four bytes are passed over: nothing has them.
+    /// The next field; `None` at the end. Fixed 32-bit fields are skipped, since no type has them.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Wire<'a>)>, String> {
         while !self.rest.is_empty() {
             let tag = self.number()?;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::super::super::{Connection, Kubelet, Log};
 use super::*;
 
-/// A pod that answers on port 80, backwards, when it has heard all, and on no other.
+/// A pod that accepts connections on port 80 only, and answers with all received bytes in reverse.
 struct Pod;
 
 impl Kubelet for Pod {
@@ -37,10 +37,10 @@ impl Kubelet for Pod {
             }
             let (here, mut there) = tokio::io::duplex(1 << 10);
             tokio::spawn(async move {
-                let mut heard = Vec::new();
-                there.read_to_end(&mut heard).await.unwrap();
-                heard.reverse();
-                there.write_all(&heard).await.unwrap();
+                let mut received = Vec::new();
+                there.read_to_end(&mut received).await.unwrap();
+                received.reverse();
+                there.write_all(&received).await.unwrap();
             });
             Ok(Box::new(here) as Box<dyn Connection>)
         }
@@ -48,11 +48,11 @@ impl Kubelet for Pod {
     }
 }
 
-/// A client of a connection.
+/// The client of a connection.
 struct Client {
     out: mpsc::Sender<Bytes>,
     encoder: Encoder,
-    heard: mpsc::Receiver<Bytes>,
+    received: mpsc::Receiver<Bytes>,
     decoder: Decoder,
     buffer: BytesMut,
 }
@@ -60,7 +60,7 @@ struct Client {
 impl Client {
     fn new() -> Self {
         let (out, mut inward) = mpsc::channel(100);
-        let (outgoing, heard) = mpsc::channel(100);
+        let (outgoing, received) = mpsc::channel(100);
         let target = Arc::new(Target {
             kubelet: Arc::new(Pod),
             node: json!({}),
@@ -73,13 +73,13 @@ impl Client {
         Self {
             out,
             encoder: Encoder::default(),
-            heard,
+            received,
             decoder: Decoder::default(),
             buffer: BytesMut::new(),
         }
     }
 
-    async fn say(&self, bytes: Bytes) {
+    async fn send(&self, bytes: Bytes) {
         self.out.send(bytes).await.unwrap();
     }
 
@@ -90,21 +90,21 @@ impl Client {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let frame = self.encoder.syn(stream, false, &Headers(headers));
-        self.say(frame).await;
+        self.send(frame).await;
     }
 
-    /// The next frame; none at the end.
-    async fn hear(&mut self) -> Option<Frame> {
+    /// The next frame; `None` at the end.
+    async fn receive(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.decoder.next(&mut self.buffer).unwrap() {
                 return Some(frame);
             }
-            self.buffer.extend_from_slice(&self.heard.recv().await?);
+            self.buffer.extend_from_slice(&self.received.recv().await?);
         }
     }
 
     async fn expect(&mut self, expected: Frame) {
-        assert_eq!(self.hear().await, Some(expected));
+        assert_eq!(self.receive().await, Some(expected));
     }
 }
 
@@ -119,29 +119,29 @@ fn bytes(stream: u32, fin: bool, text: &str) -> Frame {
 const REPLY: Frame = Frame::Other;
 
 #[tokio::test]
-async fn a_pair_of_streams_is_a_connection_that_ends_in_each_direction_on_its_own() {
+async fn a_pair_of_streams_is_a_connection_whose_directions_close_independently() {
     let mut client = Client::new();
     client.open(1, "error", "80", "0").await;
     client.open(3, "data", "80", "0").await;
     client.expect(REPLY).await;
     client.expect(REPLY).await;
-    client.say(spdy::data(1, true, b"")).await;
-    client.say(spdy::data(3, false, b"hel")).await;
-    client.say(spdy::data(3, true, b"lo")).await;
+    client.send(spdy::data(1, true, b"")).await;
+    client.send(spdy::data(3, false, b"hel")).await;
+    client.send(spdy::data(3, true, b"lo")).await;
     client.expect(bytes(3, false, "olleh")).await;
     client.expect(bytes(3, true, "")).await;
     client.expect(bytes(1, true, "")).await;
-    // The same connection carries the next one, also of a client that gives no request ids.
+    // The same connection carries another pair, also of a client without request ids.
     client.open(5, "error", "80", "").await;
     client.open(7, "data", "80", "").await;
     client.expect(REPLY).await;
     client.expect(REPLY).await;
-    client.say(spdy::data(7, true, b"ab")).await;
+    client.send(spdy::data(7, true, b"ab")).await;
     client.expect(bytes(7, false, "ba")).await;
 }
 
 #[tokio::test]
-async fn a_port_that_nobody_listens_on_is_told_in_the_error_stream() {
+async fn a_port_without_a_listener_is_reported_in_the_error_stream() {
     let mut client = Client::new();
     client.open(1, "error", "81", "0").await;
     client.open(3, "data", "81", "0").await;
@@ -154,7 +154,7 @@ async fn a_port_that_nobody_listens_on_is_told_in_the_error_stream() {
 }
 
 #[tokio::test]
-async fn streams_that_are_for_nothing_are_reset_and_pings_come_back() {
+async fn streams_of_unknown_types_are_reset_and_pings_are_answered() {
     let mut client = Client::new();
     for (stream, kind, port) in [
         (1, "data", "0"),
@@ -165,12 +165,12 @@ async fn streams_that_are_for_nothing_are_reset_and_pings_come_back() {
         client.open(stream, kind, port, "0").await;
         client.expect(Frame::Reset { stream }).await;
     }
-    // Not the client's to give, and one that was there.
+    // An even id, which only servers may use, and the id of an earlier stream.
     for stream in [8, 7] {
         client.open(stream, "data", "80", "0").await;
         client.expect(Frame::Reset { stream }).await;
     }
-    client.say(spdy::ping(9)).await;
+    client.send(spdy::ping(9)).await;
     client.expect(Frame::Ping { id: 9 }).await;
     client.open(11, "error", "80", "0").await;
     client.expect(REPLY).await;
@@ -182,18 +182,18 @@ async fn streams_that_are_for_nothing_are_reset_and_pings_come_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_resets_its_stream_sees_the_error_stream_end() {
+async fn resetting_a_data_stream_ends_its_error_stream() {
     let mut client = Client::new();
     client.open(1, "error", "80", "0").await;
     client.open(3, "data", "80", "0").await;
     client.expect(REPLY).await;
     client.expect(REPLY).await;
-    client.say(spdy::reset(3, Status::Cancel)).await;
+    client.send(spdy::reset(3, Status::Cancel)).await;
     client.expect(bytes(1, true, "")).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_without_its_other_is_given_up_and_takes_little() {
+async fn a_stream_without_its_pair_is_closed_after_a_timeout_and_buffers_little() {
     let mut client = Client::new();
     client.open(1, "error", "80", "0").await;
     client.expect(REPLY).await;
@@ -203,25 +203,25 @@ async fn a_stream_without_its_other_is_given_up_and_takes_little() {
     client.open(3, "data", "80", "1").await;
     client.expect(REPLY).await;
     for _ in 0..=UNTAKEN {
-        client.say(spdy::data(3, false, b"x")).await;
+        client.send(spdy::data(3, false, b"x")).await;
     }
     client.expect(Frame::Reset { stream: 3 }).await;
 }
 
 #[tokio::test]
-async fn what_is_no_spdy_ends_the_connection_with_a_word() {
+async fn bytes_that_are_not_spdy_end_the_connection_with_an_error() {
     let mut client = Client::new();
     client
-        .say(Bytes::from_static(b"GET / HTTP/1.1\r\n\r\n"))
+        .send(Bytes::from_static(b"GET / HTTP/1.1\r\n\r\n"))
         .await;
-    // "GET " is the number of a stream, and its data is long.
-    client.say(Bytes::from(vec![0xff; 8 << 20])).await;
+    // Read as a frame, "GET " is a data frame of a stream, with a large length.
+    client.send(Bytes::from(vec![0xff; 8 << 20])).await;
     client.expect(Frame::GoAway).await;
-    assert_eq!(client.hear().await, None);
+    assert_eq!(client.receive().await, None);
 }
 
 #[tokio::test]
-async fn more_streams_than_are_good_are_refused() {
+async fn streams_above_the_limit_are_rejected() {
     let mut client = Client::new();
     for n in 0..MOST as u32 {
         client.open(2 * n + 1, "error", "80", &n.to_string()).await;
