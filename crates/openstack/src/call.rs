@@ -1,4 +1,4 @@
-//! One request as the service modules describe it.
+//! A request as the service modules describe it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// How long a request may take, by what it does.
+/// The class of a request, which determines its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Reads of one object.
@@ -28,7 +28,7 @@ pub(crate) enum Class {
     Write,
 }
 
-/// How long requests of each class may take.
+/// The timeouts of the classes of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// Reads of one object, and authentication.
@@ -59,7 +59,7 @@ impl Timeouts {
     }
 }
 
-/// A request before it knows its endpoint and token.
+/// A request without endpoint and token.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) service: Service,
@@ -70,7 +70,7 @@ pub(crate) struct Call {
     pub(crate) body: Option<Value>,
     pub(crate) microversion: Option<&'static str>,
     pub(crate) class: Class,
-    /// Goes to the service's version list instead of its API.
+    /// Requests the service's version list instead of its API.
     pub(crate) root: bool,
     pub(crate) error: Option<Error>,
 }
@@ -96,8 +96,8 @@ impl Call {
         Self::new(Method::DELETE, service, route, ids, Class::Write)
     }
 
-    /// Fills the placeholders of `route` with `ids` in order, escaped. An empty id, or one of only
-    /// dots, would address another resource (`DELETE /ports/`), so it is an error.
+    /// Replaces the placeholders of `route` by `ids` in order, escaped. An empty id, or one of dots only, would address
+    /// another resource (`DELETE /ports/`), so it is an error.
     fn new(
         method: Method,
         service: Service,
@@ -168,7 +168,7 @@ impl Call {
         self
     }
 
-    /// A body `{key: value}`.
+    /// Sets the body `{key: value}`.
     pub(crate) fn body(self, key: &str, value: &impl Serialize) -> Self {
         self.raw_body(value, |value| {
             let mut map = Map::new();
@@ -177,7 +177,7 @@ impl Call {
         })
     }
 
-    /// A body that is `value` itself.
+    /// Sets the body to `value`.
     pub(crate) fn whole_body(self, value: &impl Serialize) -> Self {
         self.raw_body(value, |value| value)
     }
@@ -198,7 +198,7 @@ impl Call {
         self
     }
 
-    /// The URL of this call on an endpoint.
+    /// The URL of the call at an endpoint.
     pub(crate) fn url(&self, endpoint: &str) -> String {
         let mut url = String::from(endpoint.trim_end_matches('/'));
         url.push_str(&self.path);

@@ -22,12 +22,12 @@ pub use server::{
 /// Queens (2018): tags at creation (2.52), flavor details in servers (2.47), tag filters (2.26)
 /// and booting from multi-attach volumes (2.60).
 const SERVERS: &str = "2.60";
-/// The type of a volume that Nova makes itself.
+/// The type of a volume that Nova creates.
 const VOLUME_TYPE: &str = "2.67";
 /// `soft-affinity` policies are listed from 2.15 on; 2.64 would rename `policies`.
 const SERVER_GROUPS: &str = "2.15";
 
-/// Which servers to list.
+/// The filter of a list of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerQuery {
     /// Exact name.
@@ -63,7 +63,7 @@ impl Compute {
         self.session.list(call, "servers").await
     }
 
-    /// The servers of all projects, with their user data. For administrators.
+    /// The servers of all projects with their user data, for administrators.
     ///
     /// # Errors
     /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
@@ -83,8 +83,8 @@ impl Compute {
         self.session.one(call, "server").await
     }
 
-    /// Creates a server. Nova answers with little more than the id; the rest of the result is
-    /// what was asked for, in status `BUILD`.
+    /// Creates a server. Nova returns little more than the id; the rest of the result is copied from the request, with
+    /// status `BUILD`.
     ///
     /// # Errors
     /// Those of the request.
@@ -111,7 +111,7 @@ impl Compute {
         Ok(server.as_building(created.id))
     }
 
-    /// Deletes a server. It stays in lists until Nova has let go of its ports and volumes.
+    /// Deletes a server. Nova lists it until its ports and volumes are detached.
     ///
     /// # Errors
     /// Those of the request.
@@ -181,7 +181,7 @@ impl Compute {
         self.session.list(call, "server_groups").await
     }
 
-    /// What the project may use and uses.
+    /// The limits of the project and their use.
     ///
     /// # Errors
     /// Those of the request.
@@ -196,7 +196,7 @@ impl Compute {
     }
 }
 
-/// A name as a regular expression that matches only it.
+/// A regular expression that matches only a name.
 fn escaped(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
     for letter in name.chars() {

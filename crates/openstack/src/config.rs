@@ -1,4 +1,4 @@
-//! How to reach a cloud: one entry of a clouds.yaml, checked.
+//! Configuration of a cloud: one entry of a clouds.yaml, validated.
 
 mod raw;
 mod search;
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub use search::{Candidate, SearchEnv, find_clouds_yaml};
 
-/// One cloud: where it is, who we are there and which CA we trust.
+/// A cloud: its address, the credential and the trusted CAs.
 ///
 /// Equality and hash cover every field including the secrets, so that two credentials that
 /// differ in anything never share a session.
@@ -24,13 +24,13 @@ pub use search::{Candidate, SearchEnv, find_clouds_yaml};
 pub struct CloudConfig {
     /// Name of the entry in clouds.yaml.
     pub name: String,
-    /// Keystone, with or without `/v3`.
+    /// The URL of Keystone, with or without `/v3`.
     pub auth_url: String,
-    /// Who we are.
+    /// The credential.
     pub credential: Credential,
     /// Region to pick from the catalog; any region if absent.
     pub region: Option<String>,
-    /// Which of the catalog's URLs to use.
+    /// Which URL of a catalog entry is used.
     pub interface: Interface,
     /// Whether the server's certificate is checked.
     pub verify: bool,
@@ -83,7 +83,7 @@ pub enum ApplicationCredentialRef {
     Named(String, UserRef),
 }
 
-/// What a password token is scoped to.
+/// The scope of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A project by id.
@@ -94,7 +94,7 @@ pub enum Scope {
     Domain(DomainRef),
     /// The whole cloud, for operators.
     System,
-    /// What another user delegated by a trust, by the trust's id.
+    /// The roles that another user delegated in a trust, by the id of the trust.
     Trust(String),
     /// The user's default project.
     Default,
@@ -109,7 +109,7 @@ pub enum DomainRef {
     Name(String),
 }
 
-/// Which of an endpoint's URLs the catalog is asked for.
+/// The interface of an endpoint, which selects its URL in the catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interface {
     /// For everyone.
@@ -122,7 +122,7 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// The word in catalogs and in clouds.yaml.
+    /// The name in catalogs and in clouds.yaml.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -133,16 +133,15 @@ impl Interface {
 }
 
 impl CloudConfig {
-    /// Reads the entry `cloud` of a clouds.yaml.
+    /// Parses the entry `cloud` of a clouds.yaml.
     ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] naming the cloud and the field. Never quotes the file, since it
+    /// [`ErrorKind::Invalid`] naming the cloud and the field. Never quotes the file, since it contains secrets.
     /// holds secrets.
     pub fn parse(clouds_yaml: &str, cloud: &str) -> Result<Self> {
         Self::parse_with_secure(clouds_yaml, None, cloud)
     }
 
-    /// Like [`CloudConfig::parse`], with the secure.yaml beside it, whose fields win.
+    /// Like [`CloudConfig::parse`], merged with secure.yaml, whose fields take precedence.
     ///
     /// # Errors
     /// As [`CloudConfig::parse`].
@@ -187,8 +186,8 @@ impl CloudConfig {
         self
     }
 
-    /// A clouds.yaml with this cloud as its only entry, secrets included. The CA is not part of
-    /// it: callers hand it on beside the file (as the `cacert` key of a Secret).
+    /// A clouds.yaml with this cloud as its only entry, including its secrets. The CA is not part of it: callers pass
+    /// it beside the file (as the key `cacert` of a Secret).
     pub fn to_clouds_yaml(&self) -> SecretString {
         write::clouds_yaml(self)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a cloud, by what a caller can do about it.
+//! Errors of requests to a cloud, classified by what a caller can do about them.
 
 mod shape;
 #[cfg(test)]
@@ -14,36 +14,36 @@ use crate::service::Service;
 
 pub(crate) use shape::retry_after;
 
-/// What a caller can do about an [`Error`].
+/// The class of an [`Error`], by what a caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The object is not there (404, 410).
+    /// The object does not exist (404, 410).
     Absent,
-    /// The object is there but cannot be changed now: immutable, in a PENDING state or still in
-    /// use (409, 412). The same request succeeds later.
+    /// The object exists but cannot be changed now: it is immutable, in a PENDING state or in use (409, 412). The same
+    /// request succeeds later.
     Busy,
-    /// Another object stands in the way: a duplicate name, an address that is taken (409).
+    /// Another object conflicts: a duplicate name, an address that is allocated (409).
     Conflict,
     /// The project's quota is used up (403, 409 or 413, depending on the service).
     Quota,
-    /// The credential may not do this (403).
+    /// The credential does not permit the request (403).
     Denied,
-    /// The cloud does not accept the credential (401 after a fresh token, or a refused login).
+    /// The cloud rejects the credential (401 with a fresh token, or a failed login).
     Unauthenticated,
-    /// The request is wrong, or the cloud lacks the feature; repeating it is pointless.
+    /// The request is invalid, or the cloud lacks the feature; repeating it is pointless.
     Invalid,
-    /// The cloud is overloaded or broken at the moment (429, 5xx).
+    /// The cloud is overloaded or failing temporarily (429, 5xx).
     Transient {
-        /// How long the cloud asked us to wait, when it did.
+        /// The wait that the cloud requests, if any.
         retry_after: Option<Duration>,
     },
-    /// No answer: connection refused, name not resolved, TLS not trusted, time-out.
+    /// No answer: connection refused, name not resolved, certificate not trusted, timeout.
     Unreachable,
-    /// An answer that does not follow the API.
+    /// An answer that violates the API.
     Protocol,
 }
 
-/// A failed call, with all that is needed to explain it to a person.
+/// A failed call, with everything that explains it to a user.
 #[derive(Clone)]
 pub struct Error(Arc<Detail>);
 
@@ -59,7 +59,7 @@ struct Detail {
 }
 
 impl Error {
-    /// An error that no request led to, for example a bad setting.
+    /// An error without a request, for example of an invalid setting.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(Detail {
             kind,
@@ -72,7 +72,7 @@ impl Error {
         }))
     }
 
-    /// The error that a response with a status of 300 or more stands for.
+    /// The error for a response with a status of 300 or more.
     pub fn from_response(
         service: Service,
         method: &Method,
@@ -102,19 +102,19 @@ impl Error {
         Self(Arc::new(detail))
     }
 
-    /// Puts an explanation before the cloud's own words.
+    /// Prepends an explanation to the cloud's message.
     pub(crate) fn explain(self, what: &str) -> Self {
         let mut detail = Arc::unwrap_or_clone(self.0);
         detail.message = format!("{what} ({})", detail.message);
         Self(Arc::new(detail))
     }
 
-    /// What can be done about it.
+    /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The service that was asked, if a request was made.
+    /// The service of the request, if one was made.
     pub fn service(&self) -> Option<Service> {
         self.0.service
     }
@@ -134,17 +134,17 @@ impl Error {
         self.0.status
     }
 
-    /// The cloud's own words.
+    /// The cloud's message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The request id to quote to the cloud's operator.
+    /// The id of the request, by which the cloud's operator finds it in logs.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// Whether the object is not there.
+    /// Whether the object does not exist.
     pub fn is_absent(&self) -> bool {
         self.0.kind == ErrorKind::Absent
     }
@@ -157,7 +157,7 @@ impl Error {
         )
     }
 
-    /// How long the cloud asked us to wait, when it did.
+    /// The wait that the cloud requests, if any.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.kind {
             ErrorKind::Transient { retry_after } => retry_after,
@@ -167,8 +167,8 @@ impl Error {
 }
 
 impl Error {
-    /// The error without the id of its request: the same words whenever the same thing happens, for conditions,
-    /// where a new id each time would look like news.
+    /// The error without the id of its request: equal for equal failures, for conditions, which should not change with
+    /// each request.
     pub fn words(&self) -> impl fmt::Display + '_ {
         Words(self)
     }

@@ -1,10 +1,10 @@
-//! Single flight: of many who want the same thing, one does the work and all take the result.
+//! Single flight: of concurrent tasks that need the same result, one does the work and the others wait for it.
 
 use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// A gate in front of work that several tasks may ask for at once.
+/// Serialises work that several tasks may request at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     gate: tokio::sync::Mutex<()>,
@@ -12,8 +12,8 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// What `ready` gives, else what `work` gives. Whoever waited while another failed gets that
-    /// failure instead of trying as well. If the one at work is dropped, the next goes on.
+    /// Returns the result of `ready`, or else that of `work`. A task that waited while another one failed returns the
+    /// same failure. If the working task is dropped, the next one takes over.
     pub(crate) async fn run<T>(
         &self,
         ready: impl Fn() -> Option<T>,

@@ -1,4 +1,4 @@
-//! Keystone: what the token says, and application credentials.
+//! Keystone: projects of the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
 
-/// A project the user can work in.
+/// A project in which the user has a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Project {
@@ -21,7 +21,7 @@ pub struct Project {
     pub enabled: bool,
 }
 
-/// Calls to Keystone. The token's own facts are on [`Session::token`].
+/// Calls to Keystone. The content of the token is in [`Session::token`].
 #[derive(Clone, Debug)]
 pub struct Identity {
     session: Session,

@@ -1,10 +1,10 @@
-//! What a project contains, read in bulk and shared by all who want to know.
+//! The resources of a project, listed in bulk and shared by all callers.
 //!
-//! A reconciler asks for a [`View`] of the kinds it needs, no older than it can bear. All who ask
-//! at once share one list request per kind. Our own writes are folded in as they return, so that
-//! everyone reads them at once, and a list that began before a write cannot undo it. The difference
-//! between two lists is a stream of [`Change`]s. In the background the kinds in use are read again:
-//! soon while something is pending, seldom when nothing is.
+//! A reconciler requests a [`View`] of the kinds that it needs, with a maximum age. Concurrent callers share one list
+//! request per kind. The results of our own writes are folded into the view when they return, so that all callers see
+//! them at once, and a list that began before a write cannot undo it. The differences between two lists are sent as
+//! [`Change`]s. In the background, the kinds in use are listed again: often while an object is pending, rarely
+//! otherwise.
 
 mod cell;
 mod fetch;
@@ -41,19 +41,19 @@ use fetch::Fetch;
 use kind::Cells;
 use members::PoolMarks;
 
-/// Enough for a burst of a thousand servers; a receiver that lags is told so.
+/// Enough for a burst of a thousand servers; a receiver that lags gets an error.
 const CHANGES: usize = 4096;
-/// Tells inventories of equally named clouds apart.
+/// The number of the next inventory, which distinguishes inventories of clouds with the same name.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// How an inventory behaves.
+/// Options of an inventory.
 #[derive(Clone, Debug)]
 pub struct InventoryOptions {
-    /// How often lists are read in the background.
+    /// The intervals of background lists.
     pub intervals: Intervals,
-    /// Whether lists are read in the background at all.
+    /// Whether kinds are listed in the background.
     pub background: bool,
-    /// Where changes go; a channel of its own if absent.
+    /// The channel for changes; a new one if absent.
     pub changes: Option<broadcast::Sender<Change>>,
 }
 
@@ -67,8 +67,7 @@ impl Default for InventoryOptions {
     }
 }
 
-/// A difference between two lists of one kind. Our own writes are not changes; what the cloud
-/// makes of them afterwards is.
+/// A difference between two lists of one kind. Our own writes are not changes; later changes by the cloud are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Inventory it comes from: see [`Inventory::scope`].
@@ -81,26 +80,26 @@ pub struct Change {
     pub name: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Its description, where owners are marked on resources without tags.
+    /// Its description, which marks the owner of resources without tags.
     pub description: String,
-    /// What it belongs to: see [`Resource::parent`].
+    /// The object that it belongs to: see [`Resource::parent`].
     pub parent: Option<String>,
-    /// What happened.
+    /// The type of the change.
     pub what: What,
 }
 
-/// What happened to an object.
+/// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It was not there before.
+    /// The object is new.
     Appeared,
-    /// It is different.
+    /// The object is different.
     Changed,
-    /// It is not there any more.
+    /// The object no longer exists.
     Gone,
 }
 
-/// An observed project. Clones share everything.
+/// The inventory of a project. Clones share their state.
 #[derive(Clone)]
 pub struct Inventory {
     inner: Arc<Inner>,
@@ -115,14 +114,13 @@ pub struct Inner {
     pool_marks: PoolMarks,
     intervals: Intervals,
     changes: broadcast::Sender<Change>,
-    /// Wakes the background reader when there is more to do.
+    /// Wakes the background reader when an interval becomes shorter.
     wake: Arc<Notify>,
     _stop: DropGuard,
 }
 
 impl Inventory {
-    /// An inventory that has read nothing yet. Its background reader runs on the current tokio
-    /// runtime until the last clone is dropped.
+    /// An empty inventory. Its background reader runs on the current tokio runtime until the last clone is dropped.
     pub fn new(session: Session, options: InventoryOptions) -> Self {
         let config = session.config();
         let region = config.region.as_deref().unwrap_or_default();
@@ -151,8 +149,8 @@ impl Inventory {
         Self { inner }
     }
 
-    /// The session, for calls that the inventory does not cover. Whoever writes with it should
-    /// [`Inventory::fold`] the result.
+    /// The session, for calls that the inventory does not offer. Callers pass the results of their writes to
+    /// [`Inventory::fold`].
     pub fn session(&self) -> &Session {
         &self.inner.session
     }
@@ -162,10 +160,9 @@ impl Inventory {
         &self.inner.scope
     }
 
-    /// What is known of the kinds in `needs`, none of it older than `max_age`: the age of a list
-    /// counts from the start of its request. Kinds that are not needed show what is known of them,
-    /// possibly nothing. Flavors, images and the like may be some minutes older
-    /// ([`Intervals::slow`]) unless `max_age` is zero.
+    /// A view of the kinds in `needs`, none of them older than `max_age`, where the age of a list counts from the start
+    /// of its request. Other kinds have their last known content, possibly none. Flavors, images and the like may be
+    /// some minutes older ([`Intervals::slow`]) unless `max_age` is zero.
     ///
     /// # Errors
     /// Those of the list requests.
@@ -182,7 +179,7 @@ impl Inventory {
             } else {
                 max_age
             };
-            // No such moment: the process is younger than `max_age`, anything read will do.
+            // The process is younger than `max_age`, so any list is recent enough.
             self.inner.refresh(*kind, asked.checked_sub(max_age)).await
         });
         for result in join_all(wanted).await {
@@ -191,17 +188,17 @@ impl Inventory {
         Ok(Arc::new(self.inner.snapshot()))
     }
 
-    /// What is known without asking.
+    /// The current view, without a request.
     pub fn known(&self) -> Arc<View> {
         Arc::new(self.inner.snapshot())
     }
 
-    /// Changes from now on.
+    /// A receiver of changes from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.inner.changes.subscribe()
     }
 
-    /// Takes over an object as the cloud has just described it.
+    /// Updates an object with the answer of a request.
     pub fn fold<T: Observed>(&self, item: T) -> Arc<T> {
         let pending = item.is_pending();
         let item = T::cell(&self.inner.cells).fold(item);
@@ -211,27 +208,26 @@ impl Inventory {
         item
     }
 
-    /// Takes note that an object is gone.
+    /// Removes an object that was deleted.
     pub fn fold_gone<T: Observed>(&self, id: &str) {
         T::cell(&self.inner.cells).fold_gone(id);
     }
 
-    /// Changes what is known of an object, after a write whose answer does not show it.
+    /// Updates an object after a write whose answer does not contain it.
     pub fn fold_with<T: Observed>(&self, id: &str, change: impl FnOnce(&mut T)) {
         if T::cell(&self.inner.cells).fold_with(id, change) {
             self.inner.hurry(T::KIND);
         }
     }
 
-    /// Makes the next view read this kind again whatever its age, after a write whose effect
-    /// cannot be told from its answer.
+    /// Makes the next view list this kind regardless of its age, after a write whose effect is not known.
     pub fn stale(&self, kind: Kind) {
         self.inner.pace(kind).stale(Instant::now());
         self.inner.wake.notify_one();
     }
 
-    /// Says that someone waits for this object to change although nothing about it looks pending.
-    /// Holds until it changes, for some minutes at most.
+    /// Treats an object as pending although its status is not, because a caller waits for it to change. Ends when it
+    /// changes, or after some minutes.
     pub fn watch_pending(&self, kind: Kind, id: &str) {
         self.inner.pace(kind).watch(id, Instant::now());
         self.inner.wake.notify_one();
@@ -246,12 +242,12 @@ impl fmt::Debug for Inventory {
     }
 }
 
-/// A resource that inventories observe. Implemented for the types of [`View`]'s tables only.
+/// A type of [`View`]'s tables, the only types for which this is implemented.
 pub trait Observed: Resource + Fetch + Stored {}
 
 impl<T: Resource + Fetch + Stored> Observed for T {}
 
-/// Where an inventory keeps a type.
+/// The place of a type in the inventory.
 #[doc(hidden)]
 pub trait Stored: Resource {
     #[doc(hidden)]
@@ -259,7 +255,7 @@ pub trait Stored: Resource {
 }
 
 impl Inner {
-    /// Reads a kind unless it was read at or after `since` (`None`: ever).
+    /// Lists a kind unless it was listed at or after `since` (`None`: ever).
     async fn refresh_as<T: Observed>(&self, since: Option<Instant>) -> Result<()> {
         let cell = T::cell(&self.cells);
         let pace = self.pace(T::KIND);
@@ -274,14 +270,14 @@ impl Inner {
             let as_of = T::as_of(self).map_or(started, |other| started.min(other));
             pace.done(as_of, Instant::now() - started, !changes.is_empty());
             for (change, item) in changes {
-                self.tell(change, &*item);
+                self.publish(change, &*item);
             }
             Ok(())
         };
         cell.flight.run(ready, work).await
     }
 
-    fn tell<T: Observed>(&self, (id, what): (String, What), item: &T) {
+    fn publish<T: Observed>(&self, (id, what): (String, What), item: &T) {
         self.pace(T::KIND).unwatch(&id);
         let change = Change {
             scope: Arc::clone(&self.scope),
@@ -293,11 +289,11 @@ impl Inner {
             parent: item.parent().map(str::to_owned),
             what,
         };
-        // Nobody may be listening.
+        // There may be no receivers.
         let _ = self.changes.send(change);
     }
 
-    /// Something of this kind became pending.
+    /// Shortens the interval of a kind because an object became pending.
     fn hurry(&self, kind: Kind) {
         self.pace(kind).hurry(Instant::now());
         self.wake.notify_one();

@@ -1,14 +1,14 @@
-//! Reading what clouds really send: null where the API reference promises a value.
+//! Lenient deserialisation: clouds return null where the API reference promises a value.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads JSON text leniently.
+/// Parses JSON leniently.
 pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     from_value(serde_json::from_slice(text)?)
 }
 
-/// Reads a value as if every null member were absent, so that `#[serde(default)]` covers both.
+/// Deserialises a value as if every null member were absent, so that `#[serde(default)]` covers both.
 pub(crate) fn from_value<T: DeserializeOwned>(mut value: Value) -> serde_json::Result<T> {
     drop_nulls(&mut value);
     serde_json::from_value(value)

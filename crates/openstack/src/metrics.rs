@@ -1,4 +1,4 @@
-//! Counts of requests by service, method, route and status, and how long they took.
+//! Counters and durations of requests by service, method, route and status.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// What one counted request was.
+/// The labels of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 pub struct RequestLabels {
     /// Official service type, for example `network`.
@@ -33,7 +33,7 @@ struct TimeLabels {
     method: &'static str,
 }
 
-/// Called for each request that was answered or failed.
+/// Called for each request after its answer or failure.
 pub type Hook = Arc<dyn Fn(&RequestLabels, Duration) + Send + Sync>;
 
 /// The request metrics of any number of sessions. Clones share the counters.
@@ -90,7 +90,7 @@ impl Metrics {
         );
     }
 
-    /// The counters as they are now.
+    /// The current counters.
     pub fn counts(&self) -> BTreeMap<RequestLabels, u64> {
         self.counts.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! Sessions and inventories, shared by all who use the same credential.
+//! Sessions and inventories, shared by all users of the same credential.
 
 #[cfg(test)]
 mod tests;
@@ -16,19 +16,19 @@ use crate::flight::Flight;
 use crate::inventory::{Change, Intervals, Inventory, InventoryOptions};
 use crate::session::{Session, SessionOptions};
 
-/// Changes of all clouds that a receiver may be behind.
+/// The number of changes of all clouds that a receiver may lag behind.
 const CHANGES: usize = 16_384;
 
-/// How a pool behaves.
+/// Options of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// For all sessions.
+    /// The options of all sessions.
     pub session: SessionOptions,
-    /// For all inventories.
+    /// The intervals of all inventories.
     pub intervals: Intervals,
-    /// Whether inventories read in the background.
+    /// Whether inventories list in the background.
     pub background: bool,
-    /// A cloud that nobody asked for during this time, and that nobody holds, is dropped.
+    /// A cloud that is not requested during this time, and has no users, is dropped.
     pub idle: Duration,
 }
 
@@ -48,10 +48,10 @@ impl Default for PoolOptions {
 pub struct Cloud {
     /// The login.
     pub session: Session,
-    /// What the project contains.
+    /// The inventory of the project.
     pub inventory: Inventory,
-    /// Counts who holds the cloud.
-    holders: Arc<()>,
+    /// Counts the users of the cloud.
+    users: Arc<()>,
 }
 
 /// All clouds in use. Clones share them.
@@ -95,7 +95,7 @@ impl CloudPool {
         }
     }
 
-    /// The cloud of a configuration, logged in. Many who ask at once cause one login.
+    /// The cloud of a configuration with a valid token. Concurrent requests cause one login.
     ///
     /// # Errors
     /// Those of [`Session::connect`].
@@ -114,7 +114,7 @@ impl CloudPool {
             let cloud = Cloud {
                 session,
                 inventory,
-                holders: Arc::default(),
+                users: Arc::default(),
             };
             entry.state.lock().cloud = Some(cloud.clone());
             Ok(cloud)
@@ -122,7 +122,7 @@ impl CloudPool {
         entry.flight.run(ready, work).await
     }
 
-    /// Changes in all clouds from now on.
+    /// A receiver of changes in all clouds from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.shared.changes.subscribe()
     }
@@ -132,7 +132,7 @@ impl CloudPool {
         self.shared.entries.lock().len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -157,13 +157,13 @@ impl CloudPool {
 }
 
 impl Entry {
-    /// Whether nobody holds the cloud nor has asked for it lately.
+    /// Whether the cloud has no users and was not requested recently.
     fn is_idle(self: &Arc<Self>, now: Instant, idle: Duration) -> bool {
         let state = self.state.lock();
         let held = state
             .cloud
             .as_ref()
-            .is_some_and(|cloud| Arc::strong_count(&cloud.holders) > 1)
+            .is_some_and(|cloud| Arc::strong_count(&cloud.users) > 1)
             || Arc::strong_count(self) > 1;
         !held && now.duration_since(state.used) >= idle
     }

@@ -1,8 +1,8 @@
-//! The services of a cloud and what they are called in a catalog.
+//! The services of a cloud, and their types in catalogs.
 
 use std::fmt;
 
-/// A service that this crate talks to.
+/// A service with calls in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
     /// Keystone.
@@ -33,7 +33,7 @@ impl Service {
         Self::Placement,
     ];
 
-    /// The official service type (the service-types authority), which is also our metrics label.
+    /// The official service type (the service-types authority), which is also the label of metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -46,8 +46,8 @@ impl Service {
         }
     }
 
-    /// The types under which catalogs list the service, best first (the service-types
-    /// authority's aliases; an old `volume` or `volumev2` entry is a dead API and left out).
+    /// The types under which catalogs list the service, best first (the aliases of the service-types authority, without
+    /// `volume` and `volumev2`, whose APIs have been removed).
     pub const fn types(self) -> &'static [&'static str] {
         match self {
             Self::Identity => &["identity"],
@@ -60,8 +60,8 @@ impl Service {
         }
     }
 
-    /// The path that stands for the version we use, appended to catalog URLs without one: saves
-    /// the discovery request that other clients make.
+    /// The path of the version in use, appended to catalog URLs without a version: this avoids the discovery request of
+    /// other clients.
     pub(crate) const fn version_path(self) -> &'static str {
         match self {
             Self::Identity => "/v3",
@@ -74,7 +74,7 @@ impl Service {
         }
     }
 
-    /// The value of the `OpenStack-API-Version` header's first word.
+    /// The first word in the header `OpenStack-API-Version`.
     pub(crate) const fn microversion_type(self) -> &'static str {
         match self {
             Self::Volume => "volume",

@@ -1,4 +1,4 @@
-//! An authenticated conversation with one cloud as one user in one scope.
+//! Sessions: authenticated requests to a cloud by one user in one scope.
 
 mod auth;
 mod catalog;
@@ -35,19 +35,20 @@ pub use catalog::{CatalogEntry, Endpoint};
 pub use token::Token;
 pub use versions::VersionRange;
 
-/// A cloud's API workers are few; more requests than this only queue there, where they time out.
+/// The default limit of concurrent requests. Clouds have few API workers; more requests would only queue there until
+/// they time out.
 const MOST_AT_ONCE: usize = 16;
 
-/// What sessions share and how they behave.
+/// Options of sessions, and the state that they share.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// Where requests go; HTTP by the cloud's own trust if absent.
+    /// The transport of requests; HTTP with the cloud's trusted CAs if absent.
     pub transport: Option<SharedTransport>,
-    /// Where requests are counted.
+    /// The metrics of requests.
     pub metrics: Metrics,
-    /// Time limits.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// Most requests of one session at a time; 16 if zero.
+    /// The maximum number of concurrent requests of a session; 16 if zero.
     pub most_at_once: usize,
     /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
     pub user_agent: Option<String>,
@@ -59,7 +60,7 @@ pub struct SessionOptions {
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
-    /// Requests of this clone are counted as polling.
+    /// Whether requests of this clone are counted as polling.
     poll: bool,
 }
 
@@ -76,10 +77,10 @@ struct Shared {
 }
 
 impl Session {
-    /// A session that authenticates with its first request.
+    /// Creates a session that authenticates with its first request.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the CA bundle cannot be read.
+    /// [`ErrorKind::Invalid`] if the CA bundle cannot be parsed.
     pub fn new(config: CloudConfig, options: &SessionOptions) -> Result<Self> {
         let transport = match &options.transport {
             Some(transport) => Arc::clone(transport),
@@ -114,7 +115,7 @@ impl Session {
         })
     }
 
-    /// A session that has authenticated.
+    /// Creates a session and authenticates.
     ///
     /// # Errors
     /// As [`Session::new`] and [`Session::token`].
@@ -124,20 +125,20 @@ impl Session {
         Ok(session)
     }
 
-    /// The cloud this session talks to.
+    /// The configuration of the session's cloud.
     pub fn config(&self) -> &CloudConfig {
         &self.shared.config
     }
 
-    /// The valid token, fetched or renewed if needed.
+    /// A valid token, requested or renewed if needed.
     ///
     /// # Errors
-    /// [`ErrorKind::Unauthenticated`] if Keystone refuses the credential, and any transport error.
+    /// [`ErrorKind::Unauthenticated`] if Keystone rejects the credential, and any transport error.
     pub async fn token(&self) -> Result<Arc<Token>> {
         self.valid_token().await
     }
 
-    /// Id of the project that the token is for.
+    /// Id of the project of the token.
     ///
     /// # Errors
     /// As [`Session::token`]; [`ErrorKind::Invalid`] if the credential has no project.
@@ -219,7 +220,7 @@ impl Session {
         Identity::new(self.clone())
     }
 
-    /// The same session, its requests counted as shared polling.
+    /// A clone whose requests are counted as shared polling.
     #[must_use]
     pub fn polling(&self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A small cloud for tests: Keystone, and whatever routes a test adds.
+//! A small cloud for tests: Keystone and the routes of a test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 
 use crate::{CloudConfig, InProcess, Metrics, Session, SessionOptions};
 
-/// Base URL of the cloud. Nothing listens there.
+/// Base URL of the cloud; no server listens there.
 pub(crate) const URL: &str = "http://cloud.test";
 
-/// What the Keystone of the test cloud has done.
+/// The state of the Keystone of the test cloud.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keystone {
     logins: Arc<AtomicUsize>,
 }
 
 impl Keystone {
-    /// How often someone logged in.
+    /// The number of logins.
     pub(crate) fn logins(&self) -> usize {
         self.logins.load(Ordering::SeqCst)
     }
 
-    /// The token that is valid now.
+    /// The currently valid token.
     pub(crate) fn current(&self) -> String {
         format!("token-{}", self.logins())
     }
@@ -47,9 +47,9 @@ impl Keystone {
     }
 }
 
-/// Logs in; the password `wrong` is refused.
+/// Logs in; the password `wrong` is rejected.
 async fn log_in(State(keystone): State<Keystone>, Json(body): Json<Value>) -> Response {
-    // Let others arrive while this login is under way.
+    // Lets other requests arrive during this login.
     tokio::task::yield_now().await;
     let password = &body["auth"]["identity"]["password"]["user"]["password"];
     keystone.logins.fetch_add(1, Ordering::SeqCst);
@@ -98,7 +98,7 @@ pub(crate) fn config(password: &str) -> CloudConfig {
     CloudConfig::parse(&text, "test").unwrap()
 }
 
-/// Options that lead into `routes`.
+/// Options whose transport calls `routes`.
 pub(crate) fn options(keystone: &Keystone, routes: Router) -> SessionOptions {
     let router = routes.merge(keystone.router());
     SessionOptions {

@@ -1,4 +1,4 @@
-//! How requests leave the process: over HTTP, or straight into a tower service.
+//! Transports of requests: HTTP, or a tower service in the process.
 
 mod http_client;
 mod in_process;
@@ -15,9 +15,9 @@ use futures::future::BoxFuture;
 pub use http_client::{ConnectionPools, HttpTransport, Trust};
 pub use in_process::InProcess;
 
-/// Sends one request and reads the whole response.
+/// Sends a request and reads the whole response.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` and gives up after `timeout`.
+    /// Sends `request`; fails after `timeout`.
     fn send(
         &self,
         request: http::Request<Bytes>,
@@ -28,15 +28,15 @@ pub trait Transport: Send + Sync + 'static {
 /// A transport that sessions share.
 pub type SharedTransport = Arc<dyn Transport>;
 
-/// No response.
+/// Why there is no response.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TransportError {
-    /// What went wrong, down to its root ("connection refused", "unknown issuer").
+    /// The error down to its root cause ("connection refused", "unknown issuer").
     pub message: String,
-    /// Whether the request certainly never reached the server, so that repeating it is safe.
+    /// Whether the request certainly did not reach the server, so that repeating it is safe.
     pub never_sent: bool,
-    /// Whether time ran out.
+    /// Whether the timeout has passed.
     pub timed_out: bool,
 }
 
@@ -49,7 +49,7 @@ impl TransportError {
         }
     }
 
-    /// The whole chain of causes, because the outermost ("error sending request") says nothing.
+    /// The whole chain of causes, because the outermost ("error sending request") is too general.
     pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         let mut words = vec![error.to_string()];
         let mut cause = error.source();

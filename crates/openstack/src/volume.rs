@@ -29,7 +29,7 @@ pub struct Volume {
     pub volume_type: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
-    /// Where it is attached.
+    /// Its attachments.
     pub attachments: Vec<VolumeAttachment>,
     /// Whether several servers may attach it; booting such a volume needs microversion 2.60.
     pub multiattach: bool,
@@ -44,7 +44,7 @@ pub struct Volume {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeAttachment {
-    /// Server that has the volume.
+    /// Server that it is attached to.
     pub server_id: String,
     /// Id of the attachment.
     pub attachment_id: String,
@@ -68,10 +68,10 @@ pub struct VolumeCreate {
     /// Availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
-    /// Image to fill it with.
+    /// Image to create it from.
     #[serde(rename = "imageRef", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
-    /// Snapshot to fill it with.
+    /// Snapshot to create it from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
     /// Free key-value pairs.
@@ -79,7 +79,7 @@ pub struct VolumeCreate {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// A kind of storage.
+/// A volume type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeType {
@@ -157,7 +157,7 @@ impl Volumes {
             .await
     }
 
-    /// What the project may use and uses: (resource, limit, used); a negative limit is none.
+    /// The limits of the project and their use: (resource, limit, used); negative for no limit.
     ///
     /// # Errors
     /// Those of the request.

@@ -1,4 +1,4 @@
-//! Servers as an administrator sees them: those of every project, with what their guests are given.
+//! Servers of all projects with their user data, for administrators.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Deserializer};
 
 use super::server::{Server, UserData};
 
-/// A server of any project, with the attributes that Nova shows to administrators (microversion 2.3).
+/// A server of any project, with the attributes that Nova returns to administrators only (microversion 2.3).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct HostedServer {
-    /// What everyone sees of it.
+    /// The attributes that every user sees.
     #[serde(flatten)]
     pub server: Server,
     /// The host name that Nova derived from the server's name.
     #[serde(rename = "OS-EXT-SRV-ATTR:hostname")]
     pub hostname: String,
-    /// What its cloud-init reads; none without, and none for whoever may not see it.
+    /// The user data of the guest. `None` if there is none, or if the credential may not read it.
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data", deserialize_with = "user_data")]
     pub user_data: Option<UserData>,
 }
 
-/// Nova keeps what it was given, so line breaks within the base64 are possible.
+/// Nova returns the base64 as it was sent, possibly with line breaks.
 fn user_data<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UserData>, D::Error> {
     let text: String = Option::deserialize(deserializer)?.unwrap_or_default();
     let text: String = text.split_ascii_whitespace().collect();

@@ -1,4 +1,4 @@
-//! A server, as Nova shows it and as it is asked for.
+//! Servers, and requests to create them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ pub struct Server {
     pub fault: Option<Fault>,
     /// Its size.
     pub flavor: ServerFlavor,
-    /// The image it was made from; an empty text when it boots from a volume.
+    /// The image of the server; an empty text when it boots from a volume.
     pub image: Value,
     /// Its volumes.
     #[serde(rename = "os-extended-volumes:volumes_attached")]
@@ -56,12 +56,12 @@ impl Server {
         self.image.get("id")?.as_str()
     }
 
-    /// Whether it is gone: for a moment after the deletion Nova still lists it, and with soft deletion for days.
+    /// Whether it is deleted: Nova lists deleted servers for a moment, and with soft deletion for days.
     pub fn is_gone(&self) -> bool {
         matches!(self.status.as_str(), "DELETED" | "SOFT_DELETED")
     }
 
-    /// Whether Nova is taking it down.
+    /// Whether Nova is deleting it.
     pub fn is_deleting(&self) -> bool {
         self.task_state.as_deref() == Some("deleting") || self.is_gone()
     }
@@ -99,7 +99,7 @@ pub struct Fault {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFlavor {
-    /// Id, only for a server that we created ourselves and have not read since.
+    /// Id, only for a server that this process has created and not read since.
     pub id: String,
     /// Name of the flavor at creation.
     pub original_name: String,
@@ -117,7 +117,7 @@ pub struct ServerFlavor {
 pub struct AttachedVolume {
     /// Id of the volume.
     pub id: String,
-    /// Whether it goes with the server.
+    /// Whether it is deleted with the server.
     pub delete_on_termination: bool,
 }
 
@@ -129,16 +129,16 @@ pub struct ServerCreate {
     /// Flavor id.
     #[serde(rename = "flavorRef")]
     pub flavor_id: String,
-    /// Image id; none when booting from a volume.
+    /// Image id; `None` when booting from a volume.
     #[serde(rename = "imageRef", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
     /// Zone to run in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
-    /// Ports and networks in the order of the interfaces; without any, no network at all.
+    /// Ports and networks in the order of the interfaces; no network at all if empty.
     #[serde(skip)]
     pub networks: Vec<ServerNetwork>,
-    /// What cloud-init reads; encoded on the way out.
+    /// User data for cloud-init; encoded when it is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_data: Option<UserData>,
     /// Tags.
@@ -147,7 +147,7 @@ pub struct ServerCreate {
     /// Free key-value pairs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// Whether user data and metadata come on a disk, too.
+    /// Whether user data and metadata are also on a config drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// Key pair by name.
@@ -162,7 +162,7 @@ pub struct ServerCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Hints such as `group`; sent beside the server.
+    /// Scheduler hints such as `group`; sent beside the server.
     #[serde(skip)]
     pub scheduler_hints: Map<String, Value>,
 }
@@ -182,7 +182,7 @@ impl ServerCreate {
         body
     }
 
-    /// How the server looks before it was read for the first time.
+    /// The server before it is read for the first time.
     pub(super) fn as_building(&self, id: String) -> Server {
         let image = match &self.image_id {
             Some(image) => serde_json::json!({"id": image}),
@@ -213,7 +213,7 @@ pub struct ServerNetwork {
     /// An existing port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// Or a network on which Nova makes a port.
+    /// Or a network on which Nova creates a port.
     #[serde(rename = "uuid", skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// Device role tag.
@@ -244,12 +244,12 @@ pub struct BlockDevice {
     /// 0 for the root disk, -1 for a disk that is never booted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_index: Option<i32>,
-    /// Whether it goes with the server.
+    /// Whether it is deleted with the server.
     pub delete_on_termination: bool,
     /// Size in GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_size: Option<i64>,
-    /// Type of the volume that Nova makes (microversion 2.67).
+    /// Type of the volume that Nova creates (microversion 2.67).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_type: Option<String>,
     /// Format of a blank local disk.
@@ -260,12 +260,12 @@ pub struct BlockDevice {
     pub tag: Option<String>,
 }
 
-/// User data. It carries keys and join tokens, so it is never printed.
+/// User data. It contains keys and join tokens, so it is never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct UserData(Bytes);
 
 impl UserData {
-    /// User data as the guest will read it.
+    /// User data as the guest reads it.
     pub fn new(data: impl Into<Bytes>) -> Self {
         Self(data.into())
     }
@@ -275,12 +275,12 @@ impl UserData {
         &self.0
     }
 
-    /// Length in bytes before encoding. Nova takes 65535 bytes of base64.
+    /// Length in bytes before encoding. Nova accepts 65535 bytes of base64.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

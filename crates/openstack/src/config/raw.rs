@@ -1,4 +1,4 @@
-//! A clouds.yaml as written: every scalar as text, nothing checked yet.
+//! A clouds.yaml before validation: every scalar is text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub(super) struct File {
     pub(super) clouds: BTreeMap<String, Entry>,
 }
 
-/// One cloud. Keys are kept as written, so that a message can name them.
+/// One cloud. Keys are kept as written for error messages.
 #[derive(Default)]
 pub(super) struct Entry {
     auth: BTreeMap<String, Zeroizing<String>>,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl File {
-    /// Parses a file; the error names the place but never quotes the text, which holds secrets.
+    /// Parses a file. The error has line and column but never quotes the text, which contains secrets.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
         let options = serde_saphyr::options! { with_snippet: false };
         if text.trim().is_empty() {
@@ -48,7 +48,7 @@ impl File {
         })
     }
 
-    /// Lays `other` over this file, field by field.
+    /// Merges `other` into this file field by field; its fields take precedence.
     pub(super) fn merge(&mut self, other: Self) {
         for (name, over) in other.clouds {
             let entry = self.clouds.entry(name).or_default();
@@ -59,7 +59,7 @@ impl File {
 }
 
 impl Entry {
-    /// Checks the entry of this name.
+    /// Validates the entry with this name.
     pub(super) fn check(self, cloud: &str) -> Result<CloudConfig> {
         let auth_url = self.need(cloud, "auth_url")?.to_owned();
         if !["http://", "https://"]
@@ -168,8 +168,7 @@ impl Entry {
         Ok(Some(scope))
     }
 
-    /// A project wins over a domain. The system or a trust is a scope of its own: keystoneauth
-    /// rejects a second one, too.
+    /// A project takes precedence over a domain. The system or a trust must be the only scope, as in keystoneauth.
     fn scope(&self, cloud: &str) -> Result<Scope> {
         let other = self.named_scope();
         match (self.special_scope(cloud)?, other) {
@@ -200,8 +199,8 @@ impl Entry {
         }
     }
 
-    /// `<prefix>_id`, `<prefix>_name`, then the plain and the default domain; the domain whose id
-    /// is `default` when nothing is said, as os-client-config does.
+    /// `<prefix>_id`, `<prefix>_name`, then the unprefixed and the default domain; if none is set, the domain with the
+    /// id `default`, as in os-client-config.
     fn domain(&self, prefix: &str) -> DomainRef {
         for prefix in [prefix, "domain", "default_domain"] {
             if let Some(id) = self.auth(&format!("{prefix}_id")) {
@@ -273,8 +272,8 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// Reads the keys that we use as text (so that a password `0123` stays what it is) and skips all
-/// others, whatever their shape.
+/// Reads the supported keys as text (so that a password `0123` keeps its zero) and skips all others, whatever their
+/// type.
 struct EntryVisitor;
 
 impl<'de> Visitor<'de> for EntryVisitor {

@@ -1,8 +1,8 @@
-//! Where clouds.yaml is looked for, as os-client-config and gophercloud do.
+//! The search path of clouds.yaml, as in os-client-config and gophercloud.
 
 use std::path::{Path, PathBuf};
 
-/// What the search depends on. The caller reads it from its process, so that this stays pure.
+/// The environment of the search. The caller reads it from its process, so that the search is a pure function.
 #[derive(Clone, Debug, Default)]
 pub struct SearchEnv {
     /// Value of `OS_CLIENT_CONFIG_FILE`.
@@ -17,18 +17,18 @@ pub struct SearchEnv {
     pub home: Option<PathBuf>,
 }
 
-/// A place where a clouds.yaml may be, and where its secure.yaml would be.
+/// A possible path of clouds.yaml, and that of its secure.yaml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The clouds.yaml.
     pub clouds: PathBuf,
-    /// The secure.yaml to lay over it.
+    /// The secure.yaml to merge into it.
     pub secure: PathBuf,
 }
 
-/// The places to look at, in order: `OS_CLIENT_CONFIG_FILE`, the working directory,
-/// `~/.config/openstack`, `/etc/openstack`. The first that exists is used alone; one named by
-/// the variable is used even if missing, so that the error names it.
+/// The candidates in order: `OS_CLIENT_CONFIG_FILE`, the working directory, `~/.config/openstack`, `/etc/openstack`.
+/// Only the first file that exists is used. A file that the variable names is used even if it is missing, so that the
+/// error names it.
 pub fn find_clouds_yaml(env: &SearchEnv) -> Vec<Candidate> {
     let secure_of = |directory: &Path| {
         env.client_secure_file

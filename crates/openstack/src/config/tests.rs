@@ -168,7 +168,7 @@ fn secrets_are_not_printed() {
 }
 
 #[test]
-fn secure_yaml_adds_what_clouds_yaml_leaves_out() {
+fn secure_yaml_adds_fields_that_clouds_yaml_lacks() {
     let clouds = "clouds: {a: {auth: {auth_url: 'http://k', username: u, password: old}}}";
     let secure = "clouds: {a: {auth: {password: new}}}";
     let cloud = CloudConfig::parse_with_secure(clouds, Some(secure), "a").unwrap();
@@ -187,7 +187,7 @@ fn names_are_listed_in_order() {
 }
 
 #[test]
-fn any_difference_makes_another_cloud() {
+fn clouds_that_differ_in_any_field_are_not_equal() {
     let cloud = CloudConfig::parse(FILE, "devstack").unwrap();
     let other = |text: String| CloudConfig::parse(&text, "devstack").unwrap();
     assert_eq!(cloud, other(FILE.to_owned()));

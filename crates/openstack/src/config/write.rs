@@ -1,12 +1,12 @@
-//! A checked cloud back into text, for a Secret that a cluster refers to.
+//! Serialisation of a validated cloud, for a Secret that a cluster refers to.
 
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
 use super::{ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Scope, UserRef};
 
-/// A clouds.yaml with one entry. Written by hand rather than by a serialiser, because every value
-/// is a string and must be read back as one (a JSON string is a YAML string).
+/// A clouds.yaml with one entry. Not written by a serialiser, because every value is a string and must be read back as
+/// one (a JSON string is a YAML string).
 pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
     let mut auth: Vec<(&str, &str)> = vec![("auth_url", &config.auth_url)];
     let auth_type = match &config.credential {
@@ -59,7 +59,7 @@ pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
     for (service, url) in &config.endpoint_overrides {
         line(4, &format!("{service}_endpoint_override"), Some(url));
     }
-    // A real boolean: other clients take the string "false" for true.
+    // A boolean, since other clients treat the string "false" as true.
     if !config.verify {
         text.push_str("    verify: false\n");
     }
@@ -102,8 +102,8 @@ fn add_domain<'a>(
     }
 }
 
-/// A JSON string, which YAML 1.2 reads as the same string. Control characters that JSON leaves
-/// alone but YAML refuses are escaped too.
+/// A JSON string, which YAML 1.2 reads as the same string. Control characters that JSON allows but YAML rejects are
+/// escaped, too.
 fn quoted(text: &str) -> Zeroizing<String> {
     let mut quoted = Zeroizing::new(String::with_capacity(text.len() + 2));
     quoted.push('"');

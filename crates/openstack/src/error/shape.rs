@@ -1,4 +1,4 @@
-//! Each service words its errors differently; this reads all of them.
+//! Parsing of the error formats of all services.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::ErrorKind;
 /// Longer messages are HTML pages or stack traces.
 const LONGEST_MESSAGE: usize = 600;
 
-/// What a service said: its words, and the type name that some services give.
+/// The error in a response: its message, and the type name that some services send.
 pub(super) struct Fault {
     pub(super) message: String,
     pub(super) name: String,
@@ -45,14 +45,14 @@ pub(super) fn fault(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Fau
     fault
 }
 
-/// What can be done about a response of this status with this fault.
+/// The class of a response with this status and fault.
 pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> ErrorKind {
-    let says = |words: &[&str]| {
+    let contains = |words: &[&str]| {
         let text = format!("{} {}", fault.name, fault.message).to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))
     };
     let over_quota = || {
-        says(&[
+        contains(&[
             "quota",
             "overlimit",
             "limitexceeded",
@@ -67,7 +67,7 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> Er
         403 | 413 if over_quota() => ErrorKind::Quota,
         403 => ErrorKind::Denied,
         409 if over_quota() => ErrorKind::Quota,
-        409 if says(&[
+        409 if contains(&[
             "already exist",
             "duplicate",
             "ipaddressinuse",
@@ -76,7 +76,7 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> Er
         {
             ErrorKind::Conflict
         }
-        409 if says(&[
+        409 if contains(&[
             "in use",
             "inuse",
             "immutable",
@@ -102,7 +102,7 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> Er
     }
 }
 
-/// The wait that the cloud asks for, in seconds. HTTP dates are not used by OpenStack.
+/// `Retry-After` in seconds. OpenStack does not send HTTP dates.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers
         .get(header::RETRY_AFTER)?
@@ -111,13 +111,13 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .trim()
         .parse()
         .ok()?;
-    // A day is more than any service means, and keeps the conversion in range.
+    // No service means more than a day; the limit keeps the conversion in range.
     (0.0..=86_400.0)
         .contains(&seconds)
         .then(|| Duration::from_secs_f64(seconds))
 }
 
-/// The id under which the cloud's own log knows the request.
+/// The id of the request in the logs of the cloud.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     ["x-openstack-request-id", "x-compute-request-id"]
         .iter()
@@ -180,7 +180,7 @@ fn from_json(value: &Value) -> Fault {
         Value::String(text) => text.clone(),
         other => words(other).unwrap_or_default(),
     };
-    // Glance may put its HTML into the JSON message.
+    // Glance may embed HTML in the JSON message.
     let message = if message.contains("<br") {
         without_markup(&message)
     } else {

@@ -21,7 +21,7 @@ fn error(status: u16, body: &str) -> Error {
 }
 
 #[test]
-fn the_words_of_every_service_are_found() {
+fn the_error_messages_of_every_service_are_parsed() {
     let cases = [
         // Nova
         (
@@ -76,7 +76,7 @@ fn the_words_of_every_service_are_found() {
 }
 
 #[test]
-fn the_kind_follows_from_status_and_words() {
+fn the_kind_depends_on_status_and_message() {
     use ErrorKind::{
         Absent, Busy, Conflict, Denied, Invalid, Protocol, Quota, Transient, Unauthenticated,
     };
@@ -173,7 +173,7 @@ fn the_kind_follows_from_status_and_words() {
 }
 
 #[test]
-fn the_wait_that_the_cloud_asks_for_is_kept() {
+fn the_wait_that_the_cloud_requests_is_parsed() {
     let mut headers = HeaderMap::new();
     for (text, wait) in [
         ("7", Some(Duration::from_secs(7))),
@@ -193,7 +193,7 @@ fn the_wait_that_the_cloud_asks_for_is_kept() {
 }
 
 #[test]
-fn the_message_names_service_path_status_words_and_request() {
+fn an_error_prints_service_path_status_message_and_request() {
     let error = error(
         409,
         r#"{"NeutronError": {"type": "PortInUse", "message": "Port is used."}}"#,
@@ -205,7 +205,7 @@ fn the_message_names_service_path_status_words_and_request() {
 }
 
 #[test]
-fn long_messages_are_cut_between_letters() {
+fn long_messages_are_truncated_between_characters() {
     let error = error(400, &"ä".repeat(5000));
     assert_eq!(error.message().chars().count(), 601);
 }

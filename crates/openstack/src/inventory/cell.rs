@@ -1,7 +1,7 @@
-//! What is known of one kind, and how lists and our own writes come together.
+//! The objects of one kind, and the merging of lists with our own writes.
 //!
-//! Every write gets a number from a counter, and so does the start of every list. A list decides
-//! about an object only if the object was not written since the list began.
+//! A counter numbers every write and the start of every list. A list updates an object only if the object was not
+//! written after the list began.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub struct Cell<T> {
 
 struct State<T> {
     rows: BTreeMap<String, Row<T>>,
-    /// Objects that we deleted, with the number of the deletion.
+    /// Objects that we deleted, and the number of the deletion.
     gone: HashMap<String, u64>,
     counter: u64,
     snapshot: Option<Arc<Table<T>>>,
@@ -34,11 +34,11 @@ struct State<T> {
 
 struct Row<T> {
     item: Arc<T>,
-    /// Number of the write that the item comes from; 0 if from a list.
+    /// The number of the write that returned the item; 0 if it comes from a list.
     written: u64,
 }
 
-/// A difference that a list made: the object's id, what happened, and its last known state.
+/// A difference between two lists: the id of the object, the type of the change, and its last known state.
 pub(super) type Difference<T> = ((String, What), Arc<T>);
 
 impl<T> Default for Cell<T> {
@@ -58,13 +58,12 @@ impl<T> Default for Cell<T> {
 }
 
 impl<T: Resource> Cell<T> {
-    /// The number of a list that begins now.
+    /// Returns the number of a list that begins now.
     pub(super) fn begin(&self) -> u64 {
         self.state.lock().next()
     }
 
-    /// Takes over a list that began at `mark`. If nothing was `known` before, what is new in it
-    /// is not a change.
+    /// Applies a list that began at `mark`. New objects are changes only if the kind was `known` before.
     pub(super) fn apply(&self, mark: u64, items: Vec<T>, known: bool) -> Vec<Difference<T>> {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -73,7 +72,7 @@ impl<T: Resource> Cell<T> {
         for mut item in items {
             item.sort();
             let id = item.id().to_owned();
-            // Objects may move from one page to the next while we read.
+            // Objects may move from one page to the next between requests.
             if state.rows.contains_key(&id) {
                 continue;
             }
@@ -115,7 +114,7 @@ impl<T: Resource> Cell<T> {
         changes
     }
 
-    /// Takes over a written object.
+    /// Updates an object that was written.
     pub(super) fn fold(&self, mut item: T) -> Arc<T> {
         item.sort();
         let mut state = self.state.lock();
@@ -133,7 +132,7 @@ impl<T: Resource> Cell<T> {
         item
     }
 
-    /// Takes note of a deletion.
+    /// Removes an object that was deleted.
     pub(super) fn fold_gone(&self, id: &str) {
         let mut state = self.state.lock();
         let deleted = state.next();
@@ -142,7 +141,7 @@ impl<T: Resource> Cell<T> {
         state.snapshot = None;
     }
 
-    /// Changes a known object; gives whether it is pending then.
+    /// Changes a known object; returns whether it is pending afterwards.
     pub(super) fn fold_with(&self, id: &str, change: impl FnOnce(&mut T)) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -158,7 +157,7 @@ impl<T: Resource> Cell<T> {
         row.item.is_pending()
     }
 
-    /// Whether the cloud is working on any of the objects.
+    /// Whether any object is pending.
     pub(super) fn has_pending(&self) -> bool {
         self.state
             .lock()
@@ -167,7 +166,7 @@ impl<T: Resource> Cell<T> {
             .any(|row| row.item.is_pending())
     }
 
-    /// The objects as an immutable table; the same one until something changes.
+    /// The objects as an immutable table, shared until something changes.
     pub(super) fn snapshot(&self) -> Arc<Table<T>> {
         let mut state = self.state.lock();
         let is_read = self.pace.was_read();

@@ -1,4 +1,4 @@
-//! How each kind is read in bulk.
+//! The bulk lists of all kinds.
 
 use std::future::Future;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup
 use crate::service::Service;
 use crate::volume::{Volume, VolumeType};
 
-/// A kind that can be read in bulk.
+/// A kind with a bulk list.
 #[doc(hidden)]
 pub trait Fetch: Resource {
     #[doc(hidden)]
@@ -21,7 +21,7 @@ pub trait Fetch: Resource {
         inner: &Inner,
         since: Option<Instant>,
     ) -> impl Future<Output = Result<Vec<Self>>> + Send;
-    /// The moment that the objects show, if they were put together from an older list.
+    /// The time of the oldest list that the objects were computed from.
     #[doc(hidden)]
     fn as_of(_: &Inner) -> Option<Instant> {
         None
@@ -38,8 +38,8 @@ macro_rules! fetch {
     };
 }
 
-/// Lists in Neutron that an operator would otherwise get for all projects.
-macro_rules! own {
+/// Lists in Neutron, which for an operator would contain all projects, restricted to one.
+macro_rules! of_project {
     ($inner:ident, $list:ident) => {{
         let project = $inner.polling.project_id().await?;
         $inner
@@ -50,7 +50,7 @@ macro_rules! own {
     }};
 }
 
-/// Lists in Octavia, which are always of one project.
+/// Lists in Octavia, restricted to one project.
 macro_rules! balanced {
     ($inner:ident, $list:ident) => {{
         let project = $inner.polling.project_id().await?;
@@ -63,16 +63,16 @@ fetch! {
     ServerGroup: |inner| inner.polling.compute().server_groups().await;
     Flavor: |inner| inner.polling.compute().flavors().await;
     AvailabilityZone: |inner| inner.polling.compute().availability_zones().await;
-    Port: |inner| own!(inner, ports);
-    Router: |inner| own!(inner, routers);
-    SecurityGroup: |inner| own!(inner, security_groups);
-    FloatingIp: |inner| own!(inner, floating_ips);
-    Trunk: |inner| match own!(inner, trunks) {
+    Port: |inner| of_project!(inner, ports);
+    Router: |inner| of_project!(inner, routers);
+    SecurityGroup: |inner| of_project!(inner, security_groups);
+    FloatingIp: |inner| of_project!(inner, floating_ips);
+    Trunk: |inner| match of_project!(inner, trunks) {
         // A cloud without the extension has no trunks.
         Err(error) if error.is_absent() => Ok(Vec::new()),
         result => result,
     };
-    // Shared and external ones of other projects, too.
+    // Includes shared and external networks of other projects.
     Network: |inner| inner.polling.network().networks(&[]).await;
     Subnet: |inner| inner.polling.network().subnets(&[]).await;
     Extension: |inner| inner.polling.network().extensions().await;
@@ -88,14 +88,14 @@ fetch! {
     Quota: |inner| quotas(inner).await;
 }
 
-/// The project's servers that are not gone yet, whatever Nova still lists.
+/// The servers of the project without deleted ones, which Nova may still list.
 async fn alive_servers(session: &crate::session::Session) -> Result<Vec<Server>> {
     let mut servers = session.compute().servers(&ServerQuery::default()).await?;
     servers.retain(|server| !server.is_gone());
     Ok(servers)
 }
 
-/// The quotas of all services that the cloud has and that let us see them.
+/// The quotas of all services that the cloud has and that the credential may read.
 async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
     let project = inner.polling.project_id().await?;
     let session = &inner.polling;
@@ -164,7 +164,7 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
     Ok(quotas)
 }
 
-/// A quota that the cloud does not show us is not an error; that it cannot be reached is.
+/// `None` for a quota that the cloud does not return to us; a cloud that cannot be reached is an error.
 fn seen<T>(result: Result<T>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

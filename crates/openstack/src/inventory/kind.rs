@@ -1,4 +1,4 @@
-//! The kinds of objects, and everything that exists once per kind.
+//! The kinds of objects, and the declarations that exist once per kind.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Poo
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::volume::{Volume, VolumeType};
 
-/// How often a kind changes by itself.
+/// How often objects of a kind change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tempo {
-    /// Has a life of its own: servers fail, members go offline.
+    /// Objects change by themselves: servers fail, members go offline.
     Lively,
-    /// Changes when someone changes it.
+    /// Objects change when a user changes them.
     Calm,
-    /// What the cloud offers. Read when asked for, never in the background.
+    /// What the cloud offers. Listed on request, never in the background.
     Slow,
 }
 
@@ -52,7 +52,7 @@ macro_rules! kinds {
             }
         }
 
-        /// What is known of a project at one moment.
+        /// The known objects of a project at one moment.
         #[derive(Clone, Debug, Default)]
         pub struct View {
             $($(#[$doc])* pub $field: Arc<Table<$type>>,)*
@@ -151,14 +151,14 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether objects of this kind are offered by the cloud and change seldom.
+    /// Whether objects of this kind are offered by the cloud and change rarely.
     pub const fn is_slow(self) -> bool {
         matches!(self.tempo(), Tempo::Slow)
     }
 }
 
 impl View {
-    /// The networks that lead out of the cloud.
+    /// The external networks.
     pub fn external_networks(&self) -> impl Iterator<Item = &Arc<Network>> {
         self.networks.iter().filter(|network| network.external)
     }

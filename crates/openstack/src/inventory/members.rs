@@ -1,5 +1,5 @@
-//! Members of pools. Octavia lists them pool by pool only, so a pool is asked again only if its
-//! own row in the list of pools has changed.
+//! Members of pools. Octavia lists them per pool only, so a pool is requested again only if its row in the list of
+//! pools has changed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use super::{Inner, Kind, Resource, Stored};
 use crate::error::Result;
 use crate::loadbalancer::{Member, Pool};
 
-/// Members' operating status does not always show in their pool's row.
+/// The maximum age of the members of a pool whose row has not changed: their operating status is not always part of it.
 const OLDEST: Duration = Duration::from_secs(300);
 
-/// The row of each pool when its members were last read, and when that was.
+/// The row of each pool at the time when its members were last listed, and that time.
 pub(super) type PoolMarks = Mutex<HashMap<String, (Pool, Instant)>>;
 
 impl Fetch for Member {
     async fn fetch(inner: &Inner, since: Option<Instant>) -> Result<Vec<Self>> {
-        // A list of pools that is under way or fresh enough will do.
+        // A running or recent list of pools suffices.
         inner.refresh_as::<Pool>(since).await?;
         members(inner, Instant::now()).await
     }
@@ -58,7 +58,7 @@ async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
     let mut marks = inner.pool_marks.lock();
     marks.retain(|id, _| pools.get(id).is_some());
     for pool in pools.iter() {
-        // Written by us in the meantime: what we read may be older.
+        // We have written the pool meanwhile, so the list may be older.
         if before.contains_key(&pool.id) && !marks.contains_key(&pool.id) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! When a kind was read, and when it has to be read again.
+//! When a kind was listed, and when it is due again.
 
 #[cfg(test)]
 mod tests;
@@ -11,25 +11,24 @@ use parking_lot::Mutex;
 use super::kind::Tempo;
 use crate::error::Error;
 
-/// How often lists are read in the background.
+/// The intervals of background lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
-    /// First interval while something is pending, on a cloud that answers at once.
+    /// First interval while an object is pending, on a cloud that answers at once.
     pub pending_least: Duration,
-    /// First interval while something is pending, on any slower cloud. Between the two it is ten
-    /// times what a list takes.
+    /// First interval while an object is pending, on a slower cloud. Between the two it is ten times the duration of a
+    /// list.
     pub pending_first: Duration,
-    /// Interval that it rises to while nothing changes.
+    /// The maximum interval while an object is pending.
     pub pending_most: Duration,
-    /// First interval when nothing is pending. Kinds that only change when someone changes them are
-    /// read a fifth as often.
+    /// First interval when nothing is pending. Kinds that change only when a user changes them are listed a fifth as
+    /// often.
     pub idle: Duration,
-    /// Interval that it rises to the longer nothing changes; twice as much for kinds that only
-    /// change when someone changes them.
+    /// The maximum interval when nothing changes; twice as long for kinds that change only when a user changes them.
     pub rest: Duration,
-    /// What age of flavors, images and the like is always good enough.
+    /// The age up to which flavors, images and the like are always recent enough.
     pub slow: Duration,
-    /// A kind that nobody asked for during this time is no longer read in the background.
+    /// A kind that is not requested during this time is no longer listed in the background.
     pub forget: Duration,
 }
 
@@ -47,18 +46,18 @@ impl Default for Intervals {
     }
 }
 
-/// How much the interval grows with each list that brought nothing new.
+/// The factor of the interval for each list without a change.
 const GROWTH: f64 = 1.5;
-/// How much the idle interval grows with each list that brought nothing new.
+/// The factor of the idle interval for each list without a change.
 const IDLE_GROWTH: u32 = 2;
-/// What is pending for longer is stuck: from here on the interval grows to the idle one.
+/// After this many lists, a pending object is considered stuck, and the interval grows to the idle one.
 const STUCK: u32 = 60;
-/// The first interval is this many times what a list takes.
+/// The factor between the duration of a list and the first interval.
 const LATENCY_FACTOR: u32 = 10;
-/// How long someone's waiting is believed without a change.
+/// How long a watched object counts as pending without a change.
 const WATCH: Duration = Duration::from_secs(600);
 
-/// The clock of one kind.
+/// The schedule of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<State>);
 
@@ -67,16 +66,16 @@ struct State {
     asked: Option<Instant>,
     /// Start of the last list that succeeded.
     read: Option<Instant>,
-    /// Lists that began before this show less than we did.
+    /// Lists that began before this time are stale.
     stale: Option<Instant>,
     was_read: bool,
-    /// Start of the last list, whatever became of it.
+    /// Start of the last list, successful or not.
     begun: Option<Instant>,
-    /// First time after that that something became pending.
+    /// The first time after that at which an object became pending.
     hurried: Option<Instant>,
-    /// What the last list took.
+    /// The duration of the last list.
     took: Duration,
-    /// Lists since something last changed.
+    /// The number of lists since the last change.
     unchanged: u32,
     failures: u32,
     retry_after: Option<Duration>,
@@ -84,7 +83,7 @@ struct State {
 }
 
 impl Pace {
-    /// Notes that someone asked; gives whether that is news to the background reader.
+    /// Records a request; returns whether the background reader must be woken.
     pub(super) fn asked(&self, now: Instant) -> bool {
         self.0.lock().asked.replace(now).is_none()
     }
@@ -92,16 +91,16 @@ impl Pace {
     /// Whether a list that began at `since` or later succeeded.
     pub(super) fn is_read_since(&self, since: Option<Instant>) -> bool {
         let state = self.0.lock();
-        // No bound is less than any.
+        // `None` is less than any bound.
         let since = since.max(state.stale);
         state
             .read
             .is_some_and(|read| since.is_none_or(|since| read >= since))
     }
 
-    /// `since`, or the moment from which on lists are not stale if that is later.
+    /// `since`, or the time before which lists are stale if that is later.
     pub(super) fn bound(&self, since: Option<Instant>) -> Option<Instant> {
-        // No bound is less than any.
+        // `None` is less than any bound.
         since.max(self.0.lock().stale)
     }
 
@@ -110,7 +109,7 @@ impl Pace {
         self.0.lock().read
     }
 
-    /// Whether any list ever succeeded.
+    /// Whether any list has succeeded.
     pub(super) fn was_read(&self) -> bool {
         self.0.lock().was_read
     }
@@ -121,7 +120,7 @@ impl Pace {
         state.hurried = None;
     }
 
-    /// Notes a list that shows the cloud as it was at `as_of` or later.
+    /// Records a list whose content is of `as_of` or later.
     pub(super) fn done(&self, as_of: Instant, took: Duration, changed: bool) {
         let mut state = self.0.lock();
         state.read = Some(as_of);
@@ -142,15 +141,15 @@ impl Pace {
         state.retry_after = error.retry_after();
     }
 
-    /// Makes every list that began before `now` too old, also one under way.
+    /// Makes every list that began before `now` stale, including a running one.
     pub(super) fn stale(&self, now: Instant) {
         let mut state = self.0.lock();
         state.stale = Some(now);
         state.unchanged = 0;
     }
 
-    /// Begins anew with short intervals. The first of them counts from now: what we have just
-    /// written is not ready yet.
+    /// Starts again with short intervals. The first one counts from now: an object that was just written is not ready
+    /// yet.
     pub(super) fn hurry(&self, now: Instant) {
         self.0.lock().hurry(now);
     }
@@ -165,7 +164,7 @@ impl Pace {
         self.0.lock().watched.remove(id);
     }
 
-    /// When the background reader has to read the kind; never, if nobody wants to know.
+    /// When the background reader must list the kind; `None` if the kind is not requested.
     pub(super) fn due(
         &self,
         now: Instant,
@@ -204,7 +203,7 @@ impl Pace {
         } else {
             begun
         };
-        // Nothing puts off a list that is due anyway.
+        // A write does not postpone a list that is due.
         Some((from + interval).min(begun + idle.max(interval)))
     }
 }
@@ -215,7 +214,7 @@ impl State {
         self.hurried.get_or_insert(now);
     }
 
-    /// `idle` after a change, and more with each list that brought nothing new, up to `rest`.
+    /// `idle` after a change, growing with each list without a change up to `rest`.
     fn idle_interval(&self, idle: Duration, rest: Duration) -> Duration {
         let factor = IDLE_GROWTH.saturating_pow(self.unchanged.min(16));
         idle.saturating_mul(factor).min(rest.max(idle))

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Inner, Kind};
 
-/// When no kind is due.
+/// The wait when no kind is due.
 const LONG: Duration = Duration::from_secs(3600);
-/// Due times this close together are read together.
+/// Kinds that are due within this time are listed together.
 const TOGETHER: Duration = Duration::from_millis(5);
 
-/// Reads kinds when they are due, until the inventory is dropped.
+/// Lists kinds when they are due, until the inventory is dropped.
 pub(super) async fn run(inner: Weak<Inner>, wake: Arc<Notify>, stop: CancellationToken) {
     loop {
         let now = Instant::now();

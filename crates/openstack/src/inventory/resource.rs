@@ -1,4 +1,4 @@
-//! What all observed objects have in common.
+//! The common properties of all observed objects.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::network::{
 };
 use crate::volume::{Volume, VolumeType};
 
-/// An object that can be found by id, name, tag, description and what it belongs to.
+/// An object that can be found by id, name, tag, description and parent.
 pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     /// Its kind.
     const KIND: Kind;
@@ -29,8 +29,8 @@ pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     fn description(&self) -> &str {
         ""
     }
-    /// Id of what it belongs to: a port's device, a subnet's network, a floating IP's or trunk's
-    /// port, a volume's server, a listener's, pool's or monitor's owner, a member's pool.
+    /// Id of the object that it belongs to: a port's device, a subnet's network, a floating IP's or trunk's port, a
+    /// volume's server, a listener's, pool's or monitor's owner, a member's pool.
     fn parent(&self) -> Option<&str> {
         None
     }
@@ -38,23 +38,23 @@ pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     fn is_pending(&self) -> bool {
         false
     }
-    /// Sorts what clouds list in any order, so that only real differences are differences.
+    /// Sorts lists whose order is arbitrary, so that they compare equal.
     fn sort(&mut self) {}
 }
 
-/// What a project may have of one resource.
+/// The quota of a project for one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// `service/resource`, for example `network/port` or `compute/cores`.
     pub id: String,
-    /// Most there may be; negative for no limit.
+    /// The maximum; negative for no limit.
     pub limit: i64,
-    /// How many there are or are being made, if the service says so.
+    /// The number of existing and reserved objects, if the service returns it.
     pub used: Option<i64>,
 }
 
 impl Quota {
-    /// How many more there may be; `None` for no limit or an unknown use.
+    /// How many more objects can be created; `None` for no limit or an unknown use.
     pub fn left(&self) -> Option<i64> {
         (self.limit >= 0).then_some(())?;
         Some((self.limit - self.used?).max(0))

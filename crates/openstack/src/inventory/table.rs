@@ -35,8 +35,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Whether the kind was ever listed. If not, the table holds at most our own writes, and that
-    /// something is not in it means nothing.
+    /// Whether the kind was ever listed. If not, the table has our own writes only, and the absence of an object means
+    /// nothing.
     pub fn is_read(&self) -> bool {
         self.is_read
     }
@@ -46,7 +46,7 @@ impl<T> Table<T> {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -58,7 +58,7 @@ impl<T> Table<T> {
 }
 
 impl<T: Resource> Table<T> {
-    /// A table of these objects, for tests of what is computed from views.
+    /// A table of these objects, for tests of functions of views.
     pub fn of(items: impl IntoIterator<Item = T>) -> Self {
         let items = items
             .into_iter()
@@ -90,7 +90,7 @@ impl<T: Resource> Table<T> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The objects that belong to another: see [`Resource::parent`].
+    /// The objects whose parent has this id: see [`Resource::parent`].
     pub fn of_parent(&self, id: &str) -> &[Arc<T>] {
         let index = || self.index(|item| item.parent().into_iter().collect());
         self.by_parent

@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(3600);
 #[derive(Clone)]
 struct Cloud {
     state: Arc<Mutex<Objects>>,
-    /// Lists wait for a permit before they answer, with what was there when they began.
+    /// Lists wait for a permit before they return the state at their start.
     gate: Arc<Semaphore>,
 }
 
@@ -203,7 +203,7 @@ fn new_port(name: &str) -> [PortCreate; 1] {
     }]
 }
 
-/// Lets all tasks go on until `done`.
+/// Runs other tasks until `done`.
 async fn until(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;
@@ -246,7 +246,7 @@ async fn a_view_is_as_fresh_as_asked_for() {
         .await
         .unwrap();
     assert_eq!(cloud.lists().len(), 1);
-    // A list that is under way began too early for whoever wants it brand-new.
+    // A running list began too early for a request with age zero.
     cloud.close();
     let first = tokio::spawn({
         let inventory = inventory.clone();
@@ -305,7 +305,7 @@ async fn a_write_is_read_at_once_even_if_a_list_that_began_before_it_ends_after_
         async move { inventory.view(&[Kind::Ports], Duration::ZERO).await }
     });
     until(|| cloud.state.lock().lists.len() == 1).await;
-    // The list's answer is made; now we write.
+    // The answer of the list is computed; now we write.
     let new = inventory
         .create_ports(&new_port("new"))
         .await
@@ -324,7 +324,7 @@ async fn a_write_is_read_at_once_even_if_a_list_that_began_before_it_ends_after_
     );
     assert_eq!(view.ports.named("new").len(), 1);
     assert_eq!(view.ports.tagged("mine")[0].id, new.id);
-    // Deleting it once more is fine.
+    // Deleting it again succeeds.
     inventory.delete_port(&old.id).await.unwrap();
 }
 
@@ -436,7 +436,7 @@ async fn what_is_pending_is_read_in_the_background_until_it_is_not() {
         .create_server(&ServerCreate::default())
         .await
         .unwrap();
-    // Nobody asks; the background reader notices by itself.
+    // Without a request, the background reader detects the change.
     until(|| cloud.state.lock().lists.len() > 3).await;
     cloud.state.lock().servers[0]["status"] = json!("ACTIVE");
     loop {
@@ -513,7 +513,7 @@ async fn only_pools_that_changed_are_asked_for_their_members() {
         .unwrap();
     assert_eq!(view.members.len(), 4);
     assert_eq!(cloud.lists(), ["pools", "members of b"]);
-    // Who needs pools and members has the pools listed once.
+    // A view of pools and members lists the pools once.
     inventory
         .view(&[Kind::Pools, Kind::Members], Duration::ZERO)
         .await

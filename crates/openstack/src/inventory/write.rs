@@ -1,4 +1,4 @@
-//! Writes: the request, then its effect on what is known. Deleting what is already gone succeeds.
+//! Writes, which update the inventory with their results. Deleting an object that does not exist succeeds.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Inventory {
         Ok(self.fold(server))
     }
 
-    /// Deletes a server; it stays known as being deleted until a list no longer has it.
+    /// Deletes a server; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
     /// Those of the request.
@@ -78,7 +78,7 @@ impl Inventory {
         Ok(self.fold(self.session().volume().create(volume).await?))
     }
 
-    /// Deletes a volume; it stays known as being deleted until a list no longer has it.
+    /// Deletes a volume; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
     /// Those of the request.
@@ -148,7 +148,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Creates ports in one request: all of them or none.
+    /// Creates ports in one atomic request.
     ///
     /// # Errors
     /// Those of the request.
@@ -205,7 +205,7 @@ impl Inventory {
         self.deleted::<Router>(id, self.session().network().delete_router(id).await)
     }
 
-    /// Connects a router to a subnet; gives the id of the interface's port.
+    /// Connects a router to a subnet; returns the id of the interface's port.
     ///
     /// # Errors
     /// Those of the request.
@@ -219,7 +219,7 @@ impl Inventory {
         Ok(port)
     }
 
-    /// Disconnects a router from a subnet. That it was not connected is fine.
+    /// Disconnects a router from a subnet. Succeeds if they are not connected.
     ///
     /// # Errors
     /// Those of the request.
@@ -237,7 +237,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Creates a security group. It has two rules already: all egress over IPv4 and IPv6.
+    /// Creates a security group. Neutron adds two rules: all egress over IPv4 and IPv6.
     ///
     /// # Errors
     /// Those of the request.
@@ -278,7 +278,7 @@ impl Inventory {
         self.deleted::<SecurityGroup>(id, self.session().network().delete_security_group(id).await)
     }
 
-    /// Creates rules, of any groups, in one request: all of them or none.
+    /// Creates rules, of any groups, in one atomic request.
     ///
     /// # Errors
     /// Those of the request.
@@ -303,7 +303,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Creates a floating IP, on a port at once if the request names one.
+    /// Creates a floating IP, and associates it with a port if the request names one.
     ///
     /// # Errors
     /// Those of the request.
@@ -376,9 +376,9 @@ impl Inventory {
     }
 }
 
-/// Load balancing. Every change makes the load balancer immutable for a while.
+/// Load balancing. Every change makes the load balancer immutable until it is ready again.
 impl Inventory {
-    /// Creates a load balancer with all within it.
+    /// Creates a load balancer with its listeners, pools, members and monitors.
     ///
     /// # Errors
     /// Those of the request.
@@ -403,8 +403,7 @@ impl Inventory {
         Ok(self.fold(balancer))
     }
 
-    /// Deletes a load balancer with all within it; it stays known as being deleted until a list no
-    /// longer has it.
+    /// Deletes a load balancer in a cascade; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
     /// Those of the request.
@@ -553,7 +552,7 @@ impl Inventory {
         Ok(self.fold(member))
     }
 
-    /// Makes these the members of a pool in one request: adds, changes and removes.
+    /// Replaces the members of a pool in one request.
     ///
     /// # Errors
     /// Those of the request.
@@ -586,14 +585,14 @@ impl Inventory {
 }
 
 impl Inventory {
-    /// The effect of a deletion that is complete when its answer arrives.
+    /// Updates the inventory after a deletion that is complete when its answer arrives.
     fn deleted<T: Observed>(&self, id: &str, result: Result<()>) -> Result<()> {
         absent_is_fine(result)?;
         self.fold_gone::<T>(id);
         Ok(())
     }
 
-    /// The effect of a deletion that the cloud goes on with.
+    /// Updates the inventory after a deletion that the cloud completes later.
     fn deleting<T: Observed>(
         &self,
         id: &str,
@@ -608,7 +607,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// A load balancer whose parts were changed is immutable until it is ready again.
+    /// Marks a load balancer as pending after a change of its parts.
     fn updating(&self, balancer: &str) {
         self.fold_with::<LoadBalancer>(balancer, |balancer| {
             balancer.provisioning_status = "PENDING_UPDATE".to_owned();

@@ -47,7 +47,7 @@ impl LoadBalancing {
         self.session.one(call, "loadbalancer").await
     }
 
-    /// Status of a load balancer and all within it.
+    /// Status of a load balancer and its parts.
     ///
     /// # Errors
     /// Those of the request.
@@ -69,8 +69,7 @@ impl LoadBalancing {
             .loadbalancer)
     }
 
-    /// Creates a load balancer, with all within it if the request says so; it is `PENDING_CREATE`
-    /// when this returns.
+    /// Creates a load balancer, with its parts if the request has them; it is `PENDING_CREATE` when this returns.
     ///
     /// # Errors
     /// Those of the request.
@@ -80,7 +79,7 @@ impl LoadBalancing {
         self.session.one(call, "loadbalancer").await
     }
 
-    /// Deletes a load balancer with all within it.
+    /// Deletes a load balancer and its parts.
     ///
     /// # Errors
     /// Those of the request.
@@ -277,8 +276,7 @@ impl LoadBalancing {
         Ok(member)
     }
 
-    /// Makes these the members of a pool in one request: adds, changes and removes. Members are
-    /// told apart by address and port.
+    /// Replaces the members of a pool in one request. Members are identified by address and port.
     ///
     /// # Errors
     /// Those of the request.

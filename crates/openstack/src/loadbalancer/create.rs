@@ -1,8 +1,8 @@
-//! What is asked of Octavia. A load balancer can be created as one whole tree.
+//! Requests to Octavia. A load balancer can be created as a tree, together with its parts.
 
 use serde::Serialize;
 
-/// A new load balancer, with all within it if wanted.
+/// A new load balancer, with its parts if set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadBalancerCreate {
     /// Name.
@@ -10,7 +10,7 @@ pub struct LoadBalancerCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Wanted virtual address.
+    /// Requested virtual address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_address: Option<String>,
     /// Subnet of the virtual address.

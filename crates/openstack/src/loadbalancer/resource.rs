@@ -1,4 +1,4 @@
-//! Octavia's resources as it shows them. Each list of fields below is what lists are limited to.
+//! Resources of Octavia. The lists of fields below are those that lists request.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ impl LoadBalancer {
         "project_id",
     ];
 
-    /// Whether Octavia is working on it, so that it and all within are immutable.
+    /// Whether Octavia is working on it, so that it and its parts are immutable.
     pub fn is_pending(&self) -> bool {
         self.provisioning_status.starts_with("PENDING_")
     }
@@ -190,7 +190,7 @@ pub struct Member {
     pub operating_status: String,
     /// Tags.
     pub tags: Vec<String>,
-    /// Pool it belongs to. Octavia does not say; we fill it in.
+    /// Pool it belongs to. Octavia does not return it; the call fills it in.
     pub pool_id: String,
 }
 

@@ -1,8 +1,8 @@
-//! A load balancer's status tree: everything about its health in one request.
+//! The status tree of a load balancer, read in one request.
 
 use serde::{Deserialize, Serialize};
 
-/// Status of a load balancer and all within it.
+/// Status of a load balancer and its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancerStatus {

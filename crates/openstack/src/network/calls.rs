@@ -18,13 +18,13 @@ use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
 
-/// Calls to Neutron. Every method's errors are those of its request.
+/// Calls to Neutron.
 #[derive(Clone, Debug)]
 pub struct Networking {
     session: Session,
 }
 
-/// Narrows a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
+/// The filter of a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
 pub type Filter<'a> = &'a [(&'a str, &'a str)];
 
 impl Networking {
@@ -62,7 +62,7 @@ impl Networking {
         self.create("/networks", "network", network).await
     }
 
-    /// Deletes a network, which must have no ports but those of its own DHCP.
+    /// Deletes a network, which must have no ports except those of its DHCP.
     ///
     /// # Errors
     /// Those of the request.
@@ -146,7 +146,7 @@ impl Networking {
         self.create("/ports", "port", port).await
     }
 
-    /// Creates ports in one request: all of them or none.
+    /// Creates ports in one atomic request.
     ///
     /// # Errors
     /// Those of the request.
@@ -220,7 +220,7 @@ impl Networking {
             .await
     }
 
-    /// Connects a router to a subnet; gives the id of the interface's port.
+    /// Connects a router to a subnet; returns the id of the interface's port.
     ///
     /// # Errors
     /// Those of the request.
@@ -229,7 +229,7 @@ impl Networking {
             .await
     }
 
-    /// Disconnects a router from a subnet; gives the id of the port that is gone.
+    /// Disconnects a router from a subnet; returns the id of the deleted port.
     ///
     /// # Errors
     /// Those of the request.
@@ -265,7 +265,7 @@ impl Networking {
             .await
     }
 
-    /// Creates a security group. It has two rules already: all egress over IPv4 and IPv6.
+    /// Creates a security group. Neutron adds two rules: all egress over IPv4 and IPv6.
     ///
     /// # Errors
     /// Those of the request.
@@ -304,7 +304,7 @@ impl Networking {
             .await
     }
 
-    /// Creates rules in one request: all of them or none.
+    /// Creates rules in one atomic request.
     ///
     /// # Errors
     /// Those of the request.
@@ -349,7 +349,7 @@ impl Networking {
             .await
     }
 
-    /// Creates a floating IP, on a port at once if the request names one.
+    /// Creates a floating IP, and associates it with a port if the request names one.
     ///
     /// # Errors
     /// Those of the request.
@@ -357,7 +357,7 @@ impl Networking {
         self.create("/floatingips", "floatingip", floating_ip).await
     }
 
-    /// Puts a floating IP on a port, or takes it off.
+    /// Associates a floating IP with a port, or disassociates it.
     ///
     /// # Errors
     /// Those of the request.
@@ -396,7 +396,7 @@ impl Networking {
         self.create("/trunks", "trunk", trunk).await
     }
 
-    /// Takes ports out of a trunk.
+    /// Removes ports from a trunk.
     ///
     /// # Errors
     /// Those of the request.
@@ -406,7 +406,7 @@ impl Networking {
             .await
     }
 
-    /// Puts ports into a trunk.
+    /// Adds ports to a trunk.
     ///
     /// # Errors
     /// Those of the request.
@@ -415,7 +415,7 @@ impl Networking {
             .await
     }
 
-    /// Deletes a trunk, which must carry no ports.
+    /// Deletes a trunk, which must have no subports.
     ///
     /// # Errors
     /// Those of the request.

@@ -1,5 +1,5 @@
-//! What is asked of Neutron. Tags are never part of a create: real clouds refuse them (networks)
-//! or drop them silently (ports), so they are put in a call of their own.
+//! Requests to Neutron. Creates never contain tags: real clouds reject them (networks) or drop them silently (ports),
+//! so they are set by a separate call.
 
 use serde::Serialize;
 
@@ -35,13 +35,13 @@ pub struct SubnetCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Name servers that DHCP gives out.
+    /// Name servers that DHCP announces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dns_nameservers: Vec<String>,
-    /// Ranges that addresses are taken from.
+    /// Ranges from which addresses are allocated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allocation_pools: Vec<AllocationPool>,
-    /// Routes that DHCP gives out.
+    /// Routes that DHCP announces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host_routes: Vec<HostRoute>,
     /// Address of the gateway; the first of the range if absent.
@@ -67,10 +67,10 @@ pub struct PortCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Wanted addresses or subnets.
+    /// Requested addresses or subnets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed_ips: Vec<FixedIp>,
-    /// Wanted MAC address.
+    /// Requested MAC address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
     /// Ids of its security groups; the project's default group if absent, none if empty.
@@ -79,13 +79,13 @@ pub struct PortCreate {
     /// Other addresses it may send from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_address_pairs: Vec<AddressPair>,
-    /// Whether it carries traffic.
+    /// Whether it is administratively up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
     /// Whether security groups and anti-spoofing apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_security_enabled: Option<bool>,
-    /// Whether the guest hears of the uplink's state.
+    /// Whether the state of the uplink is propagated to the guest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// `normal`, `direct`, ...
@@ -106,7 +106,7 @@ pub struct PortCreate {
     /// QoS policy by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qos_policy_id: Option<String>,
-    /// What it belongs to.
+    /// Id of the device that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
 }
@@ -139,7 +139,7 @@ pub struct RouterCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its way out of the cloud.
+    /// Its external gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_gateway_info: Option<ExternalGateway>,
 }
@@ -147,17 +147,17 @@ pub struct RouterCreate {
 /// A change of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RouterUpdate {
-    /// Its way out of the cloud.
+    /// Its external gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_gateway_info: Option<ExternalGateway>,
 }
 
-/// A wanted way out of the cloud.
+/// A requested external gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExternalGateway {
     /// External network.
     pub network_id: String,
-    /// Wanted addresses or subnets on it.
+    /// Requested addresses or subnets on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external_fixed_ips: Vec<FixedIp>,
 }
@@ -169,7 +169,7 @@ pub struct SecurityGroupCreate {
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Whether answers are let through.
+    /// Whether replies are allowed implicitly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stateful: Option<bool>,
 }
@@ -204,10 +204,10 @@ pub struct RuleCreate {
     /// Last port, or the ICMP code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_range_max: Option<i64>,
-    /// Other side by range.
+    /// The remote side as a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip_prefix: Option<String>,
-    /// Other side by group.
+    /// The remote side as a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_group_id: Option<String>,
     /// Free text.
@@ -218,15 +218,15 @@ pub struct RuleCreate {
 /// A new floating IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FloatingIpCreate {
-    /// Network it comes from.
+    /// External network of the address.
     pub floating_network_id: String,
-    /// Port it leads to at once.
+    /// Port to associate it with at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
     /// Address of that port, if it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ip_address: Option<String>,
-    /// A certain address; operators only.
+    /// A specific address; operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floating_ip_address: Option<String>,
     /// Free text.
@@ -237,7 +237,7 @@ pub struct FloatingIpCreate {
 /// A change of a floating IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FloatingIpUpdate {
-    /// Port it leads to; none takes it off its port.
+    /// Port to associate it with; `None` disassociates it.
     pub port_id: Option<String>,
     /// Address of that port, if it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,7 @@ pub struct TrunkCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The ports it carries.
+    /// Its subports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sub_ports: Vec<SubPort>,
 }

@@ -1,4 +1,4 @@
-//! Neutron's resources as it shows them. Each list of fields below is what lists are limited to.
+//! Resources of Neutron. The lists of fields below are those that lists request.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Network {
     pub name: String,
     /// `ACTIVE`, `DOWN`, `BUILD` or `ERROR`.
     pub status: String,
-    /// Whether it leads out of the cloud.
+    /// Whether it is external.
     #[serde(rename = "router:external")]
     pub external: bool,
     /// Whether all projects see it.
@@ -66,11 +66,11 @@ pub struct Subnet {
     pub ip_version: u8,
     /// Address of the gateway.
     pub gateway_ip: Option<String>,
-    /// Name servers that DHCP gives out.
+    /// Name servers that DHCP announces.
     pub dns_nameservers: Vec<String>,
-    /// Ranges that addresses are taken from.
+    /// Ranges from which addresses are allocated.
     pub allocation_pools: Vec<AllocationPool>,
-    /// Routes that DHCP gives out.
+    /// Routes that DHCP announces.
     pub host_routes: Vec<HostRoute>,
     /// Whether DHCP is on.
     pub enable_dhcp: bool,
@@ -110,7 +110,7 @@ pub struct AllocationPool {
     pub end: String,
 }
 
-/// A route that DHCP gives out.
+/// A route that DHCP announces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostRoute {
@@ -132,9 +132,9 @@ pub struct Port {
     pub network_id: String,
     /// `ACTIVE`, `DOWN`, `BUILD` or `N/A`.
     pub status: String,
-    /// What it belongs to: a server, a router, ...
+    /// Id of the device that it belongs to: a server, a router, ...
     pub device_id: String,
-    /// What kind of thing that is, for example `compute:nova` or `network:router_interface`.
+    /// Type of the device, for example `compute:nova` or `network:router_interface`.
     pub device_owner: String,
     /// Its addresses.
     pub fixed_ips: Vec<FixedIp>,
@@ -177,7 +177,7 @@ impl Port {
     ];
 }
 
-/// An address of a port; as a request, either part may be left out.
+/// An address of a port; in a request, either field may be omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FixedIp {
@@ -210,7 +210,7 @@ pub struct Router {
     pub name: String,
     /// `ACTIVE`, `ALLOCATING` or `ERROR`.
     pub status: String,
-    /// Its way out of the cloud.
+    /// Its external gateway.
     pub external_gateway_info: Option<RouterGateway>,
     /// Tags.
     pub tags: Vec<String>,
@@ -232,7 +232,7 @@ impl Router {
     ];
 }
 
-/// A router's way out of the cloud.
+/// The external gateway of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RouterGateway {
@@ -250,10 +250,10 @@ pub struct SecurityGroup {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// Its rules. A new group has two: all egress over IPv4 and IPv6.
+    /// Its rules. Neutron adds two to a new group: all egress over IPv4 and IPv6.
     #[serde(rename = "security_group_rules")]
     pub rules: Vec<SecurityGroupRule>,
-    /// Whether answers are let through.
+    /// Whether replies are allowed implicitly.
     pub stateful: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,
@@ -293,9 +293,9 @@ pub struct SecurityGroupRule {
     pub port_range_min: Option<i64>,
     /// Last port, or the ICMP code.
     pub port_range_max: Option<i64>,
-    /// Other side by range.
+    /// The remote side as a range.
     pub remote_ip_prefix: Option<String>,
-    /// Other side by group.
+    /// The remote side as a group.
     pub remote_group_id: Option<String>,
     /// Free text.
     pub description: String,
@@ -309,13 +309,13 @@ pub struct FloatingIp {
     pub id: String,
     /// The address.
     pub floating_ip_address: String,
-    /// Network it comes from.
+    /// External network of the address.
     pub floating_network_id: String,
-    /// Port it leads to.
+    /// Port that it is associated with.
     pub port_id: Option<String>,
     /// Address of that port.
     pub fixed_ip_address: Option<String>,
-    /// Router that translates.
+    /// Router that translates the address.
     pub router_id: Option<String>,
     /// `ACTIVE`, `DOWN` or `ERROR`.
     pub status: String,
@@ -342,7 +342,7 @@ impl FloatingIp {
     ];
 }
 
-/// A trunk: a port that carries others as VLANs.
+/// A trunk: a port that carries other ports as VLANs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trunk {
@@ -354,7 +354,7 @@ pub struct Trunk {
     pub port_id: String,
     /// `ACTIVE`, `DOWN`, `BUILD`, `DEGRADED` or `ERROR`.
     pub status: String,
-    /// The ports it carries.
+    /// Its subports.
     pub sub_ports: Vec<SubPort>,
     /// Tags.
     pub tags: Vec<String>,
@@ -364,7 +364,7 @@ pub struct Trunk {
     pub project_id: String,
 }
 
-/// A port within a trunk.
+/// A subport of a trunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubPort {
@@ -380,21 +380,21 @@ pub struct SubPort {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extension {
-    /// What code asks for, for example `standard-attr-tag`.
+    /// The identifier, for example `standard-attr-tag`.
     pub alias: String,
     /// For people.
     pub name: String,
 }
 
-/// Quota of one resource; a negative limit is none.
+/// Quota of one resource; negative for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkQuota {
-    /// Most there may be.
+    /// The maximum.
     pub limit: i64,
-    /// How many there are.
+    /// The number of existing objects.
     pub used: i64,
-    /// How many are being made.
+    /// The number of objects that are being created.
     pub reserved: i64,
 }
 

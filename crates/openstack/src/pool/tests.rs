@@ -28,7 +28,7 @@ async fn many_askers_for_one_credential_cause_one_login() {
 }
 
 #[tokio::test]
-async fn credentials_that_differ_in_anything_share_nothing() {
+async fn credentials_that_differ_in_any_field_share_nothing() {
     let keystone = Keystone::default();
     let pool = pool(&keystone, LONG);
     let config = testing::config("secret");
@@ -45,7 +45,7 @@ async fn credentials_that_differ_in_anything_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_refused_credential_is_tried_anew_by_the_next_who_asks() {
+async fn a_rejected_credential_is_tried_again_by_the_next_request() {
     let keystone = Keystone::default();
     let pool = pool(&keystone, LONG);
     assert!(pool.get(&testing::config("wrong")).await.is_err());
@@ -54,7 +54,7 @@ async fn a_refused_credential_is_tried_anew_by_the_next_who_asks() {
 }
 
 #[tokio::test]
-async fn a_cloud_is_dropped_when_idle_but_not_while_someone_holds_it() {
+async fn a_cloud_is_dropped_when_it_is_idle_and_has_no_users() {
     let pool = pool(&Keystone::default(), Duration::ZERO);
     let held = pool.get(&testing::config("held")).await.unwrap();
     drop(pool.get(&testing::config("unused")).await.unwrap());

@@ -1,4 +1,4 @@
-//! Keystone v3 login, once for all who wait for it.
+//! Login to Keystone v3, once for all concurrent requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lenient;
 use crate::service::Service;
 
-/// Assumed when Keystone's dates cannot be read: renewing too often is harmless.
+/// The assumed lifetime of a token whose dates cannot be parsed: early renewal is harmless.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(600);
 const ROUTE: &str = "/auth/tokens";
 
@@ -59,13 +59,13 @@ impl Session {
             .await
     }
 
-    /// A token other than `refused`: a service answered 401 to it.
-    pub(super) async fn replace_token(&self, refused: &Arc<Token>) -> Result<Arc<Token>> {
+    /// A token other than `rejected`, to which a service answered 401.
+    pub(super) async fn replace_token(&self, rejected: &Arc<Token>) -> Result<Arc<Token>> {
         let ready = || {
             self.shared
                 .token
                 .load_full()
-                .filter(|token| !Arc::ptr_eq(token, refused))
+                .filter(|token| !Arc::ptr_eq(token, rejected))
         };
         self.shared
             .login
@@ -144,7 +144,7 @@ fn token(secret: SecretString, described: Described, asked: Instant) -> Token {
     }
 }
 
-/// A login that was refused, with the entry and the field to look at.
+/// The error for a rejected login, which names the entry and the field to check.
 fn refusal(config: &CloudConfig, path: &str, response: &http::Response<Bytes>) -> Error {
     let error = Error::from_response(
         Service::Identity,
@@ -167,7 +167,7 @@ fn refusal(config: &CloudConfig, path: &str, response: &http::Response<Bytes>) -
     }
 }
 
-/// `auth_url` with `/v3` exactly once.
+/// `auth_url` with `/v3` appended unless it is present.
 pub(super) fn identity_url(config: &CloudConfig) -> String {
     let url = config.auth_url.trim_end_matches('/');
     let url = url.strip_suffix("/auth/tokens").unwrap_or(url);
@@ -179,7 +179,7 @@ pub(super) fn identity_url(config: &CloudConfig) -> String {
     }
 }
 
-/// The path of a URL and a route on it, for messages.
+/// The path of a route on a base URL, for messages.
 pub(super) fn url_path(base: &str, rest: &str) -> String {
     let host = base.split_once("://").map_or(base, |(_, rest)| rest);
     let path = host

@@ -1,4 +1,4 @@
-//! The service catalog: from a service to its base URL.
+//! The service catalog, and the selection of a service's base URL.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,13 +29,13 @@ pub struct Endpoint {
     pub interface: String,
     /// Region.
     pub region: String,
-    /// Region's id; newer Keystones give both.
+    /// The id of the region, which newer versions of Keystone return, too.
     pub region_id: String,
     /// The URL.
     pub url: String,
 }
 
-/// The base URL of a service with its version.
+/// The base URL of a service, version included.
 pub(super) fn endpoint(config: &CloudConfig, token: &Token, service: Service) -> Result<String> {
     if service == Service::Identity {
         return Ok(identity_url(config));
@@ -89,7 +89,7 @@ fn matches(endpoint: &Endpoint, interface: Interface, region: Option<&str>) -> b
     same_interface && same_region && !endpoint.url.is_empty()
 }
 
-/// An override under the official type or any alias, with dashes or underscores.
+/// The configured override, under the official type or an alias, with dashes or underscores.
 fn override_url(config: &CloudConfig, service: Service) -> Option<&str> {
     service
         .types()
@@ -104,7 +104,7 @@ fn override_url(config: &CloudConfig, service: Service) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// Appends the known version path unless the URL has a version (`/v2.1`, `/v3/<project>`).
+/// Appends the version path unless the URL has a version (`/v2.1`, `/v3/<project>`).
 pub(super) fn versioned(url: &str, service: Service, project: &str) -> String {
     let url = url.trim_end_matches('/');
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! Lists of any length: follows the marker links of every service.
+//! Pagination: follows the marker links of every service.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,16 +9,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lenient;
 use crate::service::Service;
 
-/// Nova's, Cinder's and Glance's own upper limit; Neutron and Octavia accept it.
+/// The maximum of Nova, Cinder and Glance; Neutron and Octavia accept it.
 const PAGE: &str = "1000";
-/// A list longer than this is a cloud that repeats itself.
+/// The maximum number of pages; a longer list repeats itself.
 const MOST_PAGES: usize = 1_000;
 
 impl Session {
-    /// All items of a list, whatever the number of pages. If the marker's object is deleted
-    /// meanwhile, the list begins anew, once.
+    /// All items of a list. If the object of the marker is deleted meanwhile, the list is restarted once.
     pub(crate) async fn list<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<Vec<T>> {
-        // Keystone has no pages, and its newer versions refuse what they do not know.
+        // Keystone has no pages, and its newer versions reject unknown parameters.
         let call = match call.service {
             Service::Identity => call,
             _ => call.query("limit", PAGE),
@@ -68,8 +67,7 @@ impl Session {
     }
 }
 
-/// The query of the next page. Only the query is taken from the link: behind a proxy, its scheme
-/// and host are often wrong.
+/// The query of the next page. Only the query of the link is used: behind a proxy, scheme and host are often wrong.
 fn next_query(value: &Value, key: &str) -> Option<Vec<(String, String)>> {
     let by_relation = |links: &Value| {
         links

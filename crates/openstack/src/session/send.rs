@@ -1,4 +1,4 @@
-//! The one place where requests are made: token, headers, retries, errors, metrics, tracing.
+//! Sending of requests: token, headers, retries, errors, metrics and tracing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use crate::lenient;
 use crate::metrics::RequestLabels;
 use crate::service::Service;
 
-/// Waits inside a call stay below this; longer ones are the caller's to schedule.
+/// The maximum wait within a call; longer waits are returned to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Before the second and third attempt when the cloud does not say.
+/// The waits before the second and third attempt when the cloud requests none.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
-/// No response.
+/// A request without a response.
 struct Failure {
     error: Error,
     never_sent: bool,
@@ -30,7 +30,7 @@ struct Failure {
 }
 
 impl Session {
-    /// The object under `key` of the answer.
+    /// Returns the object under `key` of the answer.
     pub(crate) async fn one<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<T> {
         let (service, method, path) = (call.service, call.method.clone(), call.path.clone());
         let mut value = self.send(call).await?;
@@ -48,12 +48,12 @@ impl Session {
             .map_err(|error| protocol(format!("`{key}` is not as expected: {error}")))
     }
 
-    /// A call whose answer does not matter.
+    /// Sends a call whose answer is ignored.
     pub(crate) async fn done(&self, call: Call) -> Result<()> {
         self.send(call).await.map(|_| ())
     }
 
-    /// The answer of a call as JSON; null if it has no body.
+    /// Returns the answer of a call as JSON; null if it has no body.
     pub(crate) async fn send(&self, call: Call) -> Result<Value> {
         if let Some(error) = &call.error {
             return Err(error.clone());
@@ -68,7 +68,7 @@ impl Session {
         };
         let (service, method, path) = (call.service, &call.method, path.as_str());
         let (status, body) = (response.status(), response.body());
-        // A version list comes with 300 at the root of several services.
+        // Several services return their version list with status 300.
         let is_answer =
             status.is_success() || (call.root && status == StatusCode::MULTIPLE_CHOICES);
         if !is_answer {
@@ -93,8 +93,8 @@ impl Session {
         })
     }
 
-    /// Repeats what is safe to repeat, a few times and for about a second at most. Gives the path
-    /// that was asked with the response.
+    /// Sends a request, and repeats it up to two times if that is safe, for about a second in total. Returns the
+    /// response and the path of the request.
     async fn attempts(
         &self,
         call: &Call,
@@ -127,7 +127,7 @@ impl Session {
                     let safe =
                         failure.never_sent || (call.method == Method::GET && !failure.timed_out);
                     match backoff.next() {
-                        Some(own) if safe => *own,
+                        Some(default) if safe => *default,
                         _ => return Err(failure.error),
                     }
                 }
@@ -167,7 +167,7 @@ impl Session {
             .map_err(|error| format!("`{endpoint}` gives no valid URL: {error}"))
     }
 
-    /// One request of the login.
+    /// Sends a request of the login.
     pub(super) async fn exchange(
         &self,
         service: Service,
@@ -196,7 +196,7 @@ impl Session {
             .authority()
             .map(ToString::to_string)
             .unwrap_or_default();
-        // Never closed, so there is always a permit in the end.
+        // The semaphore is never closed, so this does not fail.
         let _permit = self.shared.at_once.acquire().await;
         let begun = Instant::now();
         let result = self.shared.transport.send(request, timeout).await;
@@ -226,27 +226,27 @@ impl Session {
     }
 }
 
-/// How long to wait before the request is repeated, if its response invites that.
+/// The wait before the request is repeated, if its response permits that.
 fn wait_before_repeating(
     response: &http::Response<Bytes>,
     method: &Method,
     backoff: &mut std::slice::Iter<'_, Duration>,
 ) -> Option<Duration> {
     match response.status() {
-        // Nothing was done, whatever the method.
+        // The request was not processed, whatever the method.
         StatusCode::TOO_MANY_REQUESTS => {}
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY if method != Method::POST => {}
         _ => return None,
     }
-    let own = *backoff.next()?;
+    let default = *backoff.next()?;
     match retry_after(response.headers()) {
-        None => Some(own),
+        None => Some(default),
         Some(asked) => (asked <= LONGEST_WAIT).then_some(asked),
     }
 }
 
-/// Where a service lists its versions: Nova, Cinder and Placement at the versioned URL (Cinder
-/// without its project), the others above it.
+/// The URL of a service's version list: Nova, Cinder and Placement have it at the versioned URL (Cinder without the
+/// project), the others above it.
 fn root_of(endpoint: &str, service: Service, identity: &str) -> String {
     let up = |url: &str| {
         url.rsplit_once('/')

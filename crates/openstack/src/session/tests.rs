@@ -23,7 +23,7 @@ fn count() -> (Arc<AtomicUsize>, impl Fn() -> usize + Clone) {
 }
 
 #[tokio::test]
-async fn many_askers_cause_one_login() {
+async fn concurrent_requests_cause_one_login() {
     let keystone = Keystone::default();
     let options = testing::options(&keystone, Router::new());
     let session = Session::new(testing::config("secret"), &options).unwrap();
@@ -35,7 +35,7 @@ async fn many_askers_cause_one_login() {
 }
 
 #[tokio::test]
-async fn a_refused_login_is_shared_by_those_who_waited_and_names_the_cloud() {
+async fn a_rejected_login_fails_all_waiting_requests_and_names_the_cloud() {
     let keystone = Keystone::default();
     let options = testing::options(&keystone, Router::new());
     let session = Session::new(testing::config("wrong"), &options).unwrap();
@@ -55,7 +55,7 @@ async fn a_refused_login_is_shared_by_those_who_waited_and_names_the_cloud() {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_replaced_once_for_all_who_notice() {
+async fn an_expired_token_is_replaced_once_for_all_concurrent_requests() {
     let keystone = Keystone::default();
     let (refused, refusals) = count();
     let check = keystone.clone();
@@ -78,7 +78,7 @@ async fn an_expired_token_is_replaced_once_for_all_who_notice() {
     )
     .unwrap();
     session.compute().server("s").await.unwrap();
-    // Keystone forgets the token: another login of someone else makes it invalid.
+    // Another login makes the Keystone of the test reject the token.
     let other = testing::options(&keystone, Router::new());
     Session::connect(testing::config("secret"), &other)
         .await
@@ -92,7 +92,7 @@ async fn an_expired_token_is_replaced_once_for_all_who_notice() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_again_is_an_error() {
+async fn a_token_that_is_rejected_again_is_an_error() {
     let routes = Router::new().route(
         "/compute/v2.1/servers/{id}",
         get(|| async { StatusCode::UNAUTHORIZED }),
@@ -182,7 +182,7 @@ async fn application_credentials_log_in_without_a_scope() {
     assert!(error.message().contains("set auth.project_name"), "{error}");
 }
 
-/// A list of `total` items in pages of two, with links made by `link`.
+/// A list of `total` items in pages of two, with links from `link`.
 fn pages(
     key: &'static str,
     total: usize,
@@ -286,7 +286,7 @@ async fn lists_follow_the_links_of_every_service() {
 }
 
 #[tokio::test]
-async fn a_list_begins_anew_when_its_marker_is_deleted() {
+async fn a_list_is_restarted_when_its_marker_is_deleted() {
     let (calls, counted) = count();
     let handler = move |Query(query): Pairs| {
         let call = calls.fetch_add(1, Ordering::SeqCst);
@@ -326,7 +326,7 @@ async fn a_list_that_repeats_itself_ends_with_an_error() {
     assert_eq!(error.kind(), ErrorKind::Protocol);
 }
 
-/// Answers 503 or whatever `status` is, with this Retry-After, until the `good`th call.
+/// Answers with `status`, such as 503, and this Retry-After, until call number `good`.
 fn flaky(
     status: StatusCode,
     wait: Option<&'static str>,
@@ -349,7 +349,7 @@ fn flaky(
 }
 
 #[tokio::test]
-async fn short_waits_happen_inside_and_long_ones_are_handed_to_the_caller() {
+async fn short_waits_happen_within_a_call_and_long_ones_are_returned() {
     let server = json!({"server": {"id": "s"}});
     let busy = StatusCode::SERVICE_UNAVAILABLE;
     let (counted, handler) = flaky(busy, Some("0"), 3, server.clone());
@@ -383,7 +383,7 @@ async fn short_waits_happen_inside_and_long_ones_are_handed_to_the_caller() {
 }
 
 #[tokio::test]
-async fn a_create_is_repeated_only_if_nothing_was_done() {
+async fn a_create_is_repeated_only_if_it_was_not_processed() {
     let port = json!({"port": {"id": "p"}});
     let (counted, handler) = flaky(StatusCode::SERVICE_UNAVAILABLE, Some("0"), 2, port.clone());
     let routes = Router::new().route("/network/v2.0/ports", post(handler));
@@ -405,7 +405,7 @@ async fn a_create_is_repeated_only_if_nothing_was_done() {
 }
 
 #[tokio::test]
-async fn ids_are_escaped_and_empty_ids_never_leave() {
+async fn ids_are_escaped_and_empty_ids_are_rejected() {
     let (calls, counted) = count();
     let handler = move |request: Request| {
         calls.fetch_add(1, Ordering::SeqCst);
@@ -505,7 +505,7 @@ async fn a_server_is_created_with_encoded_user_data_and_nothing_secret_is_printe
 }
 
 #[tokio::test]
-async fn bulk_creates_and_bodyless_answers_are_understood() {
+async fn bulk_creates_and_answers_without_a_body_are_decoded() {
     let routes = Router::new()
         .route(
             "/network/v2.0/ports",
@@ -545,7 +545,7 @@ async fn bulk_creates_and_bodyless_answers_are_understood() {
 }
 
 #[tokio::test]
-async fn versions_are_asked_for_once() {
+async fn versions_are_requested_once() {
     let (calls, counted) = count();
     let handler = move || {
         calls.fetch_add(1, Ordering::SeqCst);
@@ -589,7 +589,7 @@ async fn a_time_out_is_unreachable_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn http_reaches_a_real_socket_and_says_when_nobody_listens() {
+async fn http_reaches_a_real_socket_and_reports_a_refused_connection() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -620,7 +620,7 @@ fn debug_output_of_sessions_and_tokens_has_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_session_keeps_to_its_number_of_requests_at_once() {
+async fn a_session_limits_its_concurrent_requests() {
     let (now, _) = count();
     let (most, highest) = count();
     let handler = move || {
@@ -645,7 +645,7 @@ async fn a_session_keeps_to_its_number_of_requests_at_once() {
 }
 
 #[test]
-fn a_login_names_the_system_or_the_trust_that_it_is_for() {
+fn a_login_is_scoped_to_the_system_or_the_trust() {
     for (auth, scope) in [
         ("system_scope: all", json!({"system": {"all": true}})),
         ("trust_id: abc", json!({"OS-TRUST:trust": {"id": "abc"}})),

@@ -1,4 +1,4 @@
-//! A Keystone token and when it has to be replaced.
+//! Keystone tokens and their renewal.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use secrecy::SecretString;
 
 use super::catalog::CatalogEntry;
 
-/// Renew this long before expiry, or at a tenth of the lifetime if that is shorter.
+/// A token is renewed this long before expiry, or at a tenth of the lifetime if that is shorter.
 const MARGIN: Duration = Duration::from_secs(300);
 
-/// What Keystone gave for the credential.
+/// A token with the content that Keystone returned.
 pub struct Token {
     /// Value of `X-Auth-Token`.
     pub(crate) secret: SecretString,
@@ -24,8 +24,8 @@ pub struct Token {
     pub roles: Vec<String>,
     /// The services of the cloud.
     pub catalog: Vec<CatalogEntry>,
-    /// End of validity by our own monotonic clock, from the lifetime that Keystone stated: the
-    /// clocks of the two machines may differ.
+    /// Expiry by our own monotonic clock, computed from the lifetime that Keystone returned, since the clocks of the
+    /// two machines may differ.
     pub(crate) expires: Instant,
     pub(crate) lifetime: Duration,
 }

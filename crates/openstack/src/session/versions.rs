@@ -1,4 +1,4 @@
-//! Version discovery, lazily and once per service: only for callers who ask what a service can do.
+//! Version discovery, on request and once per service.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::lenient;
 use crate::service::Service;
 
-/// The versions that a service speaks, as (major, minor).
+/// The supported versions of a service as (major, minor).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionRange {
     /// Oldest.
@@ -19,7 +19,7 @@ pub struct VersionRange {
 }
 
 impl VersionRange {
-    /// Whether the service speaks `major.minor`.
+    /// Whether the service supports `major.minor`.
     pub fn has(&self, major: u32, minor: u32) -> bool {
         self.min <= (major, minor) && (major, minor) <= self.max
     }
@@ -35,8 +35,8 @@ struct Entry {
 }
 
 impl Session {
-    /// The versions of a service: Nova's, Cinder's and Placement's microversions, Octavia's minor
-    /// versions (each an entry of its own list).
+    /// The versions of a service: microversions of Nova, Cinder and Placement, minor versions of Octavia (each an entry
+    /// of its list).
     ///
     /// # Errors
     /// Those of the request.

@@ -1,4 +1,4 @@
-//! HTTP over reqwest: one connection pool per trust.
+//! HTTP by reqwest, with one connection pool per set of trusted CAs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,17 +13,17 @@ use super::{Transport, TransportError};
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// Below the 60 s and more of common load balancers, so that we close idle connections first.
+/// Below the 60 s and more of common load balancers, so that the client closes idle connections first.
 const IDLE: Duration = Duration::from_secs(45);
-/// A hung cloud must not pile up connections.
+/// A cloud that hangs must not accumulate connections.
 const IDLE_PER_HOST: usize = 16;
 
-/// Which servers a connection pool trusts. Sessions of equal trust share a pool.
+/// The servers that a connection pool trusts. Sessions with equal trust share a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Trust {
-    /// Whether certificates are checked at all.
+    /// Whether certificates are verified.
     pub verify: bool,
-    /// PEM of the only CAs to trust; the system's if absent.
+    /// PEM of the trusted CAs; those of the system if absent.
     pub ca_pem: Option<Vec<u8>>,
 }
 
@@ -34,8 +34,7 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// A new pool with this trust. TLS 1.2 is the least; certificates are checked unless the
-    /// trust says otherwise.
+    /// Creates a pool with this trust, at least TLS 1.2; certificates are verified unless the trust disables it.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a PEM without certificates, or if the process has not
@@ -66,7 +65,7 @@ impl HttpTransport {
         let client = match (&trust.ca_pem, trust.verify) {
             (_, false) => builder().tls_danger_accept_invalid_certs(true).build(),
             (Some(pem), true) => builder().tls_certs_only(certificates(pem)?).build(),
-            // A machine without any system CA can still use plain http.
+            // A machine without system CAs can still use plain http.
             (None, true) => builder()
                 .build()
                 .or_else(|_| builder().tls_certs_only(Vec::new()).build()),
@@ -118,7 +117,7 @@ impl Transport for HttpTransport {
 pub struct ConnectionPools(Mutex<HashMap<Trust, Weak<HttpTransport>>>);
 
 impl ConnectionPools {
-    /// The pool of this trust, alive as long as someone uses it.
+    /// The pool with this trust, which lives as long as it is used.
     ///
     /// # Errors
     /// Those of [`HttpTransport::new`].
@@ -134,8 +133,8 @@ impl ConnectionPools {
     }
 }
 
-/// The certificates of a bundle. A bundle without any is an error, since falling back to the
-/// system's CAs would trust what the user did not ask for.
+/// The certificates of a bundle. An empty bundle is an error, since a fallback to the system's CAs would trust more
+/// than the user configured.
 fn certificates(pem: &[u8]) -> Result<Vec<reqwest::Certificate>> {
     let bad = |why: String| Error::new(ErrorKind::Invalid, format!("the CA bundle (cacert) {why}"));
     let certificates = reqwest::Certificate::from_pem_bundle(pem)

@@ -1,4 +1,4 @@
-//! Requests into a service of this process: an axum `Router`, the simulator.
+//! Requests to a tower service in the process: an axum `Router`, the simulator.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tower::{Service, ServiceExt};
 
 use super::{Transport, TransportError};
 
-/// A transport into a tower service.
+/// A transport that calls a tower service.
 #[derive(Debug)]
 pub struct InProcess<S>(Mutex<S>);
 
@@ -25,7 +25,7 @@ where
         + 'static,
     S::Future: Send,
 {
-    /// Sends everything to `service`, whatever host the URL names.
+    /// Sends all requests to `service`, whatever the host in the URL.
     pub fn new(service: S) -> Self {
         Self(Mutex::new(service))
     }

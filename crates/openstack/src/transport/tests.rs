@@ -10,15 +10,15 @@ use super::http_client::ConnectionPools;
 use super::{HttpTransport, Transport, TransportError, Trust};
 use crate::ErrorKind;
 
-/// A TLS server with a certificate of its own that answers every connection with 200. Gives its
-/// URL and the PEM of the certificate.
+/// A TLS server with a self-signed certificate that answers every connection with 200. Returns its URL and the PEM of
+/// the certificate.
 async fn server() -> (String, String) {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(generated.signing_key.serialize_der().into());
     let config = rustls::ServerConfig::builder()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![generated.cert.der().clone()], key)
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -35,7 +35,7 @@ async fn server() -> (String, String) {
             let _ = stream.shutdown().await;
         }
     });
-    (url, made.cert.pem())
+    (url, generated.cert.pem())
 }
 
 async fn get(trust: &Trust, url: &str) -> Result<Bytes, TransportError> {
@@ -74,17 +74,17 @@ async fn sessions_of_equal_trust_share_a_pool_while_it_is_used() {
         verify: true,
         ca_pem: None,
     };
-    let own = Trust {
+    let custom = Trust {
         verify: true,
         ca_pem: Some(pem.into()),
     };
     let first = pools.get(&system).unwrap();
     assert!(Arc::ptr_eq(&first, &pools.get(&system).unwrap()));
-    assert!(!Arc::ptr_eq(&first, &pools.get(&own).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &pools.get(&custom).unwrap()));
 }
 
 #[tokio::test]
-async fn a_bundle_without_certificates_is_refused() {
+async fn a_bundle_without_certificates_is_rejected() {
     server().await;
     for pem in [
         "x",

@@ -56,7 +56,7 @@ fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
 }
 
 #[test]
-fn a_change_of_what_is_known_is_a_write() {
+fn a_change_of_a_known_object_counts_as_a_write() {
     let cell = Cell::default();
     cell.apply(cell.begin(), vec![port("a", "x")], false);
     let mark = cell.begin();
@@ -76,7 +76,7 @@ fn a_change_of_what_is_known_is_a_write() {
 }
 
 #[test]
-fn the_first_list_makes_no_changes_and_later_ones_do() {
+fn later_lists_send_changes_and_the_first_one_does_not() {
     let cell = Cell::default();
     assert!(
         cell.apply(cell.begin(), vec![port("a", "x"), port("b", "x")], false)
@@ -97,7 +97,7 @@ fn the_first_list_makes_no_changes_and_later_ones_do() {
 }
 
 #[test]
-fn another_order_is_no_change() {
+fn another_order_of_a_list_is_not_a_change() {
     let cell = Cell::default();
     let with = |groups: [&str; 2]| Port {
         id: "a".into(),
@@ -115,7 +115,7 @@ fn another_order_is_no_change() {
     );
 }
 
-/// What happens to a cloud that has three possible ports.
+/// Events in a cloud with three possible ports.
 #[derive(Clone, Debug)]
 enum Step {
     /// We create or change a port.
@@ -124,7 +124,7 @@ enum Step {
     Delete(usize),
     /// Somebody else creates, changes or deletes one.
     Foreign(usize, Option<u8>),
-    /// A list begins, and the cloud makes its answer.
+    /// A list begins, and the cloud computes its answer.
     Begin,
     /// The answer of the list arrives.
     Finish,
@@ -141,14 +141,14 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the order: our own last write of an object is seen until a list that began after
-    /// it says otherwise, and a final list shows the cloud as it is.
+    /// In any order of events: our last write of an object is visible until a list that began after it contradicts it,
+    /// and a final list equals the state of the cloud.
     #[test]
-    fn own_writes_are_read_and_the_end_is_the_truth(steps in proptest::collection::vec(step(), 0..40)) {
+    fn own_writes_are_visible_and_a_final_list_is_exact(steps in proptest::collection::vec(step(), 0..40)) {
         let cell = Cell::<Port>::default();
         let mut cloud: BTreeMap<String, Port> = BTreeMap::new();
-        // Our last write per port, until a list that began after it has arrived.
-        let mut own: BTreeMap<String, (Option<Port>, bool)> = BTreeMap::new();
+        // Our last write of each port, until a list that began after it has arrived.
+        let mut written: BTreeMap<String, (Option<Port>, bool)> = BTreeMap::new();
         let mut list: Option<(u64, Vec<Port>)> = None;
         let make = |id: usize, value: u8| port(&id.to_string(), &value.to_string());
         for step in steps {
@@ -156,12 +156,12 @@ proptest! {
                 Step::Write(id, value) => {
                     let port = make(id, value);
                     cloud.insert(port.id.clone(), port.clone());
-                    own.insert(port.id.clone(), (Some(port.clone()), false));
+                    written.insert(port.id.clone(), (Some(port.clone()), false));
                     cell.fold(port);
                 }
                 Step::Delete(id) => {
                     cloud.remove(&id.to_string());
-                    own.insert(id.to_string(), (None, false));
+                    written.insert(id.to_string(), (None, false));
                     cell.fold_gone(&id.to_string());
                 }
                 Step::Foreign(id, Some(value)) => {
@@ -173,17 +173,17 @@ proptest! {
                 Step::Begin => {
                     let mark = cell.begin();
                     list = Some((mark, cloud.values().cloned().collect()));
-                    own.values_mut().for_each(|(_, listed)| *listed = true);
+                    written.values_mut().for_each(|(_, listed)| *listed = true);
                 }
                 Step::Finish => {
                     if let Some((mark, items)) = list.take() {
                         cell.apply(mark, items, true);
-                        own.retain(|_, (_, listed)| !*listed);
+                        written.retain(|_, (_, listed)| !*listed);
                     }
                 }
             }
             let table = cell.snapshot();
-            for (id, (port, _)) in &own {
+            for (id, (port, _)) in &written {
                 prop_assert_eq!(table.get(id).map(|port| &**port), port.as_ref());
             }
         }

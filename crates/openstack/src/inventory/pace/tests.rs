@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A pace that was asked for and read at once at `now`.
+/// The pace of a kind that was requested and listed at `now`.
 fn read(now: Instant, took: Duration) -> Pace {
     let pace = Pace::default();
     pace.asked(now);
@@ -85,10 +85,10 @@ fn the_first_list_after_a_write_leaves_the_cloud_some_time_but_no_more() {
     let write = now + 10_000 * MS;
     pace.hurry(write);
     assert_eq!(wait(&pace, write, Tempo::Lively, true), Some(50 * MS));
-    // More writes do not put it off.
+    // Further writes do not postpone it.
     pace.hurry(write + 40 * MS);
     assert_eq!(wait(&pace, write, Tempo::Lively, true), Some(50 * MS));
-    // Nor does a write put off the list that is due anyway.
+    // A write does not postpone a list that is due.
     let write = now + 59_990 * MS;
     let pace = read(now, MS);
     pace.begin(now);
@@ -144,7 +144,7 @@ fn a_list_that_began_before_the_kind_went_stale_does_not_count() {
     assert!(pace.is_read_since(None));
 }
 
-/// How often a kind is read in ten minutes that begin `after` its last change.
+/// The number of lists in ten minutes that begin `after` the last change.
 fn lists_in_ten_minutes(tempo: Tempo, after: Duration) -> usize {
     let start = Instant::now();
     let pace = read(start, MS);
