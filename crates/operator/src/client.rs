@@ -1,13 +1,13 @@
-//! Clients that name themselves.
+//! Clients with a User-Agent and a field manager.
 
 use http::header::{HeaderValue, USER_AGENT};
 use http::{Method, Request, Uri};
 use kube::Client;
 use kube::client::Body;
 
-/// A client like `client` whose requests carry `name`: as User-Agent, and as field manager of what they write.
+/// A client like `client` whose requests have `name` as User-Agent, and as field manager of writes.
 ///
-/// A request that names itself keeps its name. Without any, `managedFields` of what is written say `unknown`.
+/// A request that sets these itself keeps them. Without a field manager, `managedFields` has `unknown`.
 pub fn named(client: &Client, name: &str) -> Client {
     let (inner, manager) = (client.clone(), name.to_owned());
     let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
@@ -24,7 +24,7 @@ pub fn named(client: &Client, name: &str) -> Client {
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
 
-/// `uri` with a field manager, where the request takes one and has none.
+/// `uri` with a field manager, if the request accepts one and has none.
 fn with_manager(method: &Method, uri: &Uri, manager: &str) -> Option<Uri> {
     let writes = [Method::POST, Method::PUT, Method::PATCH].contains(method);
     let query = uri.query().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Running a controller: bounded concurrency, per-object back-off, contained panics, metrics.
+//! Controllers: bounded concurrency, back-off per object, contained panics, metrics.
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -18,23 +18,23 @@ use tracing::{debug, error, warn};
 use crate::metrics::Metrics;
 use crate::retry::{Failures, Retry, When};
 
-/// How often every object is looked at even though nothing changed, as `--sync-period` of the Go managers.
+/// The interval in which every object is reconciled without a change, as `--sync-period` of the Go managers.
 pub const RESYNC: Duration = Duration::from_secs(600);
 
-/// How a controller runs.
+/// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The controller's name in logs and metrics, such as `openstackmachine`.
     pub name: &'static str,
-    /// How many objects it works on at a time.
+    /// The maximum number of concurrent reconciles.
     pub concurrency: u16,
-    /// Where reconciles are counted.
+    /// The metrics of reconciles.
     pub metrics: Metrics,
-    /// Stops the controller once the running reconciles are through.
+    /// Stops the controller after the running reconciles.
     pub shutdown: CancellationToken,
 }
 
-/// What a reconcile failed with: its own error, or a panic that was contained.
+/// Why a reconcile failed: its error, or a panic that was caught.
 #[derive(Debug)]
 enum Failure<E> {
     Error(E),
@@ -60,8 +60,8 @@ impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
 }
 
 /// Runs `controller` until shutdown.
-///
-/// An error decides by its [`Retry`] when its object is looked at again; failures in a row of one
+/// The [`Retry`] of an error decides when its object is reconciled again. Consecutive failures of an object increase
+/// its back-off without delaying other objects. A panic is caught, logged and retried.
 /// object back off without slowing the others. A panic is contained, logged and retried.
 pub async fn run<K, C, E, F, Fut>(
     controller: Controller<K>,
@@ -137,7 +137,7 @@ pub async fn run<K, C, E, F, Fut>(
         .await;
 }
 
-/// An error with everything that caused it, on one line.
+/// An error with the chain of its causes, on one line.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

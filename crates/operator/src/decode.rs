@@ -1,8 +1,8 @@
-//! Objects that may not be decodable, so that one of them does not stop a watch or a list.
+//! Objects that may not be decodable, so that one of them does not fail a watch or a list.
 //!
-//! A watch or a list of `K` fails as a whole when one object is not a `K`, such as a number that the schema of a
-//! CustomResourceDefinition lets through (kube-apiserver does not enforce `format: int32`). [`Decoded`] takes any object, and
-//! keeps the reason beside the metadata of one that is not a `K`.
+//! A watch or a list of `K` fails as a whole when one object cannot be decoded as `K`, for example because of a number
+//! that the schema of a CustomResourceDefinition accepts (kube-apiserver does not enforce `format: int32`). [`Decoded`]
+//! decodes any object, and keeps the error and the metadata of one that is not a `K`.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A `K`, or why the stored object is none.
+/// A `K`, or the error of decoding it.
 #[derive(Clone, Debug)]
 pub struct Decoded<K>(pub Result<K, Undecodable>);
 
@@ -21,7 +21,7 @@ pub struct Decoded<K>(pub Result<K, Undecodable>);
 pub struct Undecodable {
     /// Its metadata.
     pub metadata: ObjectMeta,
-    /// The field and what is wrong with it.
+    /// The field and its error.
     pub problem: String,
 }
 
@@ -73,16 +73,16 @@ impl<K: Resource> Resource for Decoded<K> {
     }
 }
 
-/// A list of objects: those that can be decoded, and those that cannot.
+/// A list of objects, with those that cannot be decoded.
 #[derive(Clone, Debug)]
 pub struct Listed<K> {
-    /// What could be decoded.
+    /// The decoded objects.
     pub objects: Vec<K>,
-    /// The rest.
+    /// The objects that cannot be decoded.
     pub undecodable: Vec<Undecodable>,
 }
 
-/// Lists objects. Whoever would act on the absence of an object must look at [`Listed::undecodable`], too.
+/// Lists objects. Callers that act on the absence of an object must check [`Listed::undecodable`], too.
 ///
 /// # Errors
 /// Those of the API server.
@@ -103,7 +103,7 @@ where
     Ok(listed)
 }
 
-/// An object that is needed cannot be decoded.
+/// A required object cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{kind} {namespace}/{name} cannot be decoded ({problem}); nothing is done until this field is corrected"
@@ -116,7 +116,7 @@ pub struct NotDecoded {
 }
 
 impl NotDecoded {
-    /// The first of `undecodable`, objects of kind `K`, for which `concerns` holds, as an error.
+    /// Fails for the first of `undecodable`, objects of kind `K`, for which `concerns` is true.
     ///
     /// # Errors
     /// When there is one.

@@ -1,10 +1,10 @@
-//! Leader election on a Lease, so that of several managers one works and the others stand by.
+//! Leader election by a Lease: of several managers one is active and the others stand by.
 //!
-//! The Lease is taken, renewed and released by kube-lease-manager. Around it stands a second look at
-//! the same Lease, once every retry period, for what that crate leaves to its caller: a holder that
-//! can no longer reach the API server must stop before its Lease runs out, a holder whose Lease was
-//! taken from it must stop at once, and a Lease that was given back is taken without waiting for the
-//! time at which it would have run out. As in client-go, how old a record is counts from when this
+//! kube-lease-manager acquires, renews and releases the Lease. This module also reads the Lease once every retry
+//! period, for what that crate leaves to its caller: a leader that cannot reach the API server must stop before its
+//! Lease expires, a leader that has lost its Lease must stop at once, and a Lease that was released is acquired without
+//! waiting for its expiry. As in client-go, the age of a record counts from the time at which this process saw it
+//! change, so that the clocks of the machines need not agree.
 //! process saw it change, so that the clocks of two machines need not agree for that.
 
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use self::observed::{Observed, Standing};
 
 mod observed;
 
-/// How a manager stands for election; the times are those of the Go managers' `--leader-elect-*` flags.
+/// The configuration of leader election; the durations are those of the `--leader-elect-*` flags of the Go managers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// Who stands for election: no two processes have the same.
+    /// The identity of the candidate, which must be unique.
     pub identity: String,
-    /// How long the others wait for a holder that does not renew.
+    /// How long candidates wait for a leader that does not renew.
     pub lease_duration: Duration,
-    /// How long a holder goes on working without having seen that it renewed.
+    /// How long a leader continues without a successful renewal.
     pub renew_deadline: Duration,
-    /// How often the Lease is looked at, and renewed.
+    /// The interval in which the Lease is read and renewed.
     pub retry_period: Duration,
 }
 
-/// Why a manager cannot stand for election.
+/// Why a manager cannot take part in the election.
 #[derive(Debug, thiserror::Error)]
 pub enum ElectionError {
-    /// The times do not fit together.
+    /// The durations contradict each other.
     #[error(
         "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {lease:?}, {renew:?} and {retry:?}"
     )]
@@ -55,28 +55,28 @@ pub enum ElectionError {
     },
 }
 
-/// Why a leader is no longer one.
+/// Why a manager is no longer the leader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Another one holds the Lease, or nobody.
+    /// The Lease has another holder, or none.
     #[error("the {lease} is held by {holder} now")]
     Taken {
-        /// Which Lease.
+        /// The Lease.
         lease: String,
-        /// Who holds it.
+        /// The holder.
         holder: String,
     },
     /// The Lease could not be renewed in time.
     #[error("the {lease} could not be renewed for {deadline:?}")]
     Expired {
-        /// Which Lease.
+        /// The Lease.
         lease: String,
         /// The renew deadline.
         deadline: Duration,
     },
 }
 
-/// A won election: the Lease is renewed in the background until this is dropped or released.
+/// Leadership: the Lease is renewed in the background until this is dropped or released.
 #[derive(Debug)]
 pub struct Leader {
     manager: Arc<LeaseManager>,
@@ -85,7 +85,7 @@ pub struct Leader {
 }
 
 impl Config {
-    /// Whether the times fit together, as client-go wants them.
+    /// Validates the durations as client-go does.
     ///
     /// # Errors
     /// [`ElectionError::Times`].
@@ -114,12 +114,12 @@ impl Config {
     }
 }
 
-/// Waits until this process holds the Lease. Cancelling the wait is safe.
+/// Waits until this process is the leader. The wait can be cancelled.
 ///
-/// An API server that does not answer, or refuses, is asked again every retry period.
+/// Requests that fail are repeated every retry period.
 ///
 /// # Errors
-/// When the configuration makes no sense.
+/// When the configuration is invalid.
 pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionError> {
     config.check()?;
     let mut lease = Watched::new(client.clone(), config);
@@ -166,15 +166,15 @@ impl Leader {
         }
     }
 
-    /// Returns when the Lease is lost. May be called again when it was cancelled.
+    /// Waits until the Lease is lost. Can be called again after it was cancelled.
     pub async fn lost(&mut self) -> Lost {
         (&mut self.keeping)
             .await
-            // A task that panicked renews nothing.
+            // After a panic, the Lease is no longer renewed.
             .unwrap_or_else(|_| self.config.expired())
     }
 
-    /// Gives the Lease back, so that another one need not wait for it to run out.
+    /// Releases the Lease, so that other candidates need not wait for its expiry.
     pub async fn release(self) {
         let title = self.config.title();
         drop(self.keeping);
@@ -217,7 +217,7 @@ async fn keep(manager: Arc<LeaseManager>, mut lease: Watched) -> Lost {
     }
 }
 
-/// The Lease as this process sees it.
+/// The Lease as last read by this process.
 #[derive(Debug)]
 struct Watched {
     api: Api<Lease>,
@@ -234,7 +234,7 @@ impl Watched {
         }
     }
 
-    /// Reads the Lease; an answer that does not come within a retry period is an error.
+    /// Reads the Lease; no answer within a retry period is an error.
     async fn look(&mut self) -> Result<(), String> {
         let read = timeout(
             self.config.retry_period,
@@ -249,7 +249,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Takes a Lease that is free, and makes sure that nobody took it at the same moment.
+    /// Acquires a free Lease, and checks that no other candidate acquired it at the same time.
     async fn take(&mut self, client: Client) -> Option<LeaseManager> {
         let Config {
             namespace,
@@ -266,7 +266,7 @@ impl Watched {
                 .with_identity(&identity)
                 .with_field_manager(&identity)
                 .with_duration(duration)
-                // It renews this long before the end: once every retry period.
+                // The grace period before expiry in which it renews: once every retry period.
                 .with_grace(duration.saturating_sub(retry))
                 .build()
                 .await?;
@@ -282,8 +282,8 @@ impl Watched {
             }
             Err(_) => return None,
         };
-        // Two that find a Lease run out may both believe for a moment that it is theirs: kube-lease-manager clears it
-        // without asking whether it has changed. After its longest pause (one second) there is one holder.
+        // Two candidates that see an expired Lease may both acquire it for a moment: kube-lease-manager clears it
+        // without a precondition. After its longest pause (one second) there is one holder.
         sleep(retry_period).await;
         if let Err(problem) = self.look().await {
             warn!("leader election on {}: {problem}", self.config.title());
@@ -293,7 +293,7 @@ impl Watched {
         (standing == Standing::Ours).then_some(manager)
     }
 
-    /// Whether the Lease that was ours is so no longer.
+    /// Why the Lease of this process is lost, if it is.
     fn lost(&self) -> Option<Lost> {
         let now = Instant::now();
         match self.observed.standing(&self.config.identity, now) {

@@ -1,18 +1,18 @@
-//! Events: what a person sees at the end of `kubectl describe`.
+//! Events, which `kubectl describe` lists.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder as Publisher, Reporter};
 use kube::{Client, Resource};
 use tracing::debug;
 
-/// Publishes events about objects under one controller's name.
+/// Publishes events of a controller.
 #[derive(Clone)]
 pub struct Recorder {
     publisher: Publisher,
 }
 
 impl Recorder {
-    /// Events will carry `controller` as their source.
+    /// Creates a recorder of events whose source is `controller`.
     pub fn new(client: Client, controller: &str) -> Self {
         let reporter = Reporter {
             controller: controller.to_owned(),
@@ -23,7 +23,7 @@ impl Recorder {
         }
     }
 
-    /// Something went as it should.
+    /// Publishes an event of type `Normal`.
     pub async fn normal<K>(&self, about: &K, reason: &str, action: &str, note: impl Into<String>)
     where
         K: Resource<DynamicType = ()>,
@@ -38,7 +38,7 @@ impl Recorder {
         .await;
     }
 
-    /// Something needs a person's attention.
+    /// Publishes an event of type `Warning`.
     pub async fn warning<K>(&self, about: &K, reason: &str, action: &str, note: impl Into<String>)
     where
         K: Resource<DynamicType = ()>,
@@ -53,7 +53,7 @@ impl Recorder {
         .await;
     }
 
-    /// As [`warning`](Self::warning), about an object that is known by its reference alone.
+    /// As [`warning`](Self::warning), for an object of which only the reference is known.
     pub async fn warning_about(
         &self,
         about: &ObjectReference,
@@ -73,7 +73,7 @@ impl Recorder {
         action: &str,
         note: String,
     ) {
-        // events.k8s.io caps notes at 1024 bytes.
+        // events.k8s.io limits notes to 1024 bytes.
         let mut note = note;
         if note.len() > 1024 {
             let end = (0..=1021)
@@ -90,7 +90,7 @@ impl Recorder {
             action: action.to_owned(),
             secondary: None,
         };
-        // An event that cannot be stored must not fail the work that it reports on.
+        // A failure to store an event must not fail the reconcile that it reports.
         if let Err(source) = self.publisher.publish(&event, about).await {
             debug!("event {reason} was not stored: {source}");
         }

@@ -1,8 +1,7 @@
 //! Finalizers, added and removed with optimistic locking.
 //!
-//! A finalizer must be stored before the first thing outside Kubernetes is created, and it must not
-//! be removed by a patch that overwrites the finalizers of others: both patches name the whole list
-//! and the resourceVersion it was read at.
+//! A finalizer must be stored before the first external resource is created, and removing it must not overwrite the
+//! finalizers of others: both patches contain the whole list and the resourceVersion at which it was read.
 
 use std::fmt::Debug;
 
@@ -11,7 +10,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// Whether `object` carries `finalizer`.
+/// Whether `object` has `finalizer`.
 pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|known| known == finalizer)
 }
@@ -31,7 +30,7 @@ where
     replace(api, object, all).await
 }
 
-/// Removes `finalizer` from `object`; an object that is already gone is no error.
+/// Removes `finalizer` from `object`. Succeeds if the object does not exist.
 ///
 /// # Errors
 /// The API server's: a conflict when the object changed since it was read.

@@ -1,4 +1,4 @@
-//! What kubelets and monitoring ask a manager: `/healthz`, `/readyz`, `/metrics`.
+//! Endpoints for kubelets and monitoring: `/healthz`, `/readyz`, `/metrics`.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use parking_lot::Mutex;
 
 use crate::metrics::Metrics;
 
-/// Whether a manager is ready, and what it waits for while it is not.
+/// Whether a manager is ready, and otherwise what it waits for.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<Mutex<Option<&'static str>>>);
 
 impl Readiness {
-    /// Not ready: `what` is waited for, such as `the API server`.
+    /// Not ready; `what` is the reason, such as `the API server`.
     pub fn waiting_for(what: &'static str) -> Self {
         Self(Arc::new(Mutex::new(Some(what))))
     }
 
-    /// From now on the manager is ready.
+    /// Sets the manager ready.
     pub fn ready(&self) {
         *self.0.lock() = None;
     }

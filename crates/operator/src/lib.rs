@@ -1,24 +1,24 @@
-//! The reconcile kit that every controller of the suite is built from.
+//! The reconcile kit of all controllers of the suite.
 //!
-//! A controller here is a function `reconcile(object, ctx) -> Result<Action, Error>` of at most 40
-//! lines: fetch, plan (pure), apply, status. This crate supplies what surrounds it:
+//! A controller is a function `reconcile(object, ctx) -> Result<Action, Error>` of at most 40 lines: fetch, plan
+//! (pure), apply, status. This crate provides:
 //!
 //! ```text
 //!   controller  runs a kube Controller: concurrency, per-object back-off, panics, metrics
-//!   retry       when an error is worth another try
+//!   retry       when a failed reconcile is repeated
 //!   finalizer   adding and removing finalizers with optimistic locking
 //!   patch       the smallest status patch, guarded by resourceVersion
-//!   client      clients that name themselves
+//!   client      clients with a User-Agent and a field manager
 //!   decode      objects that may not be decodable
 //!   watch       watches that skip such objects, with an event and a metric
-//!   events      events that people see in `kubectl describe`
+//!   events      events for `kubectl describe`
 //!   metrics     reconcile counters and durations
-//!   election    one of several managers works, by a Lease
+//!   election    leader election by a Lease
 //!   health      /healthz, /readyz, /metrics
-//!   webhook     conversion, defaults and validation as a kube-apiserver asks for them
+//!   webhook     conversion, defaulting and validation as a kube-apiserver requests them
 //! ```
 //!
-//! Nothing in this crate sleeps inside a reconcile, and nothing knows OpenStack.
+//! Nothing in this crate sleeps inside a reconcile, and nothing depends on OpenStack.
 
 pub mod client;
 pub mod controller;

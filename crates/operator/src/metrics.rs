@@ -1,4 +1,4 @@
-//! Reconcile counters and durations, under the names that controller-runtime gave them.
+//! Counters and durations of reconciles, under the names of controller-runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts one reconcile.
+    /// Records one reconcile.
     pub fn observe(&self, controller: &'static str, took: Duration, succeeded: bool) {
         let result = if succeeded { "success" } else { "error" };
         self.total
@@ -81,7 +81,7 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// Records how many objects of a kind a watch skips.
+    /// Sets the number of objects of a kind that a watch skips.
     pub fn undecodable(&self, watch: &'static str, kind: &str, count: usize) {
         let kind = kind.to_owned();
         self.undecodable
@@ -89,13 +89,13 @@ impl Metrics {
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Lets another crate register its metrics beside ours.
+    /// Lets another crate register its metrics in the same registry.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.registry.lock());
     }
 
-    /// The metrics in the older text format of Prometheus, to be appended to others of that format:
-    /// there, a counter's type is declared under the name that its samples have.
+    /// The metrics in the older text format of Prometheus, to be appended to others of that format: there, the type of
+    /// a counter is declared under the name of its samples.
     pub fn prometheus_text(&self) -> String {
         let text = self.text();
         let counters: Vec<_> = text

@@ -1,4 +1,4 @@
-//! The smallest patch that makes a stored object what a reconcile wants it to be.
+//! Minimal patches from a stored object to the desired one.
 
 use std::fmt::Debug;
 
@@ -36,8 +36,8 @@ pub fn diff(before: &Value, after: &Value) -> Option<Value> {
 
 /// Writes the status of `after` if it differs from that of `before`, and returns the stored object.
 ///
-/// The patch holds only what differs and is guarded by `before`'s resourceVersion, so that two
-/// writers of one list (conditions are a list) cannot undo each other.
+/// The patch contains only the differences, with the resourceVersion of `before` as a precondition, so that two writers
+/// of one list (conditions are a list) cannot undo each other's changes.
 ///
 /// # Errors
 /// The API server's: a conflict when the object changed since `before` was read.

@@ -1,8 +1,8 @@
-//! Watches that go on without the objects that cannot be decoded.
+//! Watches that skip objects which cannot be decoded.
 //!
-//! Such an object is skipped: it is in no store and wakes no reconcile, until a change makes it decodable. An event
-//! names the field, and the gauge `ferrostack_undecodable_objects` counts it. Callers that act on the absence of an object
-//! consult [`Skipped`] first.
+//! A skipped object is in no store and causes no reconcile until a change makes it decodable. An event names the field,
+//! and the gauge `ferrostack_undecodable_objects` counts such objects. Callers that act on the absence of an object
+//! must check [`Skipped`] first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -28,25 +28,25 @@ pub trait Watched: Resource + Clone + DeserializeOwned + Debug + Send + Sync + '
 
 impl<K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static> Watched for K {}
 
-/// How a watch reports what it skips.
+/// How a watch reports the objects that it skips.
 #[derive(Clone)]
 pub struct Reports {
     /// The name of the watch in logs and metrics, such as `openstackmachine`.
     pub watch: &'static str,
-    /// Where the skipped objects are counted.
+    /// The metrics with the number of skipped objects.
     pub metrics: Metrics,
-    /// Who publishes events; none where another watch of the same kind does.
+    /// The recorder of events; `None` if another watch of the same kind publishes them.
     pub recorder: Option<Recorder>,
 }
 
-/// The objects that a watch skips now. Clones share them.
+/// The objects that a watch skips. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     objects: BTreeMap<Key, Undecodable>,
-    /// Those of the list that is being read.
+    /// The skipped objects of the list that is being received.
     listed: BTreeSet<Key>,
 }
 
@@ -54,10 +54,10 @@ struct Known {
 type Key = (String, String);
 
 impl Skipped {
-    /// Fails if an object of kind `K` for which `concerns` holds is skipped.
+    /// Fails if an object of kind `K` for which `concerns` is true is skipped.
     ///
     /// # Errors
-    /// Names the object and what is wrong with it.
+    /// Names the object and the field that cannot be decoded.
     pub fn check<K: Resource<DynamicType = ()>>(
         &self,
         concerns: impl Fn(&ObjectMeta) -> bool,
@@ -87,7 +87,7 @@ where
     Controller::for_stream(reflector(writer, events).applied_objects(), reader)
 }
 
-/// What is added, changed or deleted: for [`Controller::watches_stream`].
+/// The added, changed and deleted objects, for [`Controller::watches_stream`].
 pub fn touched<K: Watched>(
     api: Api<Decoded<K>>,
     reports: Reports,
@@ -96,15 +96,15 @@ where
     K::DynamicType: Default + Clone + Debug + Eq + Hash + Unpin + Send + Sync,
 {
     let kind = K::DynamicType::default();
-    // Nothing is stored: deletions of objects that were skipped wake nobody.
+    // Without stored objects, the deletion of a skipped object causes no event.
     let store = Writer::<K>::new(kind.clone()).as_reader();
     let config = watcher::Config::default();
     events(api, config, kind, store, Skipped::default(), reports).touched_objects()
 }
 
-/// The events of a watch without the objects that cannot be decoded; those go to `skipped`.
+/// The events of a watch without the objects that cannot be decoded, which are recorded in `skipped`.
 ///
-/// An object of `store` that can no longer be decoded is deleted as far as these events go.
+/// An object of `store` that can no longer be decoded is deleted in these events.
 pub fn events<K: Watched>(
     api: Api<Decoded<K>>,
     config: watcher::Config,
@@ -144,7 +144,7 @@ impl<K: Watched> Filter<K>
 where
     K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
 {
-    /// The event as the store and the controllers see it.
+    /// The event for the store and the controllers.
     fn pass(&self, event: Event<Decoded<K>>) -> Option<Event<K>> {
         match event {
             Event::Init => {

@@ -1,8 +1,8 @@
-//! The webhooks that a kube-apiserver calls for our kinds: conversion, defaulting, validation.
+//! Webhooks for a kube-apiserver: conversion, defaulting, validation of our kinds.
 //!
-//! The embedded API server calls the same functions of `api` in process. Requests and answers are
-//! those of apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview).
-//! Objects under admission come in the stored version: the configurations say `matchPolicy: Equivalent`.
+//! The embedded API server calls the same functions of `api` in the process. Requests and answers are those of
+//! apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview). Objects for admission are in
+//! the stored version: the configurations have `matchPolicy: Equivalent`.
 
 use api::admission::{self, FieldError, Review};
 use axum::extract::DefaultBodyLimit;
@@ -25,12 +25,12 @@ pub const MUTATE: &str = "/mutate";
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate";
 
-/// The largest review, in bytes: a conversion brings a whole page of a list.
+/// The maximum size of a review in bytes: a conversion contains a whole page of a list.
 const LARGEST: usize = 64 << 20;
 
-/// All webhooks. A body that is no review is answered 400 or 422, as by any JSON service.
+/// The routes of all webhooks. A body that is not a review is answered with 400 or 422.
 ///
-/// `client` reads the objects whose scale is to be validated: a Scale says nothing of them but the number of replicas.
+/// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas.
 pub fn router(client: Client) -> Router {
     let answer = |review: fn(&Value) -> Value| {
         post(move |Json(body): Json<Value>| async move { Json(review(&body)) })
@@ -52,7 +52,8 @@ pub fn router(client: Client) -> Router {
         .layer(DefaultBodyLimit::max(LARGEST))
 }
 
-/// Answers a ConversionReview: all objects in the requested version, or why one of them cannot be converted.
+/// Answers a ConversionReview with all objects in the requested version, or with the error of one that cannot be
+/// converted.
 pub fn convert(review: &Value) -> Value {
     let request = &review["request"];
     let desired = request["desiredAPIVersion"].as_str().unwrap_or_default();
@@ -95,7 +96,7 @@ pub fn mutate(review: &Value) -> Value {
     admission_review(response)
 }
 
-/// Answers an AdmissionReview with every problem of the object.
+/// Answers an AdmissionReview with every violation of the object.
 pub fn validate(review: &Value) -> Value {
     let request = &review["request"];
     let verdict = admission::validate(Review {
@@ -118,7 +119,7 @@ fn admission_review(response: Value) -> Value {
     })
 }
 
-/// The Status of an invalid object, as apimachinery words it.
+/// The Status of an invalid object, as apimachinery formats it.
 fn status(request: &Value, errors: &[FieldError]) -> Value {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let name = text(&request["object"]["metadata"]["name"]);

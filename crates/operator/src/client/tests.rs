@@ -12,7 +12,7 @@ use super::named;
 /// User-Agents and paths of requests.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A client that notes the User-Agent and the path of each request, and answers none.
+/// A client that records the User-Agent and the path of each request and answers none.
 fn recording() -> (Client, Seen) {
     let seen = Seen::default();
     let noted = Arc::clone(&seen);
@@ -62,7 +62,7 @@ async fn every_request_names_its_controller_and_every_write_its_field_manager() 
 }
 
 #[tokio::test]
-async fn the_name_nearest_to_the_caller_counts() {
+async fn the_innermost_name_wins() {
     let (client, seen) = recording();
     let client = named(&named(&client, "outer"), "inner");
     let maps: Api<ConfigMap> = Api::namespaced(client, "default");

@@ -1,4 +1,4 @@
-//! What one process knows of a Lease. Pure: time is an argument.
+//! The observed state of a Lease. Pure functions: time is an argument.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::time::Instant;
 
-/// A Lease without a duration counts as running out at once.
+/// A Lease without a duration expires at once.
 const NO_DURATION: Duration = Duration::ZERO;
 
-/// Whose the Lease is.
+/// The holder of the Lease, relative to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was not read yet.
+    /// The Lease has not been read yet.
     Unknown,
-    /// Nobody's: absent, given back, or run out.
+    /// No holder: the Lease does not exist, was released, or has expired.
     Free,
-    /// Ours.
+    /// This process.
     Ours,
-    /// Another one's.
+    /// Another process.
     Taken,
 }
 
-/// The record of a Lease, and when it was first seen so.
+/// The record of a Lease, and when it was first observed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     seen: Option<(Record, Instant)>,
@@ -36,7 +36,7 @@ struct Record {
 }
 
 impl Observed {
-    /// Takes in what was read at `now`: `None` when there is no Lease, or an empty one.
+    /// Records what was read at `now`: `None` when the Lease does not exist or is empty.
     pub(super) fn see(&mut self, spec: Option<LeaseSpec>, now: Instant) {
         let spec = spec.unwrap_or_default();
         let seconds = spec.lease_duration_seconds.unwrap_or_default();
@@ -50,7 +50,7 @@ impl Observed {
         }
     }
 
-    /// Whose the Lease is at `now`.
+    /// The holder of the Lease at `now`.
     pub(super) fn standing(&self, me: &str, now: Instant) -> Standing {
         let Some((record, since)) = &self.seen else {
             return Standing::Unknown;
@@ -63,14 +63,14 @@ impl Observed {
         }
     }
 
-    /// How long the record has not changed; forever when there is none.
+    /// How long the record has not changed; the maximum duration without a record.
     pub(super) fn age(&self, now: Instant) -> Duration {
         self.seen
             .as_ref()
             .map_or(Duration::MAX, |(_, since)| now.duration_since(*since))
     }
 
-    /// Who holds the Lease.
+    /// The identity of the holder.
     pub(super) fn holder(&self) -> Option<String> {
         self.seen
             .as_ref()

@@ -21,11 +21,11 @@ fn after(start: Instant, seconds: u64) -> Instant {
     start + Duration::from_secs(seconds)
 }
 
-/// A name; what was seen, and in which second; whose the Lease is then.
+/// A name; observations with their seconds; the expected holder.
 type Case<'a> = (&'a str, &'a [(Option<LeaseSpec>, u64)], Standing);
 
 #[test]
-fn whose_a_lease_is() {
+fn the_holder_of_a_lease_follows_from_its_observations() {
     let start = Instant::now();
     let table: [Case<'_>; 8] = [
         ("nothing read", &[], Standing::Unknown),
@@ -57,7 +57,7 @@ fn whose_a_lease_is() {
             ],
             Standing::Free,
         ),
-        // The clock of the holder is an hour behind: it renews nevertheless.
+        // The clock of the holder is an hour behind; it renews nevertheless.
         (
             "an old time, but seen to change",
             &[
@@ -93,7 +93,7 @@ fn the_age_counts_from_the_last_change_that_was_seen() {
 }
 
 #[test]
-fn times_that_do_not_fit_together_are_refused() {
+fn contradictory_durations_are_rejected() {
     let config = |lease, renew, retry| Config {
         namespace: "n".to_owned(),
         name: "l".to_owned(),

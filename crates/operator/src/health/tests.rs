@@ -17,7 +17,7 @@ async fn get(router: Router, path: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn it_is_alive_at_once_and_ready_when_told_so() {
+async fn a_manager_is_alive_at_once_and_ready_when_it_is_set() {
     let readiness = Readiness::waiting_for("the API server");
     let served = router(readiness.clone());
     assert_eq!(

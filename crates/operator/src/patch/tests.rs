@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_patch_names_only_what_differs() {
+fn a_patch_contains_only_differences() {
     let before = json!({"a": 1, "b": {"c": 2, "d": 3}, "gone": true});
     let after = json!({"a": 1, "b": {"c": 2, "d": 4}, "new": []});
     assert_eq!(
@@ -53,7 +53,7 @@ fn any_object() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn applying_the_patch_gives_the_wanted_object(before in any_object(), after in any_object()) {
+    fn applying_the_patch_yields_the_desired_object(before in any_object(), after in any_object()) {
         let mut patched = before.clone();
         if let Some(patch) = diff(&before, &after) {
             merge(&mut patched, &patch);

@@ -23,7 +23,7 @@ fn bad() -> Decoded<Machine> {
     machine(99_999_999_999)
 }
 
-/// A filter, and the store that its events fill.
+/// A filter, and the store that receives its events.
 struct Watch {
     filter: Filter<Machine>,
     writer: Writer<Machine>,
@@ -50,7 +50,7 @@ impl Watch {
         }
     }
 
-    /// Whether the event passes.
+    /// Filters an event, and returns it if it passes.
     fn see(&mut self, event: Event<Decoded<Machine>>) -> Option<Event<Machine>> {
         let passed = self.filter.pass(event);
         if let Some(event) = &passed {
@@ -59,7 +59,7 @@ impl Watch {
         passed
     }
 
-    /// How many objects are stored, and how many are skipped according to the metric.
+    /// The number of stored objects, and that of skipped ones according to the metric.
     fn counts(&self) -> (usize, usize) {
         let text = self.metrics.text();
         let label = "ferrostack_undecodable_objects{watch=\"test\",kind=\"Machine\"} ";
@@ -72,7 +72,7 @@ impl Watch {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_skipped_until_it_can_be() {
+fn an_undecodable_object_is_skipped_until_it_can_be_decoded() {
     let mut watch = Watch::new();
     watch.see(Event::Init);
     assert!(watch.see(Event::InitApply(bad())).is_none());
@@ -83,7 +83,7 @@ fn what_cannot_be_decoded_is_skipped_until_it_can_be() {
 }
 
 #[test]
-fn what_can_no_longer_be_decoded_leaves_the_store() {
+fn an_object_that_becomes_undecodable_is_removed_from_the_store() {
     let mut watch = Watch::new();
     watch.see(Event::Apply(good()));
     assert!(matches!(
@@ -96,7 +96,7 @@ fn what_can_no_longer_be_decoded_leaves_the_store() {
 }
 
 #[test]
-fn what_a_new_list_lacks_is_forgotten() {
+fn a_skipped_object_that_a_new_list_lacks_is_forgotten() {
     let mut watch = Watch::new();
     watch.see(Event::Apply(bad()));
     watch.see(Event::Init);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Operations that make `after` of `before`. Maps are compared member by member; everything else is replaced whole.
+/// Operations that change `before` to `after`. Maps are compared by key; all other values are replaced as a whole.
 pub(super) fn difference(before: &Value, after: &Value) -> Vec<Value> {
     let mut operations = Vec::new();
     match (before, after) {

@@ -1,4 +1,4 @@
-//! Validation of `/scale`: what is wrong with a number of replicas is wrong here, too.
+//! Validation of `/scale` by the rules of the object's replicas.
 
 use kube::api::{Api, DynamicObject};
 use kube::discovery::ApiResource;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::admission_review;
 
-/// Whether a review is about the `/scale` of an object.
+/// Whether a review is for the `/scale` of an object.
 pub(super) fn is_scale(review: &Value) -> bool {
     review["request"]["subResource"] == "scale"
 }
 
-/// Answers an AdmissionReview of a Scale: the object is judged as if its own `spec.replicas` changed.
+/// Answers an AdmissionReview of a Scale: validates the object with its `spec.replicas` changed.
 pub(super) async fn validate(client: &Client, review: &Value) -> Value {
     match read(client, &review["request"]).await {
         Ok(object) => super::validate(&of_object(review, &object)),
@@ -20,7 +20,7 @@ pub(super) async fn validate(client: &Client, review: &Value) -> Value {
     }
 }
 
-/// The review of the update of `object` that a review of its Scale amounts to.
+/// The review of the update of `object` that corresponds to a review of its Scale.
 pub(super) fn of_object(review: &Value, object: &Value) -> Value {
     let mut scaled = object.clone();
     scaled["spec"]["replicas"] = review["request"]["object"]["spec"]["replicas"].clone();
@@ -46,7 +46,7 @@ async fn read(client: &Client, request: &Value) -> kube::Result<Value> {
         api_version: format!("{group}/{version}"),
         group,
         version,
-        // The path is made of the plural alone.
+        // The path depends on the plural only.
         kind: String::new(),
         plural: text(&of["resource"]),
     };

@@ -30,7 +30,7 @@ fn review(object: Value, old: Value) -> Value {
     })
 }
 
-/// A JSON patch of the operations that `difference` makes.
+/// Applies the operations of `difference` to a document.
 fn apply(document: &mut Value, operations: &[Value]) {
     for operation in operations {
         let path = operation["path"].as_str().unwrap();
@@ -70,7 +70,7 @@ fn defaults_come_as_a_patch_with_the_uid_of_the_request() {
 }
 
 #[test]
-fn an_object_that_has_its_defaults_is_left_alone() {
+fn an_object_with_its_defaults_is_not_patched() {
     let config = json!({
         "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2",
         "kind": "KubeadmConfig",
@@ -98,7 +98,7 @@ fn a_rejection_names_the_field() {
 }
 
 #[test]
-fn a_scale_is_judged_as_the_replicas_of_its_object() {
+fn a_scale_is_validated_as_a_change_of_its_object() {
     let plane = json!({
         "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
         "kind": "KubeadmControlPlane",
