@@ -24,7 +24,8 @@ pub(crate) async fn cluster(
     let Some(cluster) = find(&snapshot, name) else {
         bail!("{}", missing(&client, name, &args.namespace).await?);
     };
-    let root = tree::of_cluster(&snapshot, cluster, grouping);
+    // A program reads each machine.
+    let root = tree::of_cluster(&snapshot, cluster, grouping && output == Output::Text);
     match output {
         Output::Text => Ok(tree::table(&root, Timestamp::now())),
         Output::Json => Ok(serde_json::to_string_pretty(&root)? + "\n"),

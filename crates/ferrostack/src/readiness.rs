@@ -1,5 +1,9 @@
 //! When is a cluster ready, and what is it waiting for?
 
+pub(crate) mod cause;
+
+pub(crate) use cause::cause;
+
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// An object that is not ready, and why.

@@ -2,42 +2,55 @@
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::readiness::{summary, waits_for};
+use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// One object, or several in the same state, with its children.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Branch {
     /// `Kind/name`, or `3 Machines...`.
     pub(crate) name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) replicas: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) available_replicas: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) ready_replicas: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) up_to_date_replicas: String,
+    /// How many machines are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) desired_replicas: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replicas: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) available_replicas: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ready_replicas: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) up_to_date_replicas: Option<i64>,
     /// Such as `Available: True`.
     pub(crate) status: String,
     pub(crate) reason: String,
     /// When the status changed, RFC 3339.
     pub(crate) since: String,
+    /// Why it is not ready.
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) phase: String,
-    /// What the object waits for, without the names of the conditions that report it.
-    #[serde(skip)]
-    pub(crate) waits_for: String,
+    /// What keeps it from being ready does not go away by waiting.
+    pub(crate) failing: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Branch>,
+    /// It has been a node.
+    #[serde(skip)]
+    was_ready: bool,
+}
+
+impl Branch {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.status.ends_with("True") && self.message.is_empty()
+    }
 }
 
 /// The tree of `cluster`. With `grouping`, machines in the same state share one line.
 pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) -> Branch {
+    let branch = |item: &Item, type_: &str, prefix: &str| branch(snapshot, item, type_, prefix);
+    let machine_branches = |machines: Vec<&Item>| machine_branches(snapshot, &machines, grouping);
     let mut root = branch(cluster, "Available", "");
     let machines: Vec<&Item> = snapshot.belonging(cluster, Kind::Machine).collect();
     for infra in snapshot.belonging(cluster, Kind::OpenStackCluster) {
@@ -49,12 +62,12 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
         let own = machines
             .iter()
             .filter(|machine| machine.is_owned_by(control_plane));
-        node.children = machine_branches(own.copied(), grouping);
+        node.children = machine_branches(own.copied().collect());
         root.children.push(node);
     }
     let mut workers = Branch {
         name: "Workers".to_owned(),
-        ..empty()
+        ..Branch::default()
     };
     for deployment in snapshot.belonging(cluster, Kind::MachineDeployment) {
         let mut node = branch(deployment, "Available", "");
@@ -65,7 +78,7 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
         let own = machines
             .iter()
             .filter(|m| sets.iter().any(|set| m.is_owned_by(set)));
-        node.children = machine_branches(own.copied(), grouping);
+        node.children = machine_branches(own.copied().collect());
         workers.children.push(node);
     }
     if !workers.children.is_empty() {
@@ -74,12 +87,21 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
     root
 }
 
-fn machine_branches<'a>(machines: impl Iterator<Item = &'a Item>, grouping: bool) -> Vec<Branch> {
+/// Machines that have been nodes share a line when they are in the same state for the same cause; one that never was a
+/// node has a line of its own.
+fn machine_branches(snapshot: &Snapshot, machines: &[&Item], grouping: bool) -> Vec<Branch> {
     let mut out: Vec<(Branch, Vec<&str>)> = Vec::new();
     for machine in machines {
-        let node = branch(machine, "Ready", "");
+        let node = branch(snapshot, machine, "Ready", "");
+        let state = |node: &Branch| {
+            (
+                node.status.clone(),
+                node.reason.clone(),
+                node.message.clone(),
+            )
+        };
         match out.iter_mut().find(|(known, _)| {
-            grouping && known.status == node.status && known.reason == node.reason
+            grouping && known.was_ready && node.was_ready && state(known) == state(&node)
         }) {
             Some((known, names)) => {
                 names.push(machine.name());
@@ -93,7 +115,10 @@ fn machine_branches<'a>(machines: impl Iterator<Item = &'a Item>, grouping: bool
             [_] => node,
             _ => Branch {
                 name: format!("{} Machines...", names.len()),
-                message: format!("See {}", shortened(&names)),
+                message: match node.message.is_empty() {
+                    true => format!("See {}", shortened(&names)),
+                    false => format!("{} (see {})", node.message, shortened(&names)),
+                },
                 ..node
             },
         })
@@ -108,73 +133,31 @@ fn shortened(names: &[&str]) -> String {
     }
 }
 
-fn branch(item: &Item, type_: &str, prefix: &str) -> Branch {
+fn branch(snapshot: &Snapshot, item: &Item, type_: &str, prefix: &str) -> Branch {
+    let count = |field: &str| item.field(field).as_i64();
+    let scales = matches!(
+        item.kind,
+        Kind::KubeadmControlPlane | Kind::MachineDeployment
+    );
     let condition = item.condition(type_);
-    let count = |field: &str| match item.field(field) {
-        Value::Number(number) => number.to_string(),
-        _ => String::new(),
-    };
-    let replicas = match (item.kind, item.field("/spec/replicas").as_i64()) {
-        (Kind::KubeadmControlPlane | Kind::MachineDeployment, Some(wanted)) => {
-            format!(
-                "{}/{wanted}",
-                item.field("/status/replicas").as_i64().unwrap_or(0)
-            )
-        }
-        _ => String::new(),
-    };
-    let (status, reason, since, message) = match condition {
-        Some(c) => (
-            format!("{type_}: {}", c.status),
-            c.reason.to_owned(),
-            c.since.to_owned(),
-            if c.status == "True" {
-                String::new()
-            } else {
-                summary(c.message)
-            },
-        ),
-        None => (String::new(), String::new(), String::new(), String::new()),
-    };
+    let cause = cause(snapshot, item).unwrap_or_default();
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     Branch {
         name: format!("{prefix}{}", item.label()),
-        replicas,
+        desired_replicas: count("/spec/replicas").filter(|_| scales),
+        replicas: scales.then(|| count("/status/replicas").unwrap_or(0)),
         available_replicas: count("/status/availableReplicas"),
         ready_replicas: count("/status/readyReplicas"),
         up_to_date_replicas: count("/status/upToDateReplicas"),
-        message: if message.is_empty() && !status.ends_with("True") {
-            waits_for(item).unwrap_or_default()
-        } else {
-            message
-        },
-        status,
-        reason,
-        since,
-        waits_for: waits_for(item)
-            .map(|why| without_conditions(&why).to_owned())
+        status: condition
+            .map(|c| format!("{type_}: {}", c.status))
             .unwrap_or_default(),
-        phase: item
-            .field("/status/phase")
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        children: Vec::new(),
-    }
-}
-
-fn empty() -> Branch {
-    Branch {
-        name: String::new(),
-        replicas: String::new(),
-        available_replicas: String::new(),
-        ready_replicas: String::new(),
-        up_to_date_replicas: String::new(),
-        status: String::new(),
-        reason: String::new(),
-        since: String::new(),
-        message: String::new(),
-        phase: String::new(),
-        waits_for: String::new(),
+        reason: text(condition.map(|c| c.reason)),
+        since: text(condition.map(|c| c.since)),
+        message: cause.text,
+        phase: text(item.field("/status/phase").as_str()),
+        failing: cause.failing,
+        was_ready: !item.field("/status/nodeRef").is_null(),
         children: Vec::new(),
     }
 }
@@ -231,13 +214,20 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
+fn count(count: Option<i64>) -> String {
+    count.map(|count| count.to_string()).unwrap_or_default()
+}
+
 fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 9]>) {
     rows.push([
         format!("{own}{}", node.name),
-        node.replicas.clone(),
-        node.available_replicas.clone(),
-        node.ready_replicas.clone(),
-        node.up_to_date_replicas.clone(),
+        match (node.replicas, node.desired_replicas) {
+            (Some(replicas), Some(desired)) => format!("{replicas}/{desired}"),
+            _ => String::new(),
+        },
+        count(node.available_replicas),
+        count(node.ready_replicas),
+        count(node.up_to_date_replicas),
         node.status.clone(),
         node.reason.clone(),
         age(&node.since, now),

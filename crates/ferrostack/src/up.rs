@@ -5,6 +5,7 @@ mod endpoints;
 mod input;
 mod management;
 mod observer;
+mod picture;
 pub(crate) mod pki;
 mod progress;
 mod welcome;
@@ -46,7 +47,7 @@ pub(crate) async fn run(
     let started = Instant::now();
     let input = Input::read(args, environment)?;
     let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)).await?;
-    let mut progress = Progress::new(args.output.output, environment.terminal, started);
+    let mut progress = Progress::new(args.output.output, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
     endpoints.check_cloud(args, &environment.program, &data)?;
     endpoints.check_simulated(args.simulated_listen)?;
@@ -214,7 +215,7 @@ async fn follow(
                     if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                         return Ok(Outcome::TimedOut(pending));
                     }
-                    if progress.is_ticking() {
+                    if progress.is_ticking(pending.is_empty()) {
                         break;
                     }
                 }

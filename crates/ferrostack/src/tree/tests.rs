@@ -19,7 +19,7 @@ fn owned(kind: Kind, name: &str, owner: &str, ready: &str) -> Item {
             },
             "spec": {"replicas": 2},
             "status": {
-                "replicas": 2, "readyReplicas": 1, "phase": "Running",
+                "replicas": 2, "readyReplicas": 1, "phase": "Running", "nodeRef": {"name": "n"},
                 "conditions": [{
                     "type": type_, "status": ready, "reason": "Because",
                     "message": "* Server is BUILD\n* more", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
@@ -30,6 +30,10 @@ fn owned(kind: Kind, name: &str, owner: &str, ready: &str) -> Item {
 
 fn demo() -> Snapshot {
     let cluster = owned(Kind::Cluster, "demo", "", "True");
+    let mut first = owned(Kind::Machine, "cp-a", "demo-cp", "False");
+    let label = "cluster.x-k8s.io/control-plane".to_owned();
+    let labels = first.object.metadata.labels.get_or_insert_default();
+    labels.insert(label, String::new());
     Snapshot {
         items: vec![
             cluster,
@@ -37,7 +41,7 @@ fn demo() -> Snapshot {
             owned(Kind::KubeadmControlPlane, "demo-cp", "demo", "False"),
             owned(Kind::MachineDeployment, "md", "demo", "True"),
             owned(Kind::MachineSet, "ms", "md", "True"),
-            owned(Kind::Machine, "cp-a", "demo-cp", "False"),
+            first,
             owned(Kind::Machine, "w-a", "ms", "True"),
             owned(Kind::Machine, "w-b", "ms", "True"),
         ],
@@ -56,12 +60,52 @@ fn the_tree_shows_every_object_below_its_owner() {
     NAME                                             REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS            REASON   SINCE  MESSAGE
     Cluster/demo                                                          1                  Available: True   Because  65s
     ├─ClusterInfrastructure - OpenStackCluster/demo                       1                  Ready: True       Because  65s
-    ├─ControlPlane - KubeadmControlPlane/demo-cp     2/2                  1                  Available: False  Because  65s    Server is BUILD
+    ├─ControlPlane - KubeadmControlPlane/demo-cp     2/2                  1                  Available: False  Because  65s    waiting for the first control plane node
     │ └─Machine/cp-a                                                      1                  Ready: False      Because  65s    Server is BUILD
     └─Workers
-      └─MachineDeployment/md                         2/2                  1                  Available: True   Because  65s
+      └─MachineDeployment/md                         2/2                  1                  Available: True   Because  65s    1 of 2 machines are ready
         └─2 Machines...                                                   1                  Ready: True       Because  65s    See w-a, w-b
     ");
+}
+
+/// Two workers in the same state for `causes`; `nodes` says whether they have been nodes.
+fn failing(causes: [&str; 2], nodes: bool) -> Branch {
+    let mut snapshot = demo();
+    for (machine, cause) in snapshot.items.iter_mut().skip(6).zip(causes) {
+        machine.object.data["status"]["conditions"] = json!([
+            {"type": "Ready", "status": "False", "reason": "NotReady", "message": ""},
+            {"type": "InfrastructureReady", "status": "False", "reason": "InstanceCreateFailed", "message": cause}]);
+        if !nodes {
+            machine.object.data["status"]["nodeRef"] = json!(null);
+        }
+    }
+    of_cluster(&snapshot, &snapshot.items[0], true)
+}
+
+#[test]
+fn machines_share_a_row_when_they_share_the_cause_and_have_been_nodes() {
+    let rows = |root: Branch| root.children[2].children[0].children.clone();
+    let shared = rows(failing(["quota is used up", "quota is used up"], true));
+    assert_eq!(shared.len(), 1);
+    assert_eq!(shared[0].message, "quota is used up (see w-a, w-b)");
+    assert_eq!(
+        rows(failing(["quota is used up", "no host"], true)).len(),
+        2
+    );
+    assert_eq!(
+        rows(failing(["quota is used up", "quota is used up"], false)).len(),
+        2
+    );
+}
+
+#[test]
+fn programs_read_numbers_and_whether_something_fails() {
+    let root = serde_json::to_value(failing(["a", "b"], true)).unwrap();
+    let deployment = &root["children"][2]["children"][0];
+    assert_eq!(deployment["desiredReplicas"], 2);
+    assert_eq!(deployment["readyReplicas"], 1);
+    assert_eq!(deployment["failing"], true);
+    assert_eq!(deployment["message"], "a");
 }
 
 #[test]

@@ -6,18 +6,22 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use super::picture::{self, Line, Mark};
 use super::welcome::Welcome;
 use crate::cli::Output;
-use crate::readiness::waits_for;
+use crate::environment::Environment;
+use crate::readiness::{self, cause};
 use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::{self, Branch};
 
 /// Shows progress on standard output.
 pub(super) struct Progress {
     style: Style,
     started: Instant,
     printed: BTreeMap<(Kind, String), String>,
-    drawn_lines: usize,
+    /// The lines of the last picture, and the window it was drawn for.
+    drawn: Vec<String>,
+    drawn_size: (usize, usize),
+    colors: bool,
     /// Stands below the live tree once all has been ready.
     footer: Vec<String>,
 }
@@ -30,17 +34,20 @@ enum Style {
 }
 
 impl Progress {
-    pub(super) fn new(output: Output, terminal: bool, started: Instant) -> Self {
-        let style = match (output, terminal) {
+    pub(super) fn new(output: Output, environment: &Environment, started: Instant) -> Self {
+        let style = match (output, environment.terminal) {
             (Output::Json, _) => Style::Json,
             (Output::Text, true) => Style::Live,
             (Output::Text, false) => Style::Lines,
         };
+        let colors = environment.non_empty("NO_COLOR").is_none();
         Self {
             style,
             started,
             printed: BTreeMap::new(),
-            drawn_lines: 0,
+            drawn: Vec::new(),
+            drawn_size: (0, 0),
+            colors,
             footer: Vec::new(),
         }
     }
@@ -56,7 +63,9 @@ impl Progress {
                 json!({"elapsedSeconds": elapsed, "message": sentence})
             )?,
             Style::Live => {
-                erase(&mut out, std::mem::take(&mut self.drawn_lines))?;
+                let (width, _) = size();
+                erase(&mut out, self.drawn_rows(width))?;
+                self.drawn.clear();
                 writeln!(out, "{sentence}")?;
             }
             Style::Lines => writeln!(out, "{elapsed:7.1}s  {sentence}")?,
@@ -89,7 +98,7 @@ impl Progress {
 
     /// Leaves the picture that is on the screen where it is; what follows goes below it.
     pub(super) fn leave(&mut self) {
-        self.drawn_lines = 0;
+        self.drawn.clear();
     }
 
     /// Shows what has changed since the last call.
@@ -100,9 +109,9 @@ impl Progress {
         }
     }
 
-    /// Whether the picture contains durations, which grow without any change.
-    pub(super) fn is_ticking(&self) -> bool {
-        self.style == Style::Live && self.footer.is_empty()
+    /// Whether the picture changes without any change of an object: it contains a duration, or the window is another.
+    pub(super) fn is_ticking(&self, ready: bool) -> bool {
+        self.style == Style::Live && (!ready || self.drawn_size != size())
     }
 
     fn elapsed(&self) -> f64 {
@@ -115,7 +124,7 @@ impl Progress {
         let elapsed = self.elapsed();
         for item in &snapshot.items {
             let key = (item.kind, format!("{}/{}", item.namespace(), item.name()));
-            let state = state(item);
+            let state = state(snapshot, item);
             if self.printed.get(&key) != Some(&state) {
                 self.line(&mut out, elapsed, &item.label(), &state)?;
             }
@@ -149,81 +158,74 @@ impl Progress {
     }
 
     fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        let (width, height) = crossterm::terminal::size().unwrap_or((100, 40));
-        let mut lines = match self.footer.is_empty() {
-            true => vec![format!(
-                "Elapsed {:.1} s",
-                self.started.elapsed().as_secs_f64()
-            )],
-            false => Vec::new(),
-        };
-        for cluster in snapshot.of_kind(Kind::Cluster) {
-            let mut rows = Vec::new();
-            rows_of(
-                &tree::of_cluster(snapshot, cluster, false),
-                "",
-                "",
-                &mut rows,
-            );
-            lines.extend(tree::align(&rows).lines().map(str::to_owned));
+        let (width, height) = size();
+        let ready = readiness::pending(snapshot).is_empty();
+        let below = self.below(ready);
+        let rows_below: usize = below.iter().map(|line| rows_on_screen(line, width)).sum();
+        let mut lines = Vec::new();
+        if !ready {
+            let seconds = self.started.elapsed().as_secs_f64();
+            lines.push(format!("Elapsed {seconds:.1} s"));
         }
         // What scrolled off the screen could not be redrawn.
-        lines.truncate(usize::from(height).saturating_sub(1 + self.footer.len()));
+        let room = height.saturating_sub(1 + lines.len() + rows_below);
+        let picture = picture::lines(snapshot, width, room);
+        lines.extend(picture.into_iter().map(|line| self.colored(&line)));
         let mut out = io::stdout().lock();
-        erase(&mut out, self.drawn_lines)?;
-        for line in &lines {
-            let cut: String = line.chars().take(usize::from(width)).collect();
-            writeln!(out, "{cut}")?;
-        }
-        // Lines to copy are not cut; each counts as the rows that it takes on the screen.
-        self.drawn_lines = lines.len();
-        for line in &self.footer {
+        erase(&mut out, self.drawn_rows(width))?;
+        for line in lines.iter().chain(&below) {
             writeln!(out, "{line}")?;
-            self.drawn_lines += rows_on_screen(line, usize::from(width));
         }
+        self.drawn = lines.into_iter().chain(below).collect();
+        self.drawn_size = (width, height);
         out.flush()
+    }
+
+    /// What stands below the tree: how to go on, as long as it is true.
+    fn below(&self, ready: bool) -> Vec<String> {
+        match ready {
+            true => self.footer.clone(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Rows that the last picture takes now: a narrower window has wrapped its lines.
+    fn drawn_rows(&self, width: usize) -> usize {
+        let rows = self.drawn.iter().map(|line| rows_on_screen(line, width));
+        rows.sum()
+    }
+
+    fn colored(&self, line: &Line) -> String {
+        match (self.colors, line.mark) {
+            (true, Mark::Failing) => line.text.replacen('✗', "\x1b[31m✗\x1b[0m", 1),
+            (true, Mark::Ready) => line.text.replacen('✔', "\x1b[32m✔\x1b[0m", 1),
+            _ => line.text.clone(),
+        }
     }
 }
 
-/// A row of the live tree: object, state, what it waits for.
-fn rows_of(node: &Branch, first: &str, below: &str, rows: &mut Vec<[String; 3]>) {
-    let mark = match (node.status.ends_with("True"), node.status.is_empty()) {
-        (true, _) => "✔ ",
-        (false, true) => "",
-        (false, false) => "… ",
-    };
-    let ready = match node.replicas.split_once('/') {
-        Some((_, wanted)) if node.ready_replicas.is_empty() => format!("0/{wanted}"),
-        Some((_, wanted)) => format!("{}/{wanted}", node.ready_replicas),
-        None => String::new(),
-    };
-    let state = match (node.phase.as_str(), ready.as_str()) {
-        ("", ready) => ready.to_owned(),
-        (phase, "") => phase.to_owned(),
-        (phase, ready) => format!("{phase} {ready}"),
-    };
-    rows.push([
-        format!("{first}{mark}{}", node.name),
-        state,
-        node.waits_for.clone(),
-    ]);
-    for (index, child) in node.children.iter().enumerate() {
-        let (branch, rest) = if index + 1 == node.children.len() {
-            ("└─", "  ")
-        } else {
-            ("├─", "│ ")
-        };
-        rows_of(
-            child,
-            &format!("{below}{branch}"),
-            &format!("{below}{rest}"),
-            rows,
-        );
+fn size() -> (usize, usize) {
+    let (width, height) = crossterm::terminal::size().unwrap_or((100, 40));
+    (usize::from(width), usize::from(height))
+}
+
+/// Characters that take room on the screen.
+fn visible(line: &str) -> usize {
+    let mut count = 0;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => {
+                let _ = chars.by_ref().find(|c| *c == 'm');
+            }
+            _ => count += 1,
+        }
     }
+    count
 }
 
 fn rows_on_screen(line: &str, width: usize) -> usize {
-    line.chars().count().div_ceil(width.max(1)).max(1)
+    visible(line).div_ceil(width.max(1)).max(1)
 }
 
 /// Moves up over the last picture and clears it.
@@ -236,7 +238,7 @@ fn erase(out: &mut impl Write, lines: usize) -> io::Result<()> {
 }
 
 /// An object's state in a few words: its phase, and what it waits for.
-fn state(item: &Item) -> String {
+fn state(snapshot: &Snapshot, item: &Item) -> String {
     let phase = item.field("/status/phase").as_str().unwrap_or_default();
     let phase = match (item.is_deleting(), phase) {
         (true, _) => "Deleting",
@@ -256,8 +258,11 @@ fn state(item: &Item) -> String {
         (None, true, "") => "Pending",
         _ => "",
     };
-    let why = waits_for(item).unwrap_or_default();
-    let why = tree::without_conditions(&why).to_owned();
+    let why = cause(snapshot, item).map(|cause| cause.text);
+    // It is the state of a kind without a phase, or of what is being deleted, that it is not looked at yet.
+    let why = why
+        .filter(|why| word.is_empty() && why != "being deleted")
+        .unwrap_or_default();
     let parts = [phase.to_owned(), replicas, word.to_owned(), why];
     parts
         .iter()
@@ -277,10 +282,8 @@ mod tests {
     #[test]
     fn a_state_tells_phase_and_what_is_awaited() {
         let machine = |status: Value| {
-            state(&item(
-                Kind::Machine,
-                json!({"metadata": {"name": "m"}, "status": status}),
-            ))
+            let object = json!({"metadata": {"name": "m"}, "status": status});
+            state(&Snapshot::default(), &item(Kind::Machine, object))
         };
         assert_eq!(machine(json!({"phase": "Running"})), "Running");
         assert_eq!(
@@ -292,41 +295,9 @@ mod tests {
             Kind::MachineDeployment,
             json!({"metadata": {"name": "m"}, "spec": {"replicas": 3}, "status": {"readyReplicas": 1}}),
         );
-        assert_eq!(state(&set), "1/3 ready");
-    }
-
-    #[test]
-    fn the_live_tree_shows_what_each_object_waits_for() {
-        let branch = |kind, object| {
-            let snapshot = Snapshot {
-                items: vec![item(kind, object)],
-            };
-            let mut rows = Vec::new();
-            let root = tree::of_cluster(&snapshot, &snapshot.items[0], false);
-            rows_of(&root, "", "", &mut rows);
-            rows.remove(0)
-        };
-        let condition = |type_: &str, message: &str| json!({"type": type_, "status": "False", "reason": "R", "message": message});
-        let conditions = [
-            condition("Available", "* RemoteConnectionProbe: no connection"),
-            condition(
-                "InfrastructureReady",
-                "APIEndpointReady: waiting for load balancer x",
-            ),
-        ];
         assert_eq!(
-            branch(
-                Kind::Cluster,
-                json!({"metadata": {"name": "c"}, "status": {"phase": "Provisioning", "conditions": conditions}})
-            ),
-            ["… Cluster/c", "Provisioning", "waiting for load balancer x"]
-        );
-        assert_eq!(
-            branch(
-                Kind::MachineDeployment,
-                json!({"metadata": {"name": "d"}, "spec": {"replicas": 3}, "status": {"replicas": 3, "phase": "Running"}})
-            ),
-            ["MachineDeployment/d", "Running 0/3", ""]
+            state(&Snapshot::default(), &set),
+            "1/3 ready: 1 of 3 machines are ready"
         );
     }
 
@@ -334,7 +305,7 @@ mod tests {
     fn an_object_is_ready_only_when_it_says_so() {
         let infra = |status: Value| {
             let object = json!({"metadata": {"name": "m"}, "status": status});
-            state(&item(Kind::OpenStackMachine, object))
+            state(&Snapshot::default(), &item(Kind::OpenStackMachine, object))
         };
         let ready = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "R", "message": ""}]});
         assert_eq!(infra(Value::Null), "Pending");

@@ -1,0 +1,279 @@
+//! What an object waits for, in the user's words and from the place where it is known best.
+
+use crate::readiness::{summary, waits_for};
+use crate::snapshot::{Condition, Item, Kind, Snapshot};
+use crate::tree::without_conditions;
+
+/// Why an object is not ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// One line without the names of conditions.
+    pub(crate) text: String,
+    /// It does not get better by waiting alone.
+    pub(crate) failing: bool,
+}
+
+impl Cause {
+    fn waiting(text: impl Into<String>) -> Option<Self> {
+        Some(Self {
+            text: text.into(),
+            failing: false,
+        })
+    }
+}
+
+/// Why `item` is not ready; `None` when it is.
+pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
+    if item.is_deleting() {
+        return deleting(item);
+    }
+    match item.kind {
+        Kind::Cluster => of_cluster(snapshot, item),
+        Kind::OpenStackCluster | Kind::OpenStackMachine => of_infrastructure(item),
+        Kind::KubeadmControlPlane => of_control_plane(snapshot, item),
+        Kind::MachineDeployment => of_deployment(snapshot, item),
+        Kind::MachineSet => blocked(item).or_else(|| own(item)),
+        Kind::Machine => of_machine(snapshot, item),
+    }
+}
+
+fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
+    if is_true(cluster, "Available") {
+        return None;
+    }
+    let first = |kind| snapshot.belonging(cluster, kind).next();
+    if !is_true(cluster, "InfrastructureReady")
+        && let Some(infra) = first(Kind::OpenStackCluster)
+        && let Some(cause) = of_infrastructure(infra)
+    {
+        return Some(cause);
+    }
+    if !is_true(cluster, "ControlPlaneInitialized")
+        && let Some(plane) = first(Kind::KubeadmControlPlane)
+        && let Some(cause) = of_control_plane(snapshot, plane)
+    {
+        return Some(cause);
+    }
+    // A failing part is the cause of everything that waits for it.
+    let parts = [Kind::KubeadmControlPlane, Kind::MachineDeployment];
+    let failing = parts
+        .into_iter()
+        .flat_map(|kind| snapshot.belonging(cluster, kind))
+        .filter_map(|part| cause(snapshot, part))
+        .find(|cause| cause.failing);
+    failing.or_else(|| own(cluster))
+}
+
+fn of_infrastructure(item: &Item) -> Option<Cause> {
+    let Some(ready) = item.condition("Ready") else {
+        return Cause::waiting(match item.kind {
+            Kind::OpenStackCluster => "creating the network",
+            _ => "not looked at yet",
+        });
+    };
+    (ready.status != "True").then(|| of_condition(&ready))
+}
+
+fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
+    if is_true(plane, "Available") && has_all(plane) {
+        return None;
+    }
+    let machines: Vec<&Item> = snapshot
+        .of_kind(Kind::Machine)
+        .filter(|machine| machine.is_owned_by(plane))
+        .collect();
+    let failing = machines
+        .iter()
+        .filter_map(|machine| cause(snapshot, machine))
+        .find(|cause| cause.failing);
+    if failing.is_some() {
+        return failing;
+    }
+    if !is_true(plane, "Initialized") {
+        return Cause::waiting(match machines.is_empty() {
+            true => "waiting for the network and the load balancer",
+            false => "waiting for the first control plane node",
+        });
+    }
+    own(plane).or_else(|| counted(plane))
+}
+
+fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
+    let sets: Vec<&Item> = snapshot
+        .of_kind(Kind::MachineSet)
+        .filter(|set| set.is_owned_by(deployment))
+        .collect();
+    let failing = snapshot
+        .of_kind(Kind::Machine)
+        .filter(|machine| sets.iter().any(|set| machine.is_owned_by(set)))
+        .filter_map(|machine| of_machine(snapshot, machine))
+        .find(|cause| cause.failing);
+    let blocked = sets.iter().find_map(|set| blocked(set));
+    if blocked.is_some() || failing.is_some() {
+        return blocked.or(failing);
+    }
+    if is_true(deployment, "Available") && has_all(deployment) {
+        return None;
+    }
+    counted(deployment).or_else(|| own(deployment))
+}
+
+fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
+    if is_true(machine, "Ready") && machine.field("/status/phase") == "Running" {
+        return None;
+    }
+    if let Some(infra) = machine.condition("InfrastructureReady")
+        && infra.status != "True"
+        && is_failure(infra.reason)
+    {
+        return Some(of_condition(&infra));
+    }
+    let is_worker = !machine
+        .object
+        .metadata
+        .labels
+        .as_ref()
+        .is_some_and(|labels| labels.contains_key("cluster.x-k8s.io/control-plane"));
+    let waits_for_init = is_worker && machine.field("/spec/bootstrap/dataSecretName").is_null();
+    let own_cluster = |cluster: &&Item| {
+        snapshot
+            .belonging(cluster, Kind::Machine)
+            .any(|item| item.name() == machine.name())
+    };
+    if waits_for_init
+        && let Some(cluster) = snapshot.of_kind(Kind::Cluster).find(own_cluster)
+        && !is_true(cluster, "ControlPlaneInitialized")
+    {
+        return Cause::waiting("waiting for the first control plane node");
+    }
+    own(machine)
+}
+
+/// A MachineSet that may not create machines says why.
+fn blocked(set: &Item) -> Option<Cause> {
+    let scaling = set.condition("ScalingUp")?;
+    let (_, why) = scaling.message.split_once("is blocked because:")?;
+    let reasons: Vec<&str> = why
+        .lines()
+        .map(|line| line.trim().trim_start_matches("* "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    Some(Cause {
+        text: format!("blocked: {}", reasons.join("; ")),
+        failing: true,
+    })
+}
+
+fn deleting(item: &Item) -> Option<Cause> {
+    let deleting = item.condition("Deleting");
+    let message = deleting
+        .map(|deleting| deleting.message)
+        .unwrap_or_default();
+    Cause::waiting(match message {
+        "" => "being deleted".to_owned(),
+        message => in_users_words(without_conditions(&summary(message))),
+    })
+}
+
+/// What the object's own conditions say.
+fn own(item: &Item) -> Option<Cause> {
+    let text = waits_for(item)?;
+    Cause::waiting(in_users_words(without_conditions(&text)))
+}
+
+fn counted(item: &Item) -> Option<Cause> {
+    let count = |field: &str| item.field(field).as_i64().unwrap_or(0);
+    let (wanted, ready) = (count("/spec/replicas"), count("/status/readyReplicas"));
+    (ready != wanted)
+        .then(|| Cause::waiting(format!("{ready} of {wanted} machines are ready")))
+        .flatten()
+}
+
+fn has_all(item: &Item) -> bool {
+    counted(item).is_none()
+}
+
+fn is_true(item: &Item, type_: &str) -> bool {
+    item.condition(type_).is_some_and(|c| c.status == "True")
+}
+
+fn of_condition(condition: &Condition<'_>) -> Cause {
+    let text = match condition.message {
+        "" => condition.reason.to_owned(),
+        message => in_users_words(without_conditions(&summary(message))),
+    };
+    Cause {
+        text,
+        failing: is_failure(condition.reason),
+    }
+}
+
+/// Whether a reason stands for something that waiting alone does not mend.
+fn is_failure(reason: &str) -> bool {
+    let words = ["Failed", "Error", "Deleted", "NotFound", "Unknown"];
+    reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
+}
+
+/// Conditions name objects and fields exactly; on the screen it is enough to say what is being done.
+fn in_users_words(text: &str) -> String {
+    let is = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end);
+    let short = match text {
+        _ if is("waiting for load balancer ", "which is PENDING_CREATE") => {
+            "creating the load balancer"
+        }
+        _ if is("waiting for load balancer ", "which is PENDING_DELETE") => {
+            "deleting the load balancer"
+        }
+        _ if is("waiting for load balancer ", "which is PENDING_UPDATE") => {
+            "changing the load balancer"
+        }
+        _ if is("waiting for server ", "it is BUILD") => "creating the server",
+        _ if is("waiting for server ", " to go") => "deleting the server",
+        _ if text.contains("status.initialization.provisioned is false")
+            || text.contains("status.initialization.infrastructureProvisioned to be true") =>
+        {
+            "waiting for the network and the load balancer"
+        }
+        _ if text.contains("configmap kube-system/kubeadm-config")
+            || text.starts_with("Waiting for Cluster control plane to be initialized")
+            || text == "Control plane not yet initialized" =>
+        {
+            "waiting for the first control plane node"
+        }
+        _ if text.contains("a Node with spec.providerID") => "waiting for the node to join",
+        _ if text.contains("status.initialization.dataSecretCreated is false")
+            || text == "waiting for the bootstrap data of the Machine" =>
+        {
+            "preparing the user data"
+        }
+        _ if text.ends_with(" to report spec.providerID") => "waiting for the server",
+        _ => return lower_case_start(text),
+    };
+    short.to_owned()
+}
+
+/// Sentences of conditions begin as they like; on the screen all begin alike. Names keep their capitals.
+fn lower_case_start(text: &str) -> String {
+    const SENTENCES: [&str; 10] = [
+        "Waiting",
+        "There",
+        "The",
+        "Remote",
+        "Control",
+        "Deletion",
+        "Scaling",
+        "Rolling",
+        "Node",
+        "Following",
+    ];
+    let first = text.split(' ').next().unwrap_or_default();
+    match text.chars().next() {
+        Some(c) if SENTENCES.contains(&first) => {
+            format!("{}{}", c.to_ascii_lowercase(), &text[c.len_utf8()..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

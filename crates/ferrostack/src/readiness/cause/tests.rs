@@ -1,0 +1,130 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::snapshot::tests::item;
+
+/// An object of the cluster `demo` that `owner` owns.
+pub(crate) fn of_demo(kind: Kind, name: &str, owner: &str, rest: Value) -> Item {
+    let mut object = json!({"metadata": {
+        "name": name, "namespace": "default", "uid": name,
+        "labels": {"cluster.x-k8s.io/cluster-name": "demo"},
+        "ownerReferences": [{"apiVersion": "x/v1", "kind": "X", "name": owner, "uid": owner}],
+    }});
+    for (key, value) in rest.as_object().cloned().unwrap_or_default() {
+        object[key] = value;
+    }
+    item(kind, object)
+}
+
+pub(crate) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": type_, "status": status, "reason": reason, "message": message,
+           "lastTransitionTime": "2026-01-01T00:00:00Z"})
+}
+
+fn waiting_for(snapshot: &Snapshot, name: &str) -> Option<String> {
+    let item = snapshot
+        .items
+        .iter()
+        .find(|item| item.label() == name)
+        .unwrap();
+    cause(snapshot, item).map(|cause| cause.text)
+}
+
+#[test]
+fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
+    let status = |conditions: Value| json!({"status": {"conditions": conditions}});
+    let snapshot = Snapshot {
+        items: vec![
+            of_demo(
+                Kind::Cluster,
+                "demo",
+                "",
+                status(json!([condition(
+                    "InfrastructureReady",
+                    "False",
+                    "R",
+                    "OpenStackCluster status.initialization.provisioned is false"
+                )])),
+            ),
+            of_demo(
+                Kind::OpenStackCluster,
+                "demo",
+                "demo",
+                status(json!([condition(
+                    "Ready",
+                    "False",
+                    "WaitingForCloud",
+                    "APIEndpointReady: waiting for load balancer x, which is PENDING_CREATE"
+                )])),
+            ),
+            of_demo(
+                Kind::KubeadmControlPlane,
+                "cp",
+                "demo",
+                status(json!([condition(
+                    "Initialized",
+                    "False",
+                    "R",
+                    "Waiting for configmap kube-system/kubeadm-config in the workload cluster"
+                )])),
+            ),
+            of_demo(Kind::Machine, "w", "ms", json!({})),
+        ],
+    };
+    for (name, expected) in [
+        ("Cluster/demo", "creating the load balancer"),
+        ("OpenStackCluster/demo", "creating the load balancer"),
+        (
+            "KubeadmControlPlane/cp",
+            "waiting for the network and the load balancer",
+        ),
+        ("Machine/w", "waiting for the first control plane node"),
+    ] {
+        assert_eq!(
+            waiting_for(&snapshot, name).as_deref(),
+            Some(expected),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_blocked_rollout_is_the_cause_of_its_machine_deployment() {
+    let message = "Scaling up from 0 to 1 replicas is blocked because:\n* version v1.35.0 does not fit\n* another";
+    let available = json!({"spec": {"replicas": 0}, "status": {"conditions": [condition("Available", "True", "A", "")]}});
+    let snapshot = Snapshot {
+        items: vec![
+            of_demo(Kind::MachineDeployment, "md", "demo", available),
+            of_demo(
+                Kind::MachineSet,
+                "ms",
+                "md",
+                json!({"status": {"conditions": [condition("ScalingUp", "True", "ScalingUp", message)]}}),
+            ),
+        ],
+    };
+    assert_eq!(
+        waiting_for(&snapshot, "MachineDeployment/md").unwrap(),
+        "blocked: version v1.35.0 does not fit; another"
+    );
+}
+
+#[test]
+fn what_waiting_does_not_mend_is_a_failure() {
+    for reason in [
+        "InstanceCreateFailed",
+        "OpenStackError",
+        "InvalidMachineSpec",
+        "InstanceDeleted",
+    ] {
+        assert!(is_failure(reason), "{reason}");
+    }
+    for reason in [
+        "WaitingForCloud",
+        "NotReady",
+        "Creating",
+        "InstanceNotReady",
+    ] {
+        assert!(!is_failure(reason), "{reason}");
+    }
+}

@@ -1,0 +1,255 @@
+//! The picture of all clusters on a terminal: what fails first, then what is under way, then what is ready.
+
+use crate::readiness::cause;
+use crate::snapshot::{Item, Kind, Snapshot};
+use crate::tree::{self, Branch};
+
+/// Width of names below which messages are cut instead.
+const NARROWEST_NAME: usize = 22;
+
+/// What a row says about its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mark {
+    Failing,
+    Waiting,
+    Ready,
+    /// A row without a state.
+    None,
+}
+
+/// A line of the picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) mark: Mark,
+    pub(super) text: String,
+}
+
+/// One row before it is laid out.
+struct Row {
+    mark: Mark,
+    /// The branches of the tree before the name.
+    branches: String,
+    name: String,
+    state: String,
+    message: String,
+    /// The head of a cluster stays whatever is left out.
+    head: bool,
+}
+
+/// All clusters in at most `height` lines of `width` characters.
+pub(super) fn lines(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Line> {
+    let mut rows = rows(snapshot);
+    let (width, height) = (width.max(20), height.max(2));
+    let left_out = (rows.len() > height).then(|| leave_out(&mut rows, height - 1));
+    let mut lines = lay_out(&rows, width);
+    if let Some(text) = left_out {
+        lines.push(Line {
+            mark: Mark::None,
+            text: cut(&text, width),
+        });
+    }
+    lines
+}
+
+/// Failing clusters first; with several, one that is ready takes one row.
+fn rows(snapshot: &Snapshot) -> Vec<Row> {
+    let mut clusters: Vec<(Mark, &Item)> = snapshot
+        .of_kind(Kind::Cluster)
+        .map(|cluster| (mark_of_cluster(snapshot, cluster), cluster))
+        .collect();
+    clusters.sort_by_key(|(mark, _)| *mark);
+    let several = clusters.len() > 1;
+    let mut rows = Vec::new();
+    for (mark, cluster) in clusters {
+        let mut root = tree::of_cluster(snapshot, cluster, false);
+        if several {
+            root.name = format!("{} (-n {})", root.name, cluster.namespace());
+        }
+        if several && mark == Mark::Ready {
+            let machines = snapshot.belonging(cluster, Kind::Machine).count();
+            rows.push(Row {
+                mark,
+                branches: String::new(),
+                name: root.name,
+                state: format!("{machines} machines"),
+                message: String::new(),
+                head: true,
+            });
+        } else {
+            of_branch(&root, "", "", &mut rows);
+        }
+    }
+    rows
+}
+
+fn mark_of_cluster(snapshot: &Snapshot, cluster: &Item) -> Mark {
+    let causes: Vec<_> = snapshot
+        .items
+        .iter()
+        .filter(|item| item.kind == Kind::Cluster && item.name() == cluster.name())
+        .chain(snapshot.belonging(cluster, Kind::Machine))
+        .chain(snapshot.belonging(cluster, Kind::MachineDeployment))
+        .filter_map(|item| cause(snapshot, item))
+        .collect();
+    match (causes.iter().any(|cause| cause.failing), causes.is_empty()) {
+        (true, _) => Mark::Failing,
+        (false, true) => Mark::Ready,
+        (false, false) => Mark::Waiting,
+    }
+}
+
+fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
+    let mark = match node {
+        _ if node.failing => Mark::Failing,
+        _ if node.is_ready() => Mark::Ready,
+        _ if node.status.is_empty() && node.message.is_empty() => Mark::None,
+        _ => Mark::Waiting,
+    };
+    rows.push(Row {
+        mark,
+        branches: first.to_owned(),
+        name: node
+            .name
+            .trim_start_matches("ClusterInfrastructure - ")
+            .trim_start_matches("ControlPlane - ")
+            .trim_start_matches("Machine/")
+            .to_owned(),
+        state: state(node),
+        message: without_request(&node.message).to_owned(),
+        head: first.is_empty(),
+    });
+    for (index, child) in node.children.iter().enumerate() {
+        let (branch, rest) = match index + 1 == node.children.len() {
+            true => ("└─", "  "),
+            false => ("├─", "│ "),
+        };
+        let (first, below) = (format!("{below}{branch}"), format!("{below}{rest}"));
+        of_branch(child, &first, &below, rows);
+    }
+}
+
+/// The cloud's words without the request that they answer, which `describe` shows.
+fn without_request(message: &str) -> &str {
+    let is_request = |rest: &str| {
+        ["GET", "POST", "PUT", "PATCH", "DELETE"]
+            .iter()
+            .any(|method| rest.contains(&format!(" {method} /")))
+    };
+    match message.split_once(" (") {
+        Some((words, rest)) if is_request(rest) => words,
+        _ => message,
+    }
+}
+
+/// Phase, machines that are ready, machines that fail.
+fn state(node: &Branch) -> String {
+    let failing = node.children.iter().filter(|child| child.failing).count();
+    let ready = node
+        .desired_replicas
+        .map(|desired| format!("{}/{desired}", node.ready_replicas.unwrap_or(0)));
+    let failing = (node.desired_replicas.is_some() && failing > 0).then(|| format!("✗ {failing}"));
+    let phase = Some(node.phase.clone()).filter(|phase| !phase.is_empty());
+    let parts: Vec<String> = [phase, ready, failing].into_iter().flatten().collect();
+    parts.join(" ")
+}
+
+/// Leaves out what is ready, then what waits, then what fails, the last ones first, until `height` rows are left; says
+/// what was left out.
+fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
+    let mut counts = [0usize; 3];
+    for (index, mark) in [Mark::Ready, Mark::Waiting, Mark::Failing]
+        .into_iter()
+        .enumerate()
+    {
+        while rows.len() > height {
+            let fits = |row: &Row| !row.head && (row.mark == mark || row.mark == Mark::None);
+            let Some(at) = rows.iter().rposition(fits) else {
+                break;
+            };
+            if rows.remove(at).mark == mark {
+                counts[index] += 1;
+            }
+        }
+    }
+    // There are more clusters than lines.
+    let heads = rows.len().saturating_sub(height);
+    rows.truncate(height);
+    let words = ["ready", "waiting", "failing"];
+    let parts: Vec<String> = counts
+        .iter()
+        .zip(words)
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .chain((heads > 0).then(|| format!("{heads} clusters")))
+        .collect();
+    format!(
+        "… {} more: {}",
+        counts.iter().sum::<usize>() + heads,
+        parts.join(", ")
+    )
+}
+
+fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
+    let len = |text: &str| text.chars().count();
+    let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let state = widest(&|row| len(&row.state));
+    let message = widest(&|row| len(&row.message));
+    let name = widest(&|row| len(&row.branches) + 2 + len(&row.name));
+    // Names are shortened before messages.
+    let room = width.saturating_sub(state + message + 4);
+    let name = name.min(room.max(NARROWEST_NAME).max(width / 3));
+    rows.iter()
+        .map(|row| {
+            let sign = match row.mark {
+                Mark::Failing => "✗ ",
+                Mark::Waiting => "… ",
+                Mark::Ready => "✔ ",
+                Mark::None => "",
+            };
+            let start = format!("{}{sign}", row.branches);
+            let short = shorten(&row.name, name.saturating_sub(len(&start)));
+            let text = format!("{start}{short}");
+            let pad = " ".repeat(name.saturating_sub(len(&text)));
+            let line = format!("{text}{pad}  {:<state$}  {}", row.state, row.message);
+            Line {
+                mark: row.mark,
+                text: cut(line.trim_end(), width),
+            }
+        })
+        .collect()
+}
+
+/// `MachineDeployment/demo-md-0` in `width` characters: without the kind, then without its middle.
+fn shorten(name: &str, width: usize) -> String {
+    let chars = |text: &str| text.chars().count();
+    if chars(name) <= width {
+        return name.to_owned();
+    }
+    let bare = match name.split_once('/') {
+        // It has the name of its cluster.
+        Some(("OpenStackCluster", _)) => "Infrastructure",
+        Some((_, bare)) => bare,
+        None => name,
+    };
+    if chars(bare) <= width {
+        return bare.to_owned();
+    }
+    let end: usize = width.saturating_sub(1) / 2;
+    let start = width.saturating_sub(1) - end;
+    let first: String = bare.chars().take(start).collect();
+    let last: String = bare.chars().skip(chars(bare) - end).collect();
+    format!("{first}…{last}")
+}
+
+/// `text` in `width` characters; what is cut is marked.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use serde_json::json;
+
+use super::*;
+use crate::readiness::cause::tests::{condition, of_demo};
+
+const QUOTA: &str = "InstanceReady: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances \
+    (create the server: compute POST /compute/v2.1/servers: 403)";
+
+/// A control plane that is ready, and three workers: ready, waiting, failing.
+fn demo() -> Snapshot {
+    let ready = |more: serde_json::Value| {
+        let mut status = json!({"conditions": [
+            condition("Available", "True", "Available", ""), condition("Ready", "True", "Ready", ""),
+            condition("InfrastructureReady", "True", "Ready", ""), condition("ControlPlaneInitialized", "True", "R", ""),
+            condition("Initialized", "True", "R", "")]});
+        for (key, value) in more.as_object().cloned().unwrap_or_default() {
+            status[key] = value;
+        }
+        status
+    };
+    let machine = |name: &str, owner: &str, status: serde_json::Value| {
+        let spec = json!({"bootstrap": {"dataSecretName": name}});
+        of_demo(
+            Kind::Machine,
+            name,
+            owner,
+            json!({"spec": spec, "status": status}),
+        )
+    };
+    let running = json!({"phase": "Running", "nodeRef": {"name": "n"}});
+    let mut cluster = ready(json!({"phase": "Provisioned"}));
+    cluster["conditions"][0] = condition(
+        "Available",
+        "False",
+        "NotAvailable",
+        "* WorkersAvailable:\n  * MachineDeployments demo-md-0: 1 available replicas, at least 3 required",
+    );
+    let waiting = json!({"phase": "Provisioning", "conditions": [
+        condition("Ready", "False", "NotReady", ""),
+        condition("InfrastructureReady", "False", "WaitingForCloud",
+            "InstanceReady: waiting for server 8d29613f-1d0e-4e2c-ad59-399dbdf1ffbf to become ACTIVE, it is BUILD")]});
+    let failing = json!({"phase": "Provisioning", "conditions": [
+        condition("Ready", "False", "NotReady", ""),
+        condition("InfrastructureReady", "False", "InstanceCreateFailed", QUOTA)]});
+    Snapshot {
+        items: vec![
+            of_demo(Kind::Cluster, "demo", "", json!({"status": cluster})),
+            of_demo(
+                Kind::OpenStackCluster,
+                "demo",
+                "demo",
+                json!({"status": ready(json!({}))}),
+            ),
+            of_demo(
+                Kind::KubeadmControlPlane,
+                "demo-control-plane",
+                "demo",
+                json!({"spec": {"replicas": 1}, "status": ready(json!({"replicas": 1, "readyReplicas": 1}))}),
+            ),
+            of_demo(
+                Kind::MachineDeployment,
+                "demo-md-0",
+                "demo",
+                json!({"spec": {"replicas": 3},
+                       "status": {"replicas": 3, "readyReplicas": 1, "phase": "ScalingUp",
+                                  "conditions": [condition("Available", "False", "NotAvailable", "x")]}}),
+            ),
+            of_demo(Kind::MachineSet, "demo-md-0-7d7pl", "demo-md-0", json!({})),
+            machine(
+                "demo-control-plane-blm9w",
+                "demo-control-plane",
+                ready(running.clone()),
+            ),
+            machine("demo-md-0-7d7pl-5xfmf", "demo-md-0-7d7pl", ready(running)),
+            machine("demo-md-0-7d7pl-hbrhw", "demo-md-0-7d7pl", waiting),
+            machine("demo-md-0-7d7pl-zzzzz", "demo-md-0-7d7pl", failing),
+        ],
+    }
+}
+
+fn text(snapshot: &Snapshot, width: usize, height: usize) -> String {
+    let lines = lines(snapshot, width, height);
+    assert!(lines.len() <= height);
+    assert!(lines.iter().all(|line| line.text.chars().count() <= width));
+    let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn on_60_columns() {
+    insta::assert_snapshot!(text(&demo(), 60, 24));
+}
+
+#[test]
+fn on_100_columns() {
+    insta::assert_snapshot!(text(&demo(), 100, 24));
+}
+
+#[test]
+fn on_160_columns() {
+    insta::assert_snapshot!(text(&demo(), 160, 24));
+}
+
+#[test]
+fn on_six_lines_what_fails_is_kept_and_the_rest_is_counted() {
+    insta::assert_snapshot!(text(&demo(), 100, 6));
+}
+
+#[test]
+fn failing_clusters_come_first_and_ready_ones_take_one_row() {
+    let mut snapshot = demo();
+    for name in ["another", "third"] {
+        let metadata = json!({"name": name, "namespace": "prod", "uid": name, "labels": {}});
+        let status = json!({"conditions": [condition("Available", "True", "A", "")], "phase": "Provisioned"});
+        snapshot.items.insert(
+            0,
+            crate::snapshot::tests::item(
+                Kind::Cluster,
+                json!({"metadata": metadata, "status": status}),
+            ),
+        );
+    }
+    let text = text(&snapshot, 100, 24);
+    assert!(text.starts_with("✗ Cluster/demo (-n default)"), "{text}");
+    let folded = text.lines().filter(|line| line.ends_with("0 machines"));
+    assert_eq!(folded.count(), 2, "{text}");
+}
