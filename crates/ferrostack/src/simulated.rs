@@ -1,17 +1,19 @@
 //! The simulated OpenStack with its guests, served on a loopback address.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency};
-use simulator::guest::{self, Guests};
+use simulator::guest::{self, Guests, Outside};
+use simulator::runner::{self, Runners};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::LatencyArg;
+use crate::cli::{LatencyArg, RunnerArgs};
 
 /// The cloud of ordinary projects in the simulated cloud's clouds.yaml.
 pub(crate) const CLOUD: &str = "simulated";
@@ -28,17 +30,34 @@ pub(crate) struct Setup {
     pub(crate) guest_state: Option<PathBuf>,
     pub(crate) latency: LatencyArg,
     pub(crate) seed: u64,
-    /// Second byte of the floating IPs, 127.N.0.0/16.
+    /// Second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
     pub(crate) floating: u8,
-    /// Whether servers boot as Kubernetes nodes.
-    pub(crate) guests: bool,
+    /// What servers are.
+    pub(crate) bodies: Bodies,
+}
+
+/// What the servers of the cloud are.
+pub(crate) enum Bodies {
+    /// Entries in lists.
+    Nothing,
+    /// Simulated Kubernetes nodes.
+    Guests,
+    /// Machines that a program runs, with their disks in this directory.
+    Machines(RunnerArgs, PathBuf),
+}
+
+/// What runs for the servers.
+enum Running {
+    Nothing,
+    Guests(Guests),
+    Machines(Runners),
 }
 
 /// A running simulated cloud.
 pub(crate) struct Simulated {
     pub(crate) url: String,
     pub(crate) clouds_yaml: String,
-    guests: Option<Guests>,
+    running: Running,
     serving: JoinHandle<()>,
     /// Keeps the cloud's clock going.
     _cloud: Cloud,
@@ -53,8 +72,7 @@ impl Simulated {
     ) -> anyhow::Result<Self> {
         let address: SocketAddr = listener.local_addr()?;
         let url = format!("http://{address}");
-        let external_cidr = Ipv4Net::new(Ipv4Addr::new(127, setup.floating, 0, 0), 16)
-            .context("the range of floating IPs")?;
+        let external_cidr = setup.external_network()?;
         let cloud = Cloud::open(cloud::Options {
             store: setup.store,
             latency: latency(&setup.latency)?,
@@ -65,16 +83,10 @@ impl Simulated {
         })
         .await
         .context("the simulated cloud")?;
-        let guests = setup.guests.then(|| {
-            let options = guest::Options {
-                state_dir: setup.guest_state,
-                ..guest::Options::default()
-            };
-            Guests::start(cloud.world(), options, shutdown.clone())
-        });
-        if let Some(guests) = guests.clone() {
-            cloud.set_console(move |server| guests.console(server));
-        }
+        let running = setup
+            .bodies
+            .start(&cloud, setup.guest_state, external_cidr, &shutdown)
+            .await?;
         let router = cloud.router(&url);
         let serving = tokio::spawn(async move {
             let served = axum::serve(listener, router)
@@ -87,7 +99,7 @@ impl Simulated {
         Ok(Self {
             clouds_yaml: cloud.clouds_yaml(&url),
             url,
-            guests,
+            running,
             serving,
             _cloud: cloud,
         })
@@ -96,10 +108,107 @@ impl Simulated {
     /// Ends once the shutdown given to [`start`](Self::start) has come.
     pub(crate) async fn stopped(self) {
         let _ = self.serving.await;
-        if let Some(guests) = self.guests {
-            guests.stopped().await;
+        match self.running {
+            Running::Nothing => {}
+            Running::Guests(guests) => guests.stopped().await,
+            Running::Machines(runners) => runners.stopped().await,
         }
     }
+}
+
+impl Setup {
+    fn external_network(&self) -> anyhow::Result<Ipv4Net> {
+        if let Bodies::Machines(args, _) = &self.bodies
+            && let Some(range) = args.external_network
+        {
+            return Ok(range);
+        }
+        Ipv4Net::new(Ipv4Addr::new(127, self.floating, 0, 0), 16)
+            .context("the range of floating IPs")
+    }
+}
+
+impl Bodies {
+    /// Machines if there is a runner, else what `otherwise` is.
+    pub(crate) fn new(
+        runner: &RunnerArgs,
+        directory: impl FnOnce() -> anyhow::Result<PathBuf>,
+        otherwise: Self,
+    ) -> anyhow::Result<Self> {
+        let Some(program) = &runner.guest_runner else {
+            return Ok(otherwise);
+        };
+        check_program(program)?;
+        Ok(Self::Machines(runner.clone(), directory()?))
+    }
+
+    async fn start(
+        self,
+        cloud: &Cloud,
+        guest_state: Option<PathBuf>,
+        external: Ipv4Net,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<Running> {
+        match self {
+            Self::Nothing => Ok(Running::Nothing),
+            Self::Guests => {
+                let options = guest::Options {
+                    state_dir: guest_state,
+                    ..guest::Options::default()
+                };
+                let guests = Guests::start(cloud.world(), options, shutdown.clone());
+                let consoles = guests.clone();
+                cloud.set_console(move |server| consoles.console(server));
+                Ok(Running::Guests(guests))
+            }
+            Self::Machines(args, directory) => {
+                let runners = machines(cloud, args, directory, external, shutdown).await?;
+                let consoles = runners.clone();
+                cloud.set_console(move |server| consoles.console(server));
+                Ok(Running::Machines(runners))
+            }
+        }
+    }
+}
+
+async fn machines(
+    cloud: &Cloud,
+    args: RunnerArgs,
+    directory: PathBuf,
+    external: Ipv4Net,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Runners> {
+    let address = args
+        .metadata_address
+        .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let metadata = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("--metadata-address {address}: cannot listen there"))?;
+    let options = runner::Options {
+        outside: Outside::with(vec![external.into()]),
+        ..runner::Options::new(args.guest_runner.unwrap_or_default(), directory.clone())
+    };
+    Runners::start(
+        cloud.world(),
+        Arc::new(cloud.clone()),
+        metadata,
+        options,
+        shutdown.clone(),
+    )
+    .await
+    .with_context(|| format!("the directory of the machines, {}", directory.display()))
+}
+
+/// A runner that cannot be executed would put every server into ERROR.
+fn check_program(program: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let shown = program.display();
+    let found = std::fs::metadata(program)
+        .with_context(|| format!("--guest-runner {shown}: there is no such program"))?;
+    if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
+        anyhow::bail!("--guest-runner {shown}: not a program; is it executable (chmod +x)?");
+    }
+    Ok(())
 }
 
 fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {
@@ -136,7 +245,19 @@ pub(crate) async fn run(
         latency: args.latency.clone(),
         seed: args.seed,
         floating: 30,
-        guests: args.guests,
+        bodies: Bodies::new(
+            &args.runner,
+            || {
+                let missing =
+                    "--guest-runner needs --state-dir, where the disks of the machines are kept";
+                args.state_dir.clone().context(missing)
+            },
+            if args.guests {
+                Bodies::Guests
+            } else {
+                Bodies::Nothing
+            },
+        )?,
     };
     let simulated = Simulated::start(setup, listener, shutdown.clone()).await?;
     if let Some(path) = &args.clouds_file {

@@ -32,7 +32,7 @@ use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::manager;
 use crate::readiness::{self, Pending};
-use crate::simulated::{self, Setup, Simulated};
+use crate::simulated::{self, Bodies, Setup, Simulated};
 use crate::snapshot::Snapshot;
 
 /// How long a stop waits for reconciles that are under way.
@@ -129,6 +129,11 @@ async fn start_cloud(
     stop: &CancellationToken,
 ) -> anyhow::Result<(Option<Simulated>, CloudConfig)> {
     if let Some(name) = &args.cloud {
+        if args.runner.guest_runner.is_some() {
+            bail!(
+                "--guest-runner runs the servers of the simulated cloud; --cloud {name} is another one"
+            );
+        }
         let config = cloud::find(name, environment)?;
         endpoints.openstack = Some(name.clone());
         endpoints.cloud = None;
@@ -153,7 +158,7 @@ async fn start_cloud(
         latency: args.latency.clone(),
         seed: u64::from(address.port()),
         floating,
-        guests: true,
+        bodies: Bodies::new(&args.runner, || Ok(data.file("machines")), Bodies::Guests)?,
     };
     let simulated = Simulated::start(setup, listener, stop.clone()).await?;
     data.write("clouds.yaml", &simulated.clouds_yaml)?;

@@ -25,6 +25,7 @@ mod injection;
 mod journal;
 mod kind;
 mod latency;
+mod machines;
 mod network;
 mod newest;
 mod placement;

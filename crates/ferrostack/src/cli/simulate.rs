@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::RunnerArgs;
 use super::values::{LatencyArg, duration, latency, loopback};
 
 #[derive(Debug, Args)]
@@ -25,8 +26,13 @@ pub(crate) struct Simulate {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Boot the servers' user data as simulated Kubernetes nodes.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "guest_runner")]
     pub(crate) guests: bool,
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// Directory for the disks of --guest-runner's machines.
+    #[arg(long, value_name = "DIR", requires = "guest_runner")]
+    pub(crate) state_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

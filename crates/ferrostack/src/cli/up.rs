@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::values::{LatencyArg, duration, latency, loopback};
-use super::{ClusterOptions, DataDirArg, OutputArg};
+use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
@@ -42,6 +42,8 @@ pub(crate) struct Up {
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency,
         conflicts_with = "cloud")]
     pub(crate) latency: LatencyArg,
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
     /// How long a server may run without becoming a node before its console is read for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: std::time::Duration,

@@ -23,7 +23,7 @@ use super::route::Routes;
 use super::service::Service;
 
 pub(crate) use self::flavors::flavor;
-pub(crate) use self::lifecycle::{fail, transition};
+pub(crate) use self::lifecycle::{fail, switched_off, transition};
 
 /// Nova's operations.
 pub(crate) fn routes(routes: &mut Routes) {

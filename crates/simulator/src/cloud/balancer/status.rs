@@ -10,6 +10,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 use crate::cloud::network;
 use crate::cloud::state::State;
+use crate::machine::Member;
 
 /// The kinds of a load balancer's parts, innermost first.
 pub(crate) const PARTS: [Kind; 6] = [
@@ -102,23 +103,94 @@ fn settle(state: &mut State, id: &str) {
     operate(state, id);
 }
 
-/// Operating states: everything enabled is ONLINE; members without a monitor are NO_MONITOR.
-fn operate(state: &mut State, id: &str) {
-    for kind in PARTS {
-        for part in state.by(kind, "loadbalancer_id", id) {
-            let monitored = kind != Kind::Member
-                || state.count_by(Kind::HealthMonitor, "pool_id", part.text("pool_id")) > 0;
-            let status = match (part.flag("admin_state_up"), monitored) {
-                (false, _) => "OFFLINE",
-                (true, true) => "ONLINE",
-                (true, false) => "NO_MONITOR",
-            };
-            if part.text("operating_status") != status {
-                state.edit(kind, part.text("id"), |doc| {
-                    doc.set("operating_status", status)
-                });
-            }
+/// Notes whether a member answers; only health monitors look.
+pub(crate) fn answers(state: &mut State, member: &Member) {
+    let balancer = &member.load_balancer_id;
+    let found = state.by(Kind::Member, "loadbalancer_id", balancer);
+    let (address, port) = (
+        member.address.ip().to_string(),
+        i64::from(member.address.port()),
+    );
+    for doc in found {
+        if doc.text("address") == address && doc.number("protocol_port") == port {
+            state.edit(Kind::Member, doc.text("id"), |doc| {
+                doc.set("_silent", !member.answers)
+            });
         }
+    }
+    operate(state, balancer);
+}
+
+/// Operating states: everything enabled is ONLINE, and members without a monitor are NO_MONITOR. A member that does not
+/// answer its monitor is in ERROR; its pool, and what leads there, is DEGRADED, and in ERROR if no member answers.
+fn operate(state: &mut State, id: &str) {
+    for member in state.by(Kind::Member, "loadbalancer_id", id) {
+        let monitored = state.count_by(Kind::HealthMonitor, "pool_id", member.text("pool_id")) > 0;
+        let status = match (member.flag("admin_state_up"), monitored) {
+            (false, _) => "OFFLINE",
+            (true, true) if member.flag("_silent") => "ERROR",
+            (true, true) => "ONLINE",
+            (true, false) => "NO_MONITOR",
+        };
+        show(state, Kind::Member, &member, status);
+    }
+    let mut worst = "ONLINE";
+    for pool in state.by(Kind::Pool, "loadbalancer_id", id) {
+        let status = match pool.flag("admin_state_up") {
+            true => of_pool(state, pool.text("id")),
+            false => "OFFLINE",
+        };
+        if matches!(
+            (worst, status),
+            ("ONLINE", "DEGRADED" | "ERROR") | ("DEGRADED", "ERROR")
+        ) {
+            worst = status;
+        }
+        show(state, Kind::Pool, &pool, status);
+    }
+    for kind in PARTS {
+        if matches!(kind, Kind::Member | Kind::Pool) {
+            continue;
+        }
+        for part in state.by(kind, "loadbalancer_id", id) {
+            let status = match (part.flag("admin_state_up"), kind) {
+                (false, _) => "OFFLINE",
+                (true, Kind::Listener) => state
+                    .get(Kind::Pool, part.text("default_pool_id"))
+                    .map_or("ONLINE", |pool| of_pool(state, pool.text("id"))),
+                (true, _) => "ONLINE",
+            };
+            show(state, kind, &part, status);
+        }
+    }
+    if let Some(balancer) = state.get(Kind::LoadBalancer, id)
+        && matches!(
+            balancer.text("operating_status"),
+            "ONLINE" | "DEGRADED" | "ERROR"
+        )
+    {
+        show(state, Kind::LoadBalancer, &balancer, worst);
+    }
+}
+
+fn of_pool(state: &State, id: &str) -> &'static str {
+    let members = state.by(Kind::Member, "pool_id", id);
+    let enabled = members
+        .iter()
+        .filter(|member| member.flag("admin_state_up"));
+    let silent = |member: &&Arc<Doc>| member.text("operating_status") == "ERROR";
+    match (enabled.clone().count(), enabled.filter(silent).count()) {
+        (_, 0) => "ONLINE",
+        (all, silent) if all == silent => "ERROR",
+        _ => "DEGRADED",
+    }
+}
+
+fn show(state: &mut State, kind: Kind, part: &Doc, status: &str) {
+    if part.text("operating_status") != status {
+        state.edit(kind, part.text("id"), |doc| {
+            doc.set("operating_status", status)
+        });
     }
 }
 

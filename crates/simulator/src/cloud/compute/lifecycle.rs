@@ -76,6 +76,16 @@ pub(crate) fn fail(state: &mut State, id: &str, code: i64, message: &str) -> boo
     })
 }
 
+/// Notes that the machine of an ACTIVE server runs no longer, as Nova does when it compares power states.
+pub(crate) fn switched_off(state: &mut State, id: &str) {
+    let runs = state
+        .get(Kind::Server, id)
+        .is_some_and(|doc| doc.text("status") == "ACTIVE" && doc.text("_task").is_empty());
+    if runs {
+        settle(state, id, "SHUTOFF");
+    }
+}
+
 fn spawn(state: &mut State, settings: &Settings, id: &str) {
     let Some(doc) = state.get(Kind::Server, id) else {
         return;

@@ -1,0 +1,205 @@
+//! The cloud as those see it who run machines for its servers.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Cloud;
+use super::balancer;
+use super::compute;
+use super::document::{Doc, Fields};
+use super::kind::Kind;
+use super::network;
+use super::state::State;
+use crate::machine::{Address, Image, Key, Machine, Member, Port, Route, Servers, Volume};
+
+impl Servers for Cloud {
+    fn machine(&self, server: &str) -> Option<Machine> {
+        let core = self.inner.core.lock();
+        let doc = core.state.get(Kind::Server, server)?;
+        (doc.text("status") != "DELETED").then(|| machine(&core.state, &doc))
+    }
+
+    fn ended(&self, server: &str) {
+        self.change(|state| compute::switched_off(state, server));
+    }
+
+    fn failed(&self, server: &str, fault: &str) {
+        self.change(|state| {
+            compute::fail(state, server, 500, fault);
+        });
+    }
+
+    fn answering(&self, members: &[Member]) {
+        self.change(|state| {
+            for member in members {
+                balancer::answers(state, member);
+            }
+        });
+    }
+}
+
+impl Cloud {
+    /// One transaction that no request asked for.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        change(&mut core.state);
+        let changed = core.commit().unwrap_or_else(|error| {
+            tracing::error!(%error, "what a machine did was not stored");
+            false
+        });
+        drop(core);
+        self.inner.note(changed);
+    }
+}
+
+fn machine(state: &State, server: &Doc) -> Machine {
+    let id = server.text("id");
+    Machine {
+        image: image(state, server),
+        flavor: server.text("_flavor_name").to_owned(),
+        ports: network::of_device(state, id)
+            .iter()
+            .map(|doc| port(state, doc))
+            .collect(),
+        volumes: server
+            .list("_volumes")
+            .iter()
+            .filter_map(Value::as_object)
+            .map(|attached| volume(state, attached))
+            .collect(),
+        config_drive: server.flag("_config_drive"),
+        key: key(state, server),
+    }
+}
+
+fn image(state: &State, server: &Doc) -> Image {
+    let id = server.text("_image");
+    let properties = state.get(Kind::Image, id).map(|doc| {
+        let own = doc.iter().filter(|(name, _)| !is_base_property(name));
+        own.map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Map<String, Value>>()
+    });
+    Image {
+        id: id.to_owned(),
+        name: server.text("_image_name").to_owned(),
+        properties: properties.unwrap_or_default(),
+    }
+}
+
+/// Whether Glance itself defines the field; all others are properties that users set.
+fn is_base_property(name: &str) -> bool {
+    const BASE: [&str; 24] = [
+        "id",
+        "name",
+        "owner",
+        "status",
+        "visibility",
+        "disk_format",
+        "container_format",
+        "min_disk",
+        "min_ram",
+        "size",
+        "virtual_size",
+        "checksum",
+        "os_hash_algo",
+        "os_hash_value",
+        "protected",
+        "os_hidden",
+        "tags",
+        "created_at",
+        "updated_at",
+        "file",
+        "schema",
+        "self",
+        "locations",
+        "direct_url",
+    ];
+    name.starts_with('_') || BASE.contains(&name)
+}
+
+fn volume(state: &State, attached: &Doc) -> Volume {
+    let id = attached.text("id");
+    let size = state.get(Kind::Volume, id).map(|doc| doc.number("size"));
+    Volume {
+        id: id.to_owned(),
+        device: attached.text("device").to_owned(),
+        size_gib: size.unwrap_or_default().unsigned_abs(),
+    }
+}
+
+fn key(state: &State, server: &Doc) -> Option<Key> {
+    let name = server.text("_key_name");
+    let key = format!("{}/{name}", server.text("user_id"));
+    let doc = state.get(Kind::Keypair, &key)?;
+    Some(Key {
+        name: name.to_owned(),
+        public: doc.text("public_key").trim().to_owned(),
+    })
+}
+
+fn port(state: &State, doc: &Doc) -> Port {
+    let network = state.get(Kind::Network, doc.text("network_id"));
+    let network = network.as_deref();
+    let mtu = network.map_or(0, |network| network.number("mtu"));
+    Port {
+        id: doc.text("id").to_owned(),
+        mac_address: doc.text("mac_address").to_owned(),
+        network_id: doc.text("network_id").to_owned(),
+        network_name: network.map_or_else(String::new, |it| it.text("name").to_owned()),
+        mtu: u32::try_from(mtu)
+            .ok()
+            .filter(|mtu| *mtu > 0)
+            .unwrap_or(1500),
+        addresses: doc
+            .list("fixed_ips")
+            .iter()
+            .filter_map(Value::as_object)
+            .filter_map(|fixed| address(state, fixed))
+            .collect(),
+        open: open(state, doc),
+    }
+}
+
+fn address(state: &State, fixed: &Doc) -> Option<Address> {
+    let subnet: Arc<Doc> = state.get(Kind::Subnet, fixed.text("subnet_id"))?;
+    Some(Address {
+        address: fixed.text("ip_address").parse().ok()?,
+        subnet_id: subnet.text("id").to_owned(),
+        cidr: subnet.text("cidr").parse().ok()?,
+        gateway: subnet.text("gateway_ip").parse::<IpAddr>().ok(),
+        dns_nameservers: subnet.texts("dns_nameservers").map(str::to_owned).collect(),
+        routes: subnet
+            .list("host_routes")
+            .iter()
+            .filter_map(Value::as_object)
+            .map(|route| Route {
+                destination: route.text("destination").to_owned(),
+                nexthop: route.text("nexthop").to_owned(),
+            })
+            .collect(),
+        dhcp: subnet.flag("enable_dhcp"),
+    })
+}
+
+/// The TCP ports that may be reached from everywhere.
+fn open(state: &State, port: &Doc) -> Vec<RangeInclusive<u16>> {
+    let rules = port
+        .texts("security_groups")
+        .flat_map(|group| state.by(Kind::SecurityGroupRule, "security_group_id", group));
+    rules
+        .filter(|rule| {
+            rule.text("direction") == "ingress"
+                && matches!(rule.text("protocol"), "tcp" | "6")
+                && !rule.given("remote_group_id")
+                && !rule.given("remote_address_group_id")
+        })
+        .filter_map(|rule| {
+            let number = |name: &str| u16::try_from(rule.number(name)).ok().filter(|it| *it > 0);
+            Some(number("port_range_min")?..=number("port_range_max")?)
+        })
+        .collect()
+}

@@ -1,0 +1,259 @@
+//! The data plane: TCP from floating addresses to the machines, directly or through load balancers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures::future::join_all;
+use ipnet::IpNet;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::guest::Outside;
+use crate::machine::{Member, Servers};
+use crate::world::World;
+
+/// A security group may open all ports: ranges longer than this are not forwarded.
+const LONGEST_RANGE: usize = 64;
+/// How long a machine may take to accept a connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where each address and port outside leads.
+pub(crate) type Routes = BTreeMap<SocketAddr, Route>;
+
+/// Where an address and port outside leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) targets: Vec<SocketAddr>,
+    /// Who may connect; empty means everyone.
+    pub(crate) allowed: Vec<IpNet>,
+}
+
+/// The routes of a world. `open` gives the ports of a server that its security groups let in.
+///
+/// Fixed addresses are not unique, but there is one network here: what leads to an address that several servers have is
+/// left out.
+pub(crate) fn routes(
+    world: &World,
+    open: impl Fn(&str) -> Vec<RangeInclusive<u16>>,
+    outside: &Outside,
+) -> Routes {
+    let mut owners: HashMap<IpAddr, Vec<&str>> = HashMap::new();
+    for instance in &world.instances {
+        for address in &instance.fixed_ips {
+            owners.entry(*address).or_default().push(&instance.id);
+        }
+    }
+    let unique = |address: IpAddr| owners.get(&address).is_some_and(|owners| owners.len() == 1);
+    let mut routes = Routes::new();
+    for forward in &world.addresses {
+        if !outside.contains(forward.floating) {
+            continue;
+        }
+        if let Some([owner]) = owners.get(&forward.fixed).map(Vec::as_slice) {
+            let ranges = open(owner).into_iter();
+            for port in ranges
+                .filter(|range| range.len() <= LONGEST_RANGE)
+                .flatten()
+            {
+                let route = routes.entry(SocketAddr::new(forward.floating, port));
+                route.or_default().targets = vec![SocketAddr::new(forward.fixed, port)];
+            }
+        }
+        for listener in world.listeners.iter().filter(|it| it.vip == forward.fixed) {
+            if listener.protocol == "UDP" || listener.protocol == "SCTP" {
+                continue;
+            }
+            let members = listener.members.iter().copied();
+            let route = Route {
+                targets: members.filter(|member| unique(member.ip())).collect(),
+                allowed: ranges(&listener.allowed_cidrs),
+            };
+            routes.insert(SocketAddr::new(forward.floating, listener.port), route);
+        }
+    }
+    routes
+}
+
+fn ranges(texts: &[String]) -> Vec<IpNet> {
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
+}
+
+/// The addresses that are bound, and what is known of those behind them.
+pub(crate) struct Forwards {
+    servers: Arc<dyn Servers>,
+    bound: BTreeMap<SocketAddr, Bound>,
+    failing: BTreeSet<SocketAddr>,
+    silent: Silent,
+    /// What the cloud was last told of each member.
+    reported: BTreeSet<Member>,
+}
+
+/// The targets that did not answer when they were last tried.
+type Silent = Arc<Mutex<BTreeSet<SocketAddr>>>;
+
+struct Bound {
+    route: Arc<ArcSwap<Route>>,
+    stop: CancellationToken,
+}
+
+impl Forwards {
+    pub(crate) fn new(servers: Arc<dyn Servers>) -> Self {
+        Self {
+            servers,
+            bound: BTreeMap::new(),
+            failing: BTreeSet::new(),
+            silent: Silent::default(),
+            reported: BTreeSet::new(),
+        }
+    }
+
+    /// Binds what is in `routes`, unbinds what is not. An address that cannot be bound is tried again the next time.
+    pub(crate) async fn follow(&mut self, routes: Routes) {
+        self.bound.retain(|address, bound| {
+            let keep = routes.contains_key(address);
+            if !keep {
+                bound.stop.cancel();
+            }
+            keep
+        });
+        let before = std::mem::take(&mut self.failing);
+        for (address, route) in routes {
+            if let Some(bound) = self.bound.get(&address) {
+                bound.route.store(Arc::new(route));
+                continue;
+            }
+            match TcpListener::bind(address).await {
+                Ok(listener) => drop(self.bound.insert(address, self.serve(listener, route))),
+                Err(error) => {
+                    if !before.contains(&address) {
+                        warn!(%address, "cannot bind a floating address, will try again: {error}");
+                    }
+                    self.failing.insert(address);
+                }
+            }
+        }
+    }
+
+    /// Tries every member of every load balancer, and reports those that began or ceased to answer.
+    pub(crate) async fn probe(&mut self, world: &World) {
+        let members: BTreeSet<(&str, SocketAddr)> = world
+            .listeners
+            .iter()
+            .flat_map(|it| {
+                it.members
+                    .iter()
+                    .map(|at| (it.load_balancer_id.as_str(), *at))
+            })
+            .collect();
+        let found: BTreeSet<Member> = join_all(members.into_iter().map(answers))
+            .await
+            .into_iter()
+            .collect();
+        let silent = found.iter().filter(|member| !member.answers);
+        *self.silent.lock() = silent.map(|member| member.address).collect();
+        let changed: Vec<Member> = found.difference(&self.reported).cloned().collect();
+        if !changed.is_empty() {
+            self.servers.answering(&changed);
+        }
+        self.reported = found;
+    }
+
+    /// Unbinds everything and ends all connections.
+    pub(crate) fn close(&mut self) {
+        for bound in std::mem::take(&mut self.bound).into_values() {
+            bound.stop.cancel();
+        }
+    }
+
+    fn serve(&self, listener: TcpListener, route: Route) -> Bound {
+        let route = Arc::new(ArcSwap::from_pointee(route));
+        let stop = CancellationToken::new();
+        let accept = accept(
+            listener,
+            Arc::clone(&route),
+            Arc::clone(&self.silent),
+            stop.clone(),
+        );
+        tokio::spawn(stop.clone().run_until_cancelled_owned(accept));
+        Bound { route, stop }
+    }
+}
+
+async fn answers((balancer, address): (&str, SocketAddr)) -> Member {
+    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
+    Member {
+        load_balancer_id: balancer.to_owned(),
+        address,
+        answers: matches!(connected, Ok(Ok(_))),
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    route: Arc<ArcSwap<Route>>,
+    silent: Silent,
+    stop: CancellationToken,
+) {
+    let turn = AtomicUsize::new(0);
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, most likely: give others the time to close some.
+                debug!("accept: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let route = route.load_full();
+        let allowed = &route.allowed;
+        if !allowed.is_empty() && !allowed.iter().any(|range| range.contains(&peer.ip())) {
+            continue;
+        }
+        let first = turn.fetch_add(1, Ordering::Relaxed);
+        let targets = in_turn(&route.targets, &silent.lock(), first);
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+            if let Err(error) = join(stream, &targets).await {
+                debug!(%peer, "a forwarded connection ended: {error}");
+            }
+        }));
+    }
+}
+
+/// The targets in the order in which they are tried: those that answered in turn, the others at last.
+fn in_turn(targets: &[SocketAddr], silent: &BTreeSet<SocketAddr>, first: usize) -> Vec<SocketAddr> {
+    let (mut good, bad): (Vec<_>, Vec<_>) =
+        targets.iter().copied().partition(|at| !silent.contains(at));
+    if let Some(by) = first.checked_rem(good.len()) {
+        good.rotate_left(by);
+    }
+    good.extend(bad);
+    good
+}
+
+async fn join(mut stream: TcpStream, targets: &[SocketAddr]) -> io::Result<()> {
+    let mut last = io::Error::new(io::ErrorKind::ConnectionRefused, "there is no target");
+    for target in targets {
+        match tokio::time::timeout(PATIENCE, TcpStream::connect(target)).await {
+            Ok(Ok(mut other)) => {
+                let _ = (stream.set_nodelay(true), other.set_nodelay(true));
+                tokio::io::copy_bidirectional(&mut stream, &mut other).await?;
+                return Ok(());
+            }
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! One server's machine: switched on and off as the server is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::Options;
+use super::console::Consoles;
+use super::document;
+use super::fleet::write_private;
+use super::process::{self, Process};
+use crate::machine::{Machine, Servers};
+use crate::world::Instance;
+
+/// A runner ends with this status where it cannot start the machine.
+const CANNOT_START: i32 = 126;
+
+/// What all machines share.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) servers: Arc<dyn Servers>,
+    pub(crate) consoles: Consoles,
+    /// Where the metadata service is.
+    pub(crate) service: String,
+}
+
+/// What a server is to be: None once it has been deleted.
+pub(crate) type Wanted = Option<Instance>;
+
+/// How a machine ended by itself.
+enum End {
+    /// It was switched off, because the server was, or starts again.
+    Stopped,
+    /// It switched itself off.
+    Itself(io::Result<ExitStatus>),
+}
+
+/// The runner of a machine, as it is noted on disk.
+#[derive(Deserialize, Serialize)]
+struct Left {
+    pid: u32,
+    started: u64,
+}
+
+/// The machine of one server.
+pub(crate) struct Guest {
+    shared: Arc<Shared>,
+    id: String,
+    directory: PathBuf,
+    wanted: watch::Receiver<Wanted>,
+    /// The boot that ended by itself: the next one is another.
+    spent: Option<u64>,
+}
+
+impl Guest {
+    pub(crate) fn new(shared: Arc<Shared>, id: &str, wanted: watch::Receiver<Wanted>) -> Self {
+        Self {
+            directory: shared.options.state_dir.join(id),
+            shared,
+            id: id.to_owned(),
+            wanted,
+            spent: None,
+        }
+    }
+
+    /// Runs until the server is deleted, or until `shutdown`.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        loop {
+            let wanted = self.wanted.borrow_and_update().clone();
+            match wanted {
+                None => break self.remove(),
+                Some(instance) if instance.running && self.spent != Some(instance.boot) => {
+                    self.boot(&instance, &shutdown).await;
+                    if shutdown.is_cancelled() {
+                        break;
+                    }
+                }
+                Some(_) => tokio::select! {
+                    changed = self.wanted.changed() => if changed.is_err() { break },
+                    () = shutdown.cancelled() => break,
+                },
+            }
+        }
+    }
+
+    /// Starts the machine and waits for its end.
+    async fn boot(&mut self, instance: &Instance, shutdown: &CancellationToken) {
+        let mut process = match self.start(instance) {
+            Ok(process) => process,
+            Err(fault) => return self.cannot_start(instance, &fault),
+        };
+        let end = tokio::select! {
+            ended = process.ended() => End::Itself(ended),
+            () = switched(&mut self.wanted, instance.boot) => End::Stopped,
+            () = shutdown.cancelled() => End::Stopped,
+        };
+        match end {
+            End::Stopped => process.stop(self.shared.options.patience).await,
+            End::Itself(Ok(status)) if status.code() == Some(CANNOT_START) => {
+                let consoles = &self.shared.consoles;
+                let fault = consoles.last_line(&self.id).unwrap_or_default();
+                self.cannot_start(instance, &fault);
+            }
+            End::Itself(ended) => self.ended(instance, ended),
+        }
+        let _ = std::fs::remove_file(self.directory.join("runner.json"));
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Process, String> {
+        let machine = self
+            .shared
+            .servers
+            .machine(&self.id)
+            .ok_or("the server has been deleted")?;
+        let program = &self.shared.options.program;
+        let prepared = self.prepare(instance, &machine);
+        let document =
+            prepared.map_err(|error| format!("{}: {error}", self.directory.display()))?;
+        let process = Process::start(
+            program,
+            &self.directory,
+            document,
+            &self.shared.consoles,
+            &self.id,
+        )
+        .map_err(|error| {
+            format!(
+                "the guest runner {} cannot be started: {error}",
+                program.display()
+            )
+        })?;
+        self.note(&process);
+        Ok(process)
+    }
+
+    /// The machine's directory, config drive and document.
+    fn prepare(&self, instance: &Instance, machine: &Machine) -> io::Result<Vec<u8>> {
+        end_left_behind(&self.directory);
+        let disk = self.directory.join("disk");
+        std::fs::create_dir_all(&disk)?;
+        let drive = machine
+            .config_drive
+            .then(|| self.directory.join("config-drive"));
+        if let Some(drive) = &drive {
+            document::write_drive(drive, instance, machine)?;
+        }
+        let service = &self.shared.service;
+        let document = document::document(instance, machine, &disk, drive.as_deref(), service);
+        Ok(document.to_string().into_bytes())
+    }
+
+    /// Notes the process on disk, so that the next start of the cloud ends what a killed one left.
+    fn note(&self, process: &Process) {
+        let left = process.id().and_then(|pid| {
+            let started = process::started(pid)?;
+            serde_json::to_vec(&Left { pid, started }).ok()
+        });
+        if let Some(left) = left
+            && let Err(error) = write_private(&self.directory.join("runner.json"), &left)
+        {
+            warn!(
+                instance = self.id,
+                "the runner is not noted on disk: {error}"
+            );
+        }
+    }
+
+    fn cannot_start(&mut self, instance: &Instance, fault: &str) {
+        self.spent = Some(instance.boot);
+        self.shared.consoles.note(&self.id, fault);
+        warn!(instance = self.id, "a machine cannot be started: {fault}");
+        self.shared.servers.failed(&self.id, fault);
+    }
+
+    fn ended(&mut self, instance: &Instance, ended: io::Result<ExitStatus>) {
+        self.spent = Some(instance.boot);
+        let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let line = format!("the guest runner ended: {how}");
+        self.shared.consoles.note(&self.id, &line);
+        self.shared.servers.ended(&self.id);
+    }
+
+    fn remove(&self) {
+        self.shared.consoles.forget(&self.id);
+        remove(&self.directory);
+    }
+}
+
+/// Waits until the server is switched off, deleted or booted again.
+async fn switched(wanted: &mut watch::Receiver<Wanted>, boot: u64) {
+    let stays = |wanted: &Wanted| {
+        let instance = wanted.as_ref();
+        instance.is_some_and(|it| it.running && it.boot == boot)
+    };
+    // The sender goes with the fleet, which ends by shutdown.
+    let _ = wanted.wait_for(|wanted| !stays(wanted)).await;
+}
+
+/// Ends the runner that an earlier process left in `directory`.
+pub(crate) fn end_left_behind(directory: &Path) {
+    let file = directory.join("runner.json");
+    let Ok(text) = std::fs::read(&file) else {
+        return;
+    };
+    if let Ok(left) = serde_json::from_slice::<Left>(&text) {
+        process::end_left_behind(left.pid, left.started);
+    }
+    let _ = std::fs::remove_file(file);
+}
+
+/// Removes a machine's directory.
+pub(crate) fn remove(directory: &Path) {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            warn!("cannot remove {}: {error}", directory.display());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,137 @@
+//! A guest runner's process, with the group that it leads.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+use super::console::Consoles;
+
+/// A pause after a full read: endless output must not take a processor whole.
+const BREATH: Duration = Duration::from_millis(5);
+/// How long the rest of the output may take once the runner has ended: a process that left the group may keep it open.
+const REST: Duration = Duration::from_millis(500);
+
+/// A running guest runner.
+pub(crate) struct Process {
+    child: Child,
+    group: Option<Pid>,
+    readers: JoinSet<()>,
+}
+
+impl Process {
+    /// Starts `program` in `directory` and hands it `document`.
+    ///
+    /// # Errors
+    /// The program is missing or cannot be executed.
+    pub(crate) fn start(
+        program: &Path,
+        directory: &Path,
+        document: Vec<u8>,
+        consoles: &Consoles,
+        instance: &str,
+    ) -> io::Result<Self> {
+        let mut child = Command::new(program)
+            .current_dir(directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let group = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        let mut readers = JoinSet::new();
+        if let Some(mut input) = child.stdin.take() {
+            // One that does not read it is told by the end of the pipe.
+            readers.spawn(async move { drop(input.write_all(&document).await) });
+        }
+        if let Some(output) = child.stdout.take() {
+            readers.spawn(read(output, consoles.clone(), instance.to_owned()));
+        }
+        if let Some(errors) = child.stderr.take() {
+            readers.spawn(read(errors, consoles.clone(), instance.to_owned()));
+        }
+        Ok(Self {
+            child,
+            group,
+            readers,
+        })
+    }
+
+    /// The number of the process, until it has ended.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for the end of the runner, then ends what is left of its group.
+    pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.kill();
+        let rest = async { while self.readers.join_next().await.is_some() {} };
+        if tokio::time::timeout(REST, rest).await.is_err() {
+            self.readers.shutdown().await;
+        }
+        Ok(status)
+    }
+
+    /// Asks the runner to end, and kills it and its group if it has not after `patience`.
+    pub(crate) async fn stop(&mut self, patience: Duration) {
+        if let Some(pid) = self.group.filter(|_| self.child.id().is_some()) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        if tokio::time::timeout(patience, self.ended()).await.is_err() {
+            self.kill();
+            let _ = self.ended().await;
+        }
+    }
+
+    fn kill(&self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.child.id().is_some() {
+            self.kill();
+        }
+    }
+}
+
+async fn read(mut from: impl AsyncRead + Unpin, consoles: Consoles, instance: String) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        consoles.print(&instance, &buffer[..count]);
+        if count == buffer.len() {
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+}
+
+/// When a process started, in ticks since the start of the system: with it, a number that was given to another process
+/// is noticed. None where it does not run.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    (!matches!(*fields.first()?, "Z" | "X")).then_some(())?;
+    fields.get(19)?.parse().ok()
+}
+
+/// Ends the group of a runner that an earlier process of ours has left behind.
+pub(crate) fn end_left_behind(pid: u32, ticks: u64) {
+    if started(pid) == Some(ticks)
+        && let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+    {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}

@@ -1,0 +1,81 @@
+//! The metadata service: a server is known by the address that its request comes from.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Response};
+use http::{Method, StatusCode, Uri, header};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::metadata;
+use crate::machine::Servers;
+use crate::world::World;
+
+#[derive(Clone)]
+struct Source {
+    world: watch::Receiver<Arc<World>>,
+    servers: Arc<dyn Servers>,
+}
+
+/// Serves until `shutdown`.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    world: watch::Receiver<Arc<World>>,
+    servers: Arc<dyn Servers>,
+    shutdown: CancellationToken,
+) {
+    let router = Router::new()
+        .fallback(answer)
+        .with_state(Source { world, servers })
+        .into_make_service_with_connect_info::<SocketAddr>();
+    let served = axum::serve(listener, router)
+        .with_graceful_shutdown(async move { shutdown.cancelled().await })
+        .await;
+    if let Err(error) = served {
+        tracing::error!("the metadata service stopped: {error}");
+    }
+}
+
+async fn answer(
+    State(source): State<Source>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    method: Method,
+    uri: Uri,
+) -> Response {
+    if method != Method::GET && method != Method::HEAD {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    match content(&source, peer.ip(), uri.path()) {
+        Some(content) => {
+            let kind = match uri.path().ends_with(".json") {
+                true => "application/json",
+                false => "text/plain; charset=UTF-8",
+            };
+            ([(header::CONTENT_TYPE, kind)], content).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// What the server with this address is to see. An address that two servers have belongs to neither.
+fn content(source: &Source, address: IpAddr, path: &str) -> Option<Vec<u8>> {
+    let world = Arc::clone(&source.world.borrow());
+    let mut owners = world
+        .instances
+        .iter()
+        .filter(|instance| instance.fixed_ips.contains(&address.to_canonical()));
+    let instance = owners.next()?;
+    if owners.next().is_some() {
+        return None;
+    }
+    let machine = source.servers.machine(&instance.id)?;
+    // On the config drive only.
+    if path.trim_start_matches('/').starts_with("ec2/") {
+        return None;
+    }
+    metadata::content(instance, &machine, path)
+}
