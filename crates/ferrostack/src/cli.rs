@@ -1,6 +1,7 @@
 //! Commands and flags. Names are those of clusterctl and kubectl where these have one.
 
 mod admin;
+mod ccm;
 mod cluster;
 mod generate;
 mod manager;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
+pub(crate) use self::ccm::{CloudConf, GenerateCloudConf};
 pub(crate) use self::cluster::{Delete, Describe, Get};
 pub(crate) use self::generate::{ClusterOptions, Generate};
 pub(crate) use self::manager::{Election, Listen, Manager};
@@ -53,6 +55,9 @@ pub(crate) enum Command {
     Up(Box<Up>),
     /// Run the controllers against any Kubernetes cluster (docs/manager.md).
     Manager(Box<Manager>),
+    /// Check or generate the configuration file of the cloud controller manager.
+    #[command(subcommand)]
+    CloudConf(CloudConf),
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),

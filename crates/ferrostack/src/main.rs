@@ -2,6 +2,7 @@
 //! installs the TLS provider, and prints.
 //!
 //! ```text
+//!   cloud_conf cloud.conf of the cloud controller manager
 //!   admin      backups of what `up` keeps
 //!   manager    the controllers against any Kubernetes cluster
 //!   up         management API, controllers and (simulated) cloud in one process
@@ -12,6 +13,7 @@
 mod admin;
 mod apply;
 mod cli;
+mod cloud_conf;
 mod connect;
 mod data_dir;
 mod delete;
@@ -33,10 +35,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Admin, Cli, Command, Delete, Describe, Generate, Get, SimulateCommand};
+use crate::cli::{
+    Admin, Cli, CloudConf, Command, Delete, Describe, Generate, Get, SimulateCommand,
+};
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
@@ -59,6 +64,19 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
+        Command::CloudConf(CloudConf::Check { file, output }) => {
+            let (text, usable) = cloud_conf::check(&file, output.output)?;
+            print(&text)?;
+            anyhow::ensure!(usable, "{} cannot be used", file.display());
+            Ok(())
+        }
+        Command::CloudConf(CloudConf::Generate(args)) => {
+            let generated = cloud_conf::generate(&args, &environment)?;
+            for note in &generated.notes {
+                let _ = writeln!(io::stderr(), "note: {note}");
+            }
+            print(generated.text.expose_secret())
+        }
         Command::Generate(Generate::Manager { namespace, image }) => {
             generate::check_namespace(&namespace)?;
             print(&manager::manifests::render(&namespace, image.as_deref())?)

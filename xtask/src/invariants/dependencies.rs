@@ -62,6 +62,12 @@ const RULES: &[Rule] = &[
         never: CLIENTS,
     },
     Rule {
+        name: "ccm",
+        uses: &["api", "openstack", "operator"],
+        tests_use: &["apiserver", "simulator", "testbed"],
+        never: CLIENTS,
+    },
+    Rule {
         name: "clusterapi",
         uses: &["api", "operator"],
         tests_use: &["apiserver", "testbed"],
@@ -96,6 +102,7 @@ const RULES: &[Rule] = &[
         uses: &[
             "api",
             "apiserver",
+            "ccm",
             "clusterapi",
             "management",
             "openstack",

@@ -107,7 +107,12 @@ const RULES: &[Rule] = &[
     Rule {
         what: "sleeps, where a wait is a requeue",
         words: &["sleep(", "sleep_until(", "interval("],
-        within: &["crates/clusterapi/", "crates/operator/", "crates/provider/"],
+        within: &[
+            "crates/ccm/",
+            "crates/clusterapi/",
+            "crates/operator/",
+            "crates/provider/",
+        ],
         except: &[
             (
                 "crates/clusterapi/src/remote/connection.rs",

@@ -1,0 +1,225 @@
+//! `[Global]` as a cloud that can be logged in to.
+
+use openstack::CloudConfig;
+use openstack::config::{
+    ApplicationCredentialRef, Credential, DomainRef, Interface, Scope, UserRef,
+};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::finding::Finding;
+use super::keys::Section;
+use super::settings::Global;
+
+/// The name of the cloud in logs, and the entry of a clouds.yaml unless `cloud` names another.
+const DEFAULT_CLOUD: &str = "openstack";
+
+/// The files that `use-clouds` refers to.
+#[derive(Debug)]
+pub struct CloudsYaml {
+    /// Text of the clouds.yaml.
+    pub clouds: SecretString,
+    /// Text of the secure.yaml beside it.
+    pub secure: Option<SecretString>,
+}
+
+impl Global {
+    /// What single values do not show, of a section that does not refer to a clouds.yaml.
+    pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+        let mut missing = |key: &str, message: &str| {
+            findings.push(Finding::error(Section::Global.name(), key, 0, message));
+        };
+        if self.use_clouds {
+            return;
+        }
+        if self.get("auth-url").is_none() {
+            missing("auth-url", "is missing: where is Keystone?");
+        }
+        if let Err(problem) = self.credential() {
+            missing(problem.key, problem.message);
+        }
+    }
+
+    /// Whether the CA is in a file that has to be read.
+    pub fn ca_file(&self) -> Option<&str> {
+        self.get("ca-file")
+    }
+
+    /// The entry of the clouds.yaml that is used.
+    pub fn cloud_name(&self) -> &str {
+        self.get("cloud").unwrap_or(DEFAULT_CLOUD)
+    }
+
+    /// The cloud, with the clouds.yaml that `use-clouds` asks for. Keys of this section win over it.
+    ///
+    /// # Errors
+    /// What is missing or contradictory, or wrong in the clouds.yaml.
+    pub fn cloud(&self, yaml: Option<&CloudsYaml>) -> Result<CloudConfig, String> {
+        let Some(yaml) = yaml.filter(|_| self.use_clouds) else {
+            return self.own_cloud();
+        };
+        let secure = yaml.secure.as_ref().map(ExposeSecret::expose_secret);
+        let name = self.cloud_name();
+        let mut cloud = CloudConfig::parse_with_secure(yaml.clouds.expose_secret(), secure, name)
+            .map_err(|error| error.message().to_owned())?;
+        if let Some(url) = self.get("auth-url") {
+            cloud.auth_url = url.to_owned();
+        }
+        if let Ok(credential) = self.credential() {
+            cloud.credential = credential;
+        }
+        if self.get("os-endpoint-type").is_some() {
+            cloud.interface = self.interface();
+        }
+        if self.get("ca-file").is_some() {
+            cloud.cacert = self.get("ca-file").map(str::to_owned);
+        }
+        if self.get("tls-insecure").is_some() {
+            cloud.verify = self.verify();
+        }
+        Ok(cloud.with_region(self.get("region")))
+    }
+
+    fn own_cloud(&self) -> Result<CloudConfig, String> {
+        let auth_url = self.get("auth-url").ok_or("[Global] auth-url is missing")?;
+        let credential = self
+            .credential()
+            .map_err(|problem| format!("[Global] {}: {}", problem.key, problem.message))?;
+        Ok(CloudConfig {
+            name: DEFAULT_CLOUD.to_owned(),
+            auth_url: auth_url.to_owned(),
+            credential,
+            region: self.get("region").map(str::to_owned),
+            interface: self.interface(),
+            verify: self.verify(),
+            cacert: self.get("ca-file").map(str::to_owned),
+            ca_pem: None,
+            endpoint_overrides: Default::default(),
+        })
+    }
+
+    fn verify(&self) -> bool {
+        self.get("tls-insecure") != Some("true")
+    }
+
+    fn interface(&self) -> Interface {
+        match self
+            .get("os-endpoint-type")
+            .map(|text| text.trim_end_matches("URL"))
+        {
+            Some("internal") => Interface::Internal,
+            Some("admin") => Interface::Admin,
+            _ => Interface::Public,
+        }
+    }
+
+    fn credential(&self) -> Result<Credential, Missing> {
+        if self.get("trust-id").is_some() {
+            return self.trust();
+        }
+        let id = self.get("application-credential-id");
+        let name = self.get("application-credential-name");
+        if id.is_none() && name.is_none() {
+            return Ok(Credential::Password {
+                user: self.user("user-id")?,
+                password: self.secret("password")?,
+                scope: self.scope()?,
+            });
+        }
+        let which = match (id, name) {
+            (Some(id), _) => ApplicationCredentialRef::Id(id.to_owned()),
+            (None, name) => ApplicationCredentialRef::Named(
+                name.unwrap_or_default().to_owned(),
+                self.user("user-id")?,
+            ),
+        };
+        Ok(Credential::ApplicationCredential {
+            which,
+            secret: self.secret("application-credential-secret")?,
+        })
+    }
+
+    /// `trustee-id` and `trustee-password` win over `user-id` and `password`.
+    fn trust(&self) -> Result<Credential, Missing> {
+        let user = match self.get("trustee-id") {
+            Some(id) => UserRef::Id(id.to_owned()),
+            None => self.user("trustee-id")?,
+        };
+        let password = self
+            .secret("trustee-password")
+            .or_else(|_| self.secret("password"))?;
+        let trust = self.get("trust-id").unwrap_or_default();
+        Ok(Credential::Password {
+            user,
+            password,
+            scope: Scope::Trust(trust.to_owned()),
+        })
+    }
+
+    fn user(&self, missing: &'static str) -> Result<UserRef, Missing> {
+        if let Some(id) = self.get("user-id") {
+            return Ok(UserRef::Id(id.to_owned()));
+        }
+        let Some(name) = self.get("username") else {
+            return Err(Missing {
+                key: missing,
+                message: "is missing, and so is username: who logs in?",
+            });
+        };
+        let domain = self.domain("user-domain").ok_or(Missing {
+            key: "domain-name",
+            message: "is missing: the name of a user is unique only within a domain",
+        })?;
+        Ok(UserRef::Named(name.to_owned(), domain))
+    }
+
+    fn scope(&self) -> Result<Scope, Missing> {
+        if let Some(id) = self.get("tenant-id") {
+            return Ok(Scope::ProjectId(id.to_owned()));
+        }
+        let Some(name) = self.get("tenant-name") else {
+            return Err(Missing {
+                key: "tenant-id",
+                message: "is missing, and so is tenant-name: which project is it?",
+            });
+        };
+        let domain = self
+            .domain("tenant-domain")
+            .or_else(|| self.domain("user-domain"));
+        let domain = domain.ok_or(Missing {
+            key: "tenant-domain-name",
+            message: "is missing: the name of a project is unique only within a domain",
+        })?;
+        Ok(Scope::Project(name.to_owned(), domain))
+    }
+
+    /// That of the prefix, else `domain-id` or `domain-name`.
+    fn domain(&self, prefix: &str) -> Option<DomainRef> {
+        for prefix in [prefix, "domain"] {
+            if let Some(id) = self.get(&format!("{prefix}-id")) {
+                return Some(DomainRef::Id(id.to_owned()));
+            }
+            if let Some(name) = self.get(&format!("{prefix}-name")) {
+                return Some(DomainRef::Name(name.to_owned()));
+            }
+        }
+        None
+    }
+
+    fn secret(&self, key: &'static str) -> Result<SecretString, Missing> {
+        let secret = self
+            .secrets
+            .get(key)
+            .filter(|secret| !secret.expose_secret().is_empty());
+        secret.cloned().ok_or(Missing {
+            key,
+            message: "is missing",
+        })
+    }
+}
+
+/// A key that has to be set.
+#[derive(Debug)]
+struct Missing {
+    key: &'static str,
+    message: &'static str,
+}

@@ -1,0 +1,101 @@
+//! What is wrong with a cloud.conf, or remarkable about it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::gcfg::SyntaxError;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used.
+    Warning,
+}
+
+/// Something about one line of the file. Never quotes a value, since values can be secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Line, counted from one; 0 when it concerns the file as a whole.
+    pub line: usize,
+    /// Section, empty for the syntax.
+    pub section: String,
+    /// Key, empty for a section.
+    pub key: String,
+    /// What is found, and what to do.
+    pub message: String,
+}
+
+impl Finding {
+    pub(super) fn error(section: &str, key: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            line,
+            section: section.to_owned(),
+            key: key.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn warning(
+        section: &str,
+        key: &str,
+        line: usize,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(section, key, line, message)
+        }
+    }
+
+    pub(super) fn syntax(error: &SyntaxError) -> Self {
+        Self::error("", "", error.line, error.message.clone())
+    }
+}
+
+impl fmt::Display for Finding {
+    /// `line 7: [LoadBalancer] monitor-delay: ...`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        if !self.section.is_empty() {
+            write!(f, "[{}] ", self.section)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// A file that cannot be used: at least one of the findings is an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// Errors and warnings, by line.
+    pub findings: Vec<Finding>,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = self
+            .findings
+            .iter()
+            .filter(|found| found.severity == Severity::Error);
+        for (index, error) in errors.enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            error.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Rejected {}

@@ -1,0 +1,284 @@
+//! Every section and key that a cloud.conf can have.
+
+/// A section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Where the cloud is, and who we are there.
+    Global,
+    /// Addresses of nodes.
+    Networking,
+    /// Load balancers.
+    LoadBalancer,
+    /// Networks of load balancers that Services choose by name.
+    LoadBalancerClass,
+    /// Routes to pod networks.
+    Route,
+    /// Where a server learns about itself.
+    Metadata,
+    /// Of the Cinder CSI driver.
+    BlockStorage,
+    /// Of the KMS plugin.
+    KeyManager,
+}
+
+impl Section {
+    const ALL: [Self; 8] = [
+        Self::Global,
+        Self::Networking,
+        Self::LoadBalancer,
+        Self::LoadBalancerClass,
+        Self::Route,
+        Self::Metadata,
+        Self::BlockStorage,
+        Self::KeyManager,
+    ];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Global => "Global",
+            Self::Networking => "Networking",
+            Self::LoadBalancer => "LoadBalancer",
+            Self::LoadBalancerClass => "LoadBalancerClass",
+            Self::Route => "Route",
+            Self::Metadata => "Metadata",
+            Self::BlockStorage => "BlockStorage",
+            Self::KeyManager => "KeyManager",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|section| section.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// What a value must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// Any text; the key may be repeated, and each adds a value.
+    Repeated,
+    /// Any text, which is never printed.
+    Secret,
+    /// `http://...` or `https://...`.
+    Url,
+    /// `true`, `yes`, `on`, `1`, and their opposites.
+    Bool,
+    /// A duration of Go: `5s`, `1m30s`.
+    Duration,
+    /// A duration in whole seconds, at least one.
+    Seconds,
+    /// A number, at least this.
+    Number(u32),
+    /// Texts with commas between them.
+    List,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// Address ranges with commas between them.
+    Networks,
+    /// `key=value` with commas between them.
+    Labels,
+}
+
+/// Whether the feature of a key is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It is.
+    Served,
+    /// It is not, and the manager does not start with it: the reason, and what to do.
+    Rejected(&'static str),
+    /// The key changes nothing here, and a warning says why.
+    NoEffect(&'static str),
+    /// Another component reads it: which.
+    Elsewhere(&'static str),
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its section.
+    pub section: Section,
+    /// Its name.
+    pub name: &'static str,
+    /// What its values look like.
+    pub form: Form,
+    /// What counts when it is left out.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// Whether that is built.
+    pub support: Support,
+}
+
+impl Key {
+    pub(super) fn named(section: Section, name: &str) -> Option<&'static Self> {
+        KEYS.iter()
+            .find(|key| key.section == section && key.name == name)
+    }
+}
+
+/// The only section that has this key, for a hint.
+pub(super) fn misplaced(name: &str) -> Option<Section> {
+    let mut sections = KEYS
+        .iter()
+        .filter(|key| key.name == name)
+        .map(|key| key.section);
+    let first = sections.next();
+    first.filter(|_| sections.next().is_none())
+}
+
+const fn key(
+    section: Section,
+    name: &'static str,
+    form: Form,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key {
+    Key {
+        section,
+        name,
+        form,
+        default,
+        meaning,
+        support: Support::Served,
+    }
+}
+
+impl Key {
+    const fn rejected(mut self, reason: &'static str) -> Self {
+        self.support = Support::Rejected(reason);
+        self
+    }
+
+    const fn no_effect(mut self, reason: &'static str) -> Self {
+        self.support = Support::NoEffect(reason);
+        self
+    }
+
+    const fn elsewhere(mut self, component: &'static str) -> Self {
+        self.support = Support::Elsewhere(component);
+        self
+    }
+}
+
+const CSI: &str = "the Cinder CSI driver";
+const ENDPOINTS: &[&str] = &[
+    "public",
+    "internal",
+    "admin",
+    "publicURL",
+    "internalURL",
+    "adminURL",
+    "",
+];
+/// What the load balancer drivers of Octavia know.
+pub(crate) const METHODS: &[&str] = &[
+    "ROUND_ROBIN",
+    "LEAST_CONNECTIONS",
+    "SOURCE_IP",
+    "SOURCE_IP_PORT",
+];
+const PATTERN: &str = "choosing the floating IP's subnet by a pattern or by tags is not built; set floating-subnet-id";
+
+use Form::{
+    Bool, Choice, Duration, Labels, List, Networks, Number, Repeated, Seconds, Secret, Text, Url,
+};
+use Section::{
+    BlockStorage, Global, KeyManager, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
+};
+
+/// All keys, in the order of the documentation.
+pub const KEYS: &[Key] = &[
+    key(Global, "auth-url", Url, "", "Keystone"),
+    key(Global, "username", Text, "", "user, by name"),
+    key(Global, "user-id", Text, "", "user, by id"),
+    key(Global, "password", Secret, "", "the user's password"),
+    key(Global, "tenant-id", Text, "", "project, by id"),
+    key(Global, "tenant-name", Text, "", "project, by name"),
+    key(Global, "domain-id", Text, "", "domain of user and project, by id"),
+    key(Global, "domain-name", Text, "", "domain of user and project, by name"),
+    key(Global, "tenant-domain-id", Text, "", "domain of the project, by id"),
+    key(Global, "tenant-domain-name", Text, "", "domain of the project, by name"),
+    key(Global, "user-domain-id", Text, "", "domain of the user, by id"),
+    key(Global, "user-domain-name", Text, "", "domain of the user, by name"),
+    key(Global, "trust-id", Text, "", "Keystone trust that the login is scoped to"),
+    key(Global, "trustee-id", Text, "", "user that logs in with the trust, in place of user-id"),
+    key(Global, "trustee-password", Secret, "", "its password, in place of password"),
+    key(Global, "application-credential-id", Text, "", "application credential, by id"),
+    key(Global, "application-credential-name", Text, "", "application credential, by name, with user and domain"),
+    key(Global, "application-credential-secret", Secret, "", "its secret"),
+    key(Global, "token", Secret, "", "a token in place of a password")
+        .rejected("a token cannot be renewed, so that logging in with one is not built; use an application credential"),
+    key(Global, "region", Text, "any", "region of the catalog, and the label of nodes"),
+    key(Global, "os-endpoint-type", Choice(ENDPOINTS), "public", "which URLs of the catalog are used"),
+    key(Global, "ca-file", Text, "the system's", "PEM file of the certificate authorities to trust"),
+    key(Global, "cert-file", Text, "", "client certificate")
+        .rejected("client certificates are not built; remove the key, or put a proxy that has the certificate in between"),
+    key(Global, "key-file", Text, "", "key of the client certificate")
+        .rejected("client certificates are not built; remove the key, or put a proxy that has the certificate in between"),
+    key(Global, "tls-insecure", Text, "false", "`true` turns the verification of certificates off; any other value does not"),
+    key(Global, "use-clouds", Bool, "false", "read the cloud from a clouds.yaml; keys of this section win over it"),
+    key(Global, "clouds-file", Text, "searched", "the clouds.yaml"),
+    key(Global, "cloud", Text, "openstack", "its entry"),
+    key(Networking, "ipv6-support-disabled", Bool, "false", "leave out the IPv6 addresses of nodes"),
+    key(Networking, "public-network-name", Repeated, "none", "networks whose addresses are ExternalIP"),
+    key(Networking, "internal-network-name", Repeated, "all", "the only networks whose addresses are InternalIP"),
+    key(Networking, "address-sort-order", Networks, "", "ranges whose addresses come first, in this order"),
+    key(LoadBalancer, "enabled", Bool, "true", "serve Services of type LoadBalancer"),
+    key(LoadBalancer, "lb-version", Choice(&["v2", ""]), "v2", "version of the API; there is no other"),
+    key(LoadBalancer, "lb-provider", Text, "amphora", "driver of Octavia"),
+    key(LoadBalancer, "lb-method", Choice(METHODS), "ROUND_ROBIN", "how members are chosen; the driver ovn has SOURCE_IP_PORT alone"),
+    key(LoadBalancer, "subnet-id", Text, "that of a node", "subnet of the virtual address"),
+    key(LoadBalancer, "member-subnet-id", Text, "subnet-id", "subnet of the members"),
+    key(LoadBalancer, "network-id", Text, "", "network of the virtual address"),
+    key(LoadBalancer, "floating-network-id", Text, "the external network", "where floating IPs come from"),
+    key(LoadBalancer, "floating-subnet-id", Text, "any", "subnet where floating IPs come from"),
+    key(LoadBalancer, "floating-subnet", Text, "any", "the same by a pattern of names").rejected(PATTERN),
+    key(LoadBalancer, "floating-subnet-tags", Text, "any", "the same by tags").rejected(PATTERN),
+    key(LoadBalancer, "create-monitor", Bool, "false", "health monitors"),
+    key(LoadBalancer, "monitor-delay", Seconds, "5s", "time between checks"),
+    key(LoadBalancer, "monitor-timeout", Seconds, "3s", "time until a check fails"),
+    key(LoadBalancer, "monitor-max-retries", Number(1), "1", "good checks until a member is up"),
+    key(LoadBalancer, "monitor-max-retries-down", Number(1), "3", "bad checks until a member is down"),
+    key(LoadBalancer, "manage-security-groups", Bool, "false", "open the node ports in a security group")
+        .rejected("security groups for load balancers are not built; open the node ports yourself and remove the key"),
+    key(LoadBalancer, "internal-lb", Bool, "false", "no load balancer gets a floating IP"),
+    key(LoadBalancer, "node-selector", Labels, "all", "labels that the nodes of members must have"),
+    key(LoadBalancer, "cascade-delete", Bool, "true", "delete a load balancer in one request")
+        .no_effect("load balancers are always deleted in one request, which every Octavia has"),
+    key(LoadBalancer, "flavor-id", Text, "", "flavor of load balancers"),
+    key(LoadBalancer, "availability-zone", Text, "", "availability zone of load balancers"),
+    key(LoadBalancer, "enable-ingress-hostname", Bool, "false", "publish a host name where the PROXY protocol is used")
+        .no_effect("the PROXY protocol is not built, and Services that ask for it are rejected with an event"),
+    key(LoadBalancer, "ingress-hostname-suffix", Text, "nip.io", "its suffix")
+        .no_effect("the PROXY protocol is not built, and Services that ask for it are rejected with an event"),
+    key(LoadBalancer, "default-tls-container-ref", Text, "", "Barbican container with the certificate of listeners")
+        .rejected("TLS termination is not built; remove the key"),
+    key(LoadBalancer, "container-store", Choice(&["barbican", "external", ""]), "barbican", "who holds TLS containers")
+        .no_effect("TLS termination is not built"),
+    key(LoadBalancer, "max-shared-lb", Number(1), "2", "most Services of one load balancer")
+        .no_effect("sharing is not built, and Services that ask for it are rejected with an event"),
+    key(LoadBalancer, "provider-requires-serial-api-calls", Bool, "false", "no bulk requests")
+        .rejected("bulk requests cannot be turned off; remove the key if the driver has them"),
+    key(LoadBalancerClass, "subnet-id", Text, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "member-subnet-id", Text, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "network-id", Text, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "floating-network-id", Text, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "floating-subnet-id", Text, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "floating-subnet", Text, "", "as in LoadBalancer").rejected(PATTERN),
+    key(LoadBalancerClass, "floating-subnet-tags", Text, "", "as in LoadBalancer").rejected(PATTERN),
+    key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes")
+        .rejected("routes are not built; remove the key, or run the Go manager with --controllers=node-route-controller for them"),
+    key(Metadata, "search-order", List, "configDrive,metadataService", "where a server learns about itself")
+        .no_effect("nothing here reads a server's metadata"),
+    key(Metadata, "request-timeout", Duration, "60s", "limit of every request to OpenStack"),
+    key(BlockStorage, "node-volume-attach-limit", Text, "", "most volumes of a node").elsewhere(CSI),
+    key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again").elsewhere(CSI),
+    key(BlockStorage, "ignore-volume-az", Bool, "false", "volumes without a zone").elsewhere(CSI),
+    key(BlockStorage, "ignore-volume-microversion", Bool, "false", "avoid newer microversions").elsewhere(CSI),
+    key(BlockStorage, "bs-version", Text, "", "version of Cinder's API").elsewhere(CSI),
+    key(KeyManager, "key-id", Text, "", "key of the KMS plugin").elsewhere("the KMS plugin"),
+];

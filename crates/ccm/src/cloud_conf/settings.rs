@@ -1,0 +1,283 @@
+//! The settings of a cloud.conf, typed.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use super::finding::Finding;
+use super::keys::Section;
+use super::value::{Duration, Value};
+
+/// All settings that the cloud controller manager reads.
+#[derive(Clone, Debug, Default)]
+pub struct CloudConf {
+    /// `[Global]`.
+    pub global: Global,
+    /// `[Networking]`.
+    pub networking: Networking,
+    /// `[LoadBalancer]`.
+    pub load_balancer: LoadBalancer,
+    /// `[LoadBalancerClass "NAME"]` by name.
+    pub classes: BTreeMap<String, Class>,
+    /// `[Route]`.
+    pub route: Route,
+    /// `[Metadata]`.
+    pub metadata: Metadata,
+}
+
+/// `[Global]`: where the cloud is, and who we are there. Empty texts count as not set.
+#[derive(Clone, Debug, Default)]
+pub struct Global {
+    pub(super) auth: BTreeMap<&'static str, String>,
+    pub(super) secrets: BTreeMap<&'static str, SecretString>,
+    /// `use-clouds`: read the cloud from a clouds.yaml.
+    pub use_clouds: bool,
+}
+
+impl Global {
+    /// The value of a key that is no secret, unless it is empty.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let value = self.auth.get(key).map(String::as_str);
+        value.filter(|value| !value.is_empty())
+    }
+}
+
+/// `[Networking]`: which addresses nodes get.
+#[derive(Clone, Debug, Default)]
+pub struct Networking {
+    /// `ipv6-support-disabled`.
+    pub ipv6_support_disabled: bool,
+    /// `public-network-name`.
+    pub public_network_names: Vec<String>,
+    /// `internal-network-name`.
+    pub internal_network_names: Vec<String>,
+    /// `address-sort-order`.
+    pub address_sort_order: Vec<IpNet>,
+}
+
+/// Networks and subnets of a load balancer: of `[LoadBalancer]` or of a class. Empty texts count as not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// `subnet-id`.
+    pub subnet_id: String,
+    /// `member-subnet-id`.
+    pub member_subnet_id: String,
+    /// `network-id`.
+    pub network_id: String,
+    /// `floating-network-id`.
+    pub floating_network_id: String,
+    /// `floating-subnet-id`.
+    pub floating_subnet_id: String,
+    /// `floating-subnet`.
+    pub floating_subnet: String,
+    /// `floating-subnet-tags`.
+    pub floating_subnet_tags: String,
+}
+
+/// A `[LoadBalancerClass "NAME"]`.
+pub type Class = Placement;
+
+/// Defaults of health monitors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorDefaults {
+    /// `create-monitor`.
+    pub create: bool,
+    /// `monitor-delay`.
+    pub delay: Duration,
+    /// `monitor-timeout`.
+    pub timeout: Duration,
+    /// `monitor-max-retries`.
+    pub max_retries: u32,
+    /// `monitor-max-retries-down`.
+    pub max_retries_down: u32,
+}
+
+impl Default for MonitorDefaults {
+    fn default() -> Self {
+        Self {
+            create: false,
+            delay: Duration::from_secs(5),
+            timeout: Duration::from_secs(3),
+            max_retries: 1,
+            max_retries_down: 3,
+        }
+    }
+}
+
+/// `[LoadBalancer]`.
+#[derive(Clone, Debug)]
+pub struct LoadBalancer {
+    /// `enabled`.
+    pub enabled: bool,
+    /// `lb-provider`.
+    pub provider: String,
+    /// `lb-method`.
+    pub method: String,
+    /// Networks and subnets.
+    pub placement: Placement,
+    /// `create-monitor` and `monitor-*`.
+    pub monitor: MonitorDefaults,
+    /// `manage-security-groups`.
+    pub manage_security_groups: bool,
+    /// `internal-lb`.
+    pub internal: bool,
+    /// `node-selector`: labels that members' nodes must have; a label without value must exist.
+    pub node_selector: Vec<(String, Option<String>)>,
+    /// `flavor-id`.
+    pub flavor_id: String,
+    /// `availability-zone`.
+    pub availability_zone: String,
+}
+
+impl Default for LoadBalancer {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            provider: "amphora".to_owned(),
+            method: "ROUND_ROBIN".to_owned(),
+            placement: Placement::default(),
+            monitor: MonitorDefaults::default(),
+            manage_security_groups: false,
+            internal: false,
+            node_selector: Vec::new(),
+            flavor_id: String::new(),
+            availability_zone: String::new(),
+        }
+    }
+}
+
+/// `[Route]`.
+#[derive(Clone, Debug, Default)]
+pub struct Route {
+    /// `router-id`; no routes if empty.
+    pub router_id: String,
+}
+
+/// `[Metadata]`.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// `request-timeout`, which limits every request to OpenStack.
+    pub request_timeout: Duration,
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self {
+            request_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+impl CloudConf {
+    pub(super) fn enter_class(&mut self, name: &str) {
+        self.classes.entry(name.to_owned()).or_default();
+    }
+
+    /// Takes over a value that has the form of its key.
+    pub(super) fn set(
+        &mut self,
+        section: Section,
+        subsection: Option<&str>,
+        key: &'static str,
+        value: Value,
+    ) {
+        match section {
+            Section::Global => self.global.set(key, value),
+            Section::Networking => self.networking.set(key, value),
+            Section::LoadBalancer => self.load_balancer.set(key, value),
+            Section::LoadBalancerClass => {
+                let class = subsection.and_then(|name| self.classes.get_mut(name));
+                if let Some(class) = class {
+                    class.set(key, value);
+                }
+            }
+            Section::Route => self.route.router_id = value.text(),
+            Section::Metadata if key == "request-timeout" => {
+                self.metadata.request_timeout = value.seconds()
+            }
+            Section::Metadata | Section::BlockStorage | Section::KeyManager => {}
+        }
+    }
+
+    /// What single values do not show.
+    pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+        let monitor = &self.load_balancer.monitor;
+        if monitor.timeout > monitor.delay {
+            findings.push(Finding::error(
+                Section::LoadBalancer.name(),
+                "monitor-timeout",
+                0,
+                "must not be longer than monitor-delay: Octavia rejects such monitors",
+            ));
+        }
+        self.global.check(findings);
+    }
+}
+
+impl Global {
+    fn set(&mut self, key: &'static str, value: Value) {
+        match (key, value) {
+            ("use-clouds", value) => self.use_clouds = value.truth(),
+            (key, Value::Secret(secret)) => {
+                self.secrets.insert(key, secret);
+            }
+            (key, value) => {
+                self.auth.insert(key, value.text());
+            }
+        }
+    }
+}
+
+impl Networking {
+    fn set(&mut self, key: &'static str, value: Value) {
+        match (key, value) {
+            ("ipv6-support-disabled", value) => self.ipv6_support_disabled = value.truth(),
+            ("public-network-name", value) => self.public_network_names.extend(value.list()),
+            ("internal-network-name", value) => self.internal_network_names.extend(value.list()),
+            (_, Value::Networks(networks)) => self.address_sort_order = networks,
+            _ => {}
+        }
+    }
+}
+
+impl Placement {
+    fn set(&mut self, key: &'static str, value: Value) {
+        let field = match key {
+            "subnet-id" => &mut self.subnet_id,
+            "member-subnet-id" => &mut self.member_subnet_id,
+            "network-id" => &mut self.network_id,
+            "floating-network-id" => &mut self.floating_network_id,
+            "floating-subnet-id" => &mut self.floating_subnet_id,
+            "floating-subnet" => &mut self.floating_subnet,
+            "floating-subnet-tags" => &mut self.floating_subnet_tags,
+            _ => return,
+        };
+        *field = value.text();
+    }
+}
+
+impl LoadBalancer {
+    fn set(&mut self, key: &'static str, value: Value) {
+        match key {
+            "enabled" => self.enabled = value.truth(),
+            "lb-provider" => self.provider = value.text(),
+            "lb-method" => self.method = value.text(),
+            "create-monitor" => self.monitor.create = value.truth(),
+            "monitor-delay" => self.monitor.delay = value.seconds(),
+            "monitor-timeout" => self.monitor.timeout = value.seconds(),
+            "monitor-max-retries" => self.monitor.max_retries = value.number(),
+            "monitor-max-retries-down" => self.monitor.max_retries_down = value.number(),
+            "manage-security-groups" => self.manage_security_groups = value.truth(),
+            "internal-lb" => self.internal = value.truth(),
+            "flavor-id" => self.flavor_id = value.text(),
+            "availability-zone" => self.availability_zone = value.text(),
+            "node-selector" => {
+                if let Value::Labels(labels) = value {
+                    self.node_selector = labels;
+                }
+            }
+            _ => self.placement.set(key, value),
+        }
+    }
+}

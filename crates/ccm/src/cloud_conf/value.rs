@@ -1,0 +1,205 @@
+//! What values must look like.
+
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use super::keys::Form;
+
+/// A length of time.
+pub type Duration = std::time::Duration;
+
+/// A value that has the form of its key.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Text(String),
+    Secret(SecretString),
+    Bool(bool),
+    Duration(Duration),
+    Number(u32),
+    List(Vec<String>),
+    Networks(Vec<IpNet>),
+    Labels(Vec<(String, Option<String>)>),
+}
+
+impl Value {
+    /// Whether the value differs from leaving the key out.
+    pub(super) fn asks_for_something(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::Bool(truth) => *truth,
+            Self::List(list) => !list.is_empty(),
+            Self::Networks(list) => !list.is_empty(),
+            Self::Labels(list) => !list.is_empty(),
+            Self::Secret(_) | Self::Duration(_) | Self::Number(_) => true,
+        }
+    }
+
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            _ => String::new(),
+        }
+    }
+
+    pub(super) fn truth(self) -> bool {
+        matches!(self, Self::Bool(true))
+    }
+
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::Number(number) => number,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn seconds(self) -> Duration {
+        match self {
+            Self::Duration(duration) => duration,
+            _ => Duration::ZERO,
+        }
+    }
+
+    pub(super) fn list(self) -> Vec<String> {
+        match self {
+            Self::List(list) => list,
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Form {
+    /// The value, or what is wrong with it. `None` is a key without `=`.
+    pub(super) fn check(self, text: Option<&str>) -> Result<Value, String> {
+        let Some(text) = text else {
+            return match self {
+                Self::Bool => Ok(Value::Bool(true)),
+                _ => Err("the value is missing; write `key = VALUE`".to_owned()),
+            };
+        };
+        match self {
+            Self::Text => Ok(Value::Text(text.to_owned())),
+            Self::Repeated => Ok(Value::List(vec![text.to_owned()])),
+            Self::Secret => Ok(Value::Secret(SecretString::from(text))),
+            Self::Url => url(text),
+            Self::Bool => truth(text).map(Value::Bool),
+            Self::Duration => duration(text).map(Value::Duration),
+            Self::Seconds => seconds(text),
+            Self::Number(least) => number(text, least),
+            Self::List => Ok(Value::List(parts(text))),
+            Self::Choice(choices) => choice(text, choices),
+            Self::Networks => networks(text),
+            Self::Labels => labels(text),
+        }
+    }
+}
+
+fn parts(text: &str) -> Vec<String> {
+    let parts = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
+}
+
+fn url(text: &str) -> Result<Value, String> {
+    let fits = |scheme: &str| {
+        text.strip_prefix(scheme)
+            .is_some_and(|rest| !rest.is_empty())
+    };
+    if text.is_empty() || fits("http://") || fits("https://") {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err("this is not a URL; it must begin with http:// or https://".to_owned())
+}
+
+/// As gcfg reads booleans.
+fn truth(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err("this is not a boolean; write true or false".to_owned()),
+    }
+}
+
+fn number(text: &str, least: u32) -> Result<Value, String> {
+    let wrong = || format!("this is not a number of {least} or more");
+    let number: u32 = text.parse().map_err(|_| wrong())?;
+    (number >= least)
+        .then_some(Value::Number(number))
+        .ok_or_else(wrong)
+}
+
+fn choice(text: &str, choices: &[&str]) -> Result<Value, String> {
+    let found = choices
+        .iter()
+        .find(|choice| choice.eq_ignore_ascii_case(text));
+    match found {
+        Some(found) => Ok(Value::Text((*found).to_owned())),
+        None => Err(format!("this is not one of {}", choices.join(", "))),
+    }
+}
+
+fn networks(text: &str) -> Result<Value, String> {
+    let network = |part: &String| {
+        part.parse::<IpNet>()
+            .map_err(|_| format!("`{part}` is not an address range such as 10.0.0.0/8"))
+    };
+    let networks: Result<Vec<_>, _> = parts(text).iter().map(network).collect();
+    networks.map(Value::Networks)
+}
+
+/// `key=value,key=value`; a key alone means that the label exists.
+fn labels(text: &str) -> Result<Value, String> {
+    let label = |part: String| match part.split_once('=') {
+        None => Ok((part, None)),
+        Some(("", _)) => Err(format!("`{part}` is not a label such as key=value")),
+        Some((key, value)) => Ok((key.trim().to_owned(), Some(value.trim().to_owned()))),
+    };
+    let labels: Result<Vec<_>, _> = parts(text).into_iter().map(label).collect();
+    labels.map(Value::Labels)
+}
+
+/// Octavia counts in whole seconds, at least one.
+fn seconds(text: &str) -> Result<Value, String> {
+    let duration = duration(text)?;
+    let whole = Duration::from_secs(duration.as_secs());
+    if whole.is_zero() {
+        return Err("this is less than a second, and Octavia counts in seconds".to_owned());
+    }
+    Ok(Value::Duration(whole))
+}
+
+/// A duration as Go writes it: `5s`, `1m30s`, `1.5h`, `300ms`. A number without a unit is none.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 7] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+    ];
+    let wrong = || "this is not a duration; write it with its unit, as 5s or 1m30s".to_owned();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let (mut rest, mut total) = (text.strip_prefix('+').unwrap_or(text), 0.0);
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let letters = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
+        let unit = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]);
+        total += number * unit.ok_or_else(wrong)?.1;
+        rest = &rest[letters..];
+    }
+    Duration::try_from_secs_f64(total).map_err(|_| wrong())
+}

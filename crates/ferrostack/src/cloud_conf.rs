@@ -1,0 +1,134 @@
+//! `cloud-conf`: checking and generating the configuration file of the cloud controller manager.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use ccm::cloud_conf::{self, Finding, Generated, Severity};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use crate::cli::{GenerateCloudConf, Output};
+use crate::environment::Environment;
+use crate::up;
+
+/// The findings about a file, and whether it can be used.
+pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {
+    let text = read(file)?;
+    let (findings, usable) = match cloud_conf::CloudConf::parse(text.expose_secret()) {
+        Ok(parsed) => (parsed.warnings, true),
+        Err(rejected) => (rejected.findings, false),
+    };
+    Ok((render(file, &findings, usable, output)?, usable))
+}
+
+/// A cloud.conf, and what its user has to know besides.
+pub(crate) fn generate(
+    args: &GenerateCloudConf,
+    environment: &Environment,
+) -> anyhow::Result<Generated> {
+    match (&args.cloud, &args.from_legacy) {
+        (Some(name), _) => {
+            let cloud = up::cloud::find(name, environment)?;
+            cloud_conf::from_cloud(&cloud)
+                .map_err(|problem| anyhow::anyhow!("cloud `{name}`: {problem}"))
+        }
+        (None, Some(file)) => cloud_conf::from_legacy(read(file)?.expose_secret())
+            .with_context(|| file.display().to_string()),
+        (None, None) => bail!("name a cloud with --cloud, or a file with --from-legacy"),
+    }
+}
+
+/// A file, or standard input for `-`.
+fn read(file: &Path) -> anyhow::Result<SecretString> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).context("cannot read standard input")
+    } else {
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+    };
+    Ok(SecretString::from(text?))
+}
+
+fn render(
+    file: &Path,
+    findings: &[Finding],
+    usable: bool,
+    output: Output,
+) -> anyhow::Result<String> {
+    if output == Output::Json {
+        let document = json!({"file": file, "usable": usable, "findings": findings});
+        return Ok(format!("{}\n", serde_json::to_string_pretty(&document)?));
+    }
+    let mut text = String::new();
+    for finding in findings {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        writeln!(text, "{severity}: {finding}")?;
+    }
+    let verdict = match (usable, findings.is_empty()) {
+        (true, true) => "is valid",
+        (true, false) => "is valid, with warnings",
+        (false, _) => "is rejected",
+    };
+    writeln!(text, "{} {verdict}", file.display())?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str, output: Output) -> (String, bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("cloud.conf");
+        std::fs::write(&file, text).unwrap();
+        let (text, usable) = check(&file, output).unwrap();
+        (text.replace(&file.display().to_string(), "FILE"), usable)
+    }
+
+    #[test]
+    fn every_finding_is_printed_with_the_verdict() {
+        let (text, usable) = checked("[Global]\nauth-url = x\nnonsense = y\n", Output::Text);
+        assert!(!usable);
+        assert!(
+            text.contains("error: line 2: [Global] auth-url: this is not a URL"),
+            "{text}"
+        );
+        assert!(
+            text.contains("warning: line 3: [Global] nonsense: this key is unknown"),
+            "{text}"
+        );
+        assert!(text.ends_with("FILE is rejected\n"), "{text}");
+    }
+
+    #[test]
+    fn machines_get_the_findings_as_json() {
+        let valid =
+            "[Global]\nauth-url = http://k\nuser-id = u\npassword = p\ntenant-id = t\nx = y\n";
+        let (text, usable) = checked(valid, Output::Json);
+        assert!(usable);
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["usable"], true);
+        assert_eq!(document["findings"][0]["line"], 6);
+        assert_eq!(document["findings"][0]["severity"], "warning");
+    }
+
+    #[test]
+    fn a_cloud_of_a_clouds_yaml_becomes_a_cloud_conf_that_is_valid() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("clouds.yaml");
+        let clouds = "clouds: {mine: {auth: {auth_url: 'http://k', user_id: u, password: p, project_id: t}}}";
+        std::fs::write(&file, clouds).unwrap();
+        let environment =
+            Environment::with(&[("OS_CLIENT_CONFIG_FILE", &file.display().to_string())]);
+        let args = GenerateCloudConf {
+            cloud: Some("mine".to_owned()),
+            from_legacy: None,
+        };
+        let generated = generate(&args, &environment).unwrap();
+        let (_, usable) = checked(generated.text.expose_secret(), Output::Text);
+        assert!(usable);
+    }
+}
