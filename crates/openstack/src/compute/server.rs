@@ -29,6 +29,12 @@ pub struct Server {
     pub availability_zone: String,
     /// Addresses by network name.
     pub addresses: BTreeMap<String, Vec<Address>>,
+    /// IPv4 address that its user declared for access; mostly empty.
+    #[serde(rename = "accessIPv4")]
+    pub access_ipv4: String,
+    /// The same for IPv6.
+    #[serde(rename = "accessIPv6")]
+    pub access_ipv6: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
     /// Tags.

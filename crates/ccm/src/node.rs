@@ -1,0 +1,169 @@
+//! Nodes: initialised, refreshed, tainted and deleted by what the cloud says of their servers.
+//!
+//! ```text
+//!   provider_id   which server a Node is
+//!   facts         that server in the shared lists
+//!   addresses     its addresses, in the order of the Go manager
+//!   plan          what the Node should look like (pure)
+//!   absence       servers that are gone, confirmed twice
+//! ```
+//!
+//! All nodes share the lists of servers and ports: a thousand of them cost what one costs.
+
+pub(crate) mod absence;
+mod addresses;
+mod facts;
+mod plan;
+pub(crate) mod provider_id;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Preconditions};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::Store;
+use kube::{Api, ResourceExt};
+
+use self::absence::{Absences, Verdict};
+use self::facts::{Facts, Lookup};
+use crate::context::{Context, Error};
+
+pub(crate) use self::provider_id::ProviderId;
+
+/// How long until a Node that misses something is looked at again.
+const SOON: Duration = Duration::from_secs(2);
+
+/// How long until a Node is looked at again whose server is not listed yet.
+const UNFOUND: Duration = Duration::from_secs(15);
+
+/// What the reconciles of nodes share besides.
+pub(crate) struct Shared {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) nodes: Store<Node>,
+    pub(crate) absences: Absences,
+}
+
+pub(crate) async fn reconcile(node: Arc<Node>, shared: Arc<Shared>) -> Result<Action, Error> {
+    let ctx = &shared.ctx;
+    if node.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let facts = Facts::fetch(&node, &shared).await?;
+    match &facts.lookup {
+        Lookup::Found(instance) => {
+            shared.absences.forget(&node);
+            let initialise = ctx.options.controllers.node;
+            let wanted = match initialise {
+                true => plan::initialised(&node, instance),
+                false => Ok(Node::clone(&node)),
+            };
+            let wanted = match wanted {
+                Ok(wanted) => wanted,
+                Err(problem) => return rejected(&node, ctx, "AddressNotFound", problem).await,
+            };
+            let wanted = match ctx.options.controllers.node_lifecycle {
+                true => plan::tainted(wanted, Some(instance)),
+                false => wanted,
+            };
+            store(&node, &wanted, ctx).await?;
+            Ok(Action::requeue(next_look(&node, facts.is_complete, ctx)))
+        }
+        Lookup::Absent => absent(&node, &shared).await,
+        Lookup::Elsewhere => Ok(Action::await_change()),
+        Lookup::Unusable(problem) => rejected(&node, ctx, "ServerNotFound", problem.clone()).await,
+    }
+}
+
+/// When a Node whose server is there is looked at again.
+fn next_look(node: &Node, is_complete: bool, ctx: &Context) -> Duration {
+    let options = &ctx.options;
+    match (is_complete, plan::is_ready(node)) {
+        (false, _) => SOON,
+        (true, true) => options.node_status_update_frequency,
+        (true, false) => options.node_monitor_period,
+    }
+}
+
+/// Writes what differs: addresses first, so that nothing is scheduled to a node without them.
+async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
+    let api = Api::<Node>::all(ctx.client.clone());
+    let stored = operator::patch::status(&api, node, wanted)
+        .await
+        .map_err(Error::kubernetes("writing the addresses of the Node"))?;
+    // The status was written on the very object that was read: nothing else in it differs but what the server keeps.
+    let before = stored.unwrap_or_else(|| node.clone());
+    let mut after = wanted.clone();
+    after.metadata.resource_version = before.metadata.resource_version.clone();
+    after.metadata.managed_fields = before.metadata.managed_fields.clone();
+    operator::patch::object(&api, &before, &after)
+        .await
+        .map_err(Error::kubernetes("writing the Node"))?;
+    if plan::is_uninitialized(node) && !plan::is_uninitialized(wanted) {
+        let note = "Node synced successfully";
+        ctx.recorder
+            .normal(node, "Synced", "Initialize", note)
+            .await;
+    }
+    Ok(())
+}
+
+/// A Node without a server: deleted after two lists and a direct question agree, if it is not ready.
+async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
+    let (ctx, period) = (&shared.ctx, shared.ctx.options.node_monitor_period);
+    if plan::is_ready(node) || !ctx.options.controllers.node_lifecycle {
+        shared.absences.forget(node);
+        let waits = plan::is_uninitialized(node) && ctx.options.controllers.node;
+        return Ok(Action::requeue(match waits {
+            true => UNFOUND,
+            false => ctx.options.node_status_update_frequency,
+        }));
+    }
+    match shared.absences.confirm(node, Instant::now(), period) {
+        Verdict::LookAgain(after) => Ok(Action::requeue(after)),
+        Verdict::Confirmed => match facts::is_certainly_gone(node, shared).await? {
+            Ok(()) => delete(node, ctx).await,
+            Err(doubt) => rejected(node, ctx, "DeletionInDoubt", doubt).await,
+        },
+    }
+}
+
+async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
+    let name = node.name_any();
+    let note = format!("Deleting node {name} because it does not exist in the cloud provider");
+    ctx.recorder
+        .normal(node, "DeletingNode", "Delete", note)
+        .await;
+    // Another object of this name, or one that changed since, is not the one that was looked at.
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: node.uid(),
+            resource_version: node.resource_version(),
+        }),
+        ..DeleteParams::default()
+    };
+    match Api::<Node>::all(ctx.client.clone())
+        .delete(&name, &params)
+        .await
+    {
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        result => drop(result.map_err(Error::kubernetes("deleting the Node"))?),
+    }
+    Ok(Action::await_change())
+}
+
+/// Something keeps a Node from being served: an event says what, and it is looked at again now and then.
+async fn rejected(
+    node: &Node,
+    ctx: &Context,
+    reason: &str,
+    problem: String,
+) -> Result<Action, Error> {
+    tracing::warn!(node = node.name_any(), "{problem}");
+    ctx.recorder.warning(node, reason, "Sync", problem).await;
+    Ok(Action::requeue(
+        ctx.options
+            .node_status_update_frequency
+            .min(Duration::from_secs(60)),
+    ))
+}

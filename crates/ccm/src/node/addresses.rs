@@ -1,0 +1,183 @@
+//! The addresses of a Node, in the order in which the Go manager gives them.
+
+use std::net::IpAddr;
+
+use api::k8s_openapi::api::core::v1::NodeAddress;
+use ipnet::IpNet;
+use openstack::compute::{Address, Server};
+use openstack::network::Port;
+
+use crate::cloud_conf::Networking;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const INTERNAL: &str = "InternalIP";
+pub(crate) const EXTERNAL: &str = "ExternalIP";
+pub(crate) const HOSTNAME: &str = "Hostname";
+
+/// A port that a trunk of the server carries, with the name of its network.
+#[derive(Clone, Debug)]
+pub(crate) struct Subport<'a> {
+    pub(crate) network: &'a str,
+    pub(crate) port: &'a Port,
+}
+
+/// The addresses that the cloud knows of a server.
+pub(crate) fn of_server(
+    server: &Server,
+    ports: &[impl AsRef<Port>],
+    subports: &[Subport<'_>],
+    networking: &Networking,
+) -> Vec<NodeAddress> {
+    let mut list = List {
+        found: Vec::new(),
+        without_ipv6: networking.ipv6_support_disabled,
+    };
+    for port in ports
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|port| port.status == "ACTIVE")
+    {
+        for fixed in &port.fixed_ips {
+            list.add(INTERNAL, &fixed.ip_address);
+        }
+    }
+    list.add(EXTERNAL, &server.access_ipv4);
+    list.add(EXTERNAL, &server.access_ipv6);
+    if let Some(name) = server
+        .metadata
+        .get("hostname")
+        .filter(|name| !name.is_empty())
+    {
+        list.push(HOSTNAME, name);
+    }
+    for (network, address) in by_network(server, subports) {
+        let named = |names: &[String]| names.iter().any(|name| name == network);
+        if address.kind == "floating" {
+            list.add(EXTERNAL, &address.addr);
+        } else if named(&networking.public_network_names) {
+            list.remove(&address.addr);
+            list.add(EXTERNAL, &address.addr);
+        } else if networking.internal_network_names.is_empty()
+            || named(&networking.internal_network_names)
+        {
+            list.add(INTERNAL, &address.addr);
+        } else {
+            list.remove(&address.addr);
+        }
+    }
+    sort(&mut list.found, &networking.address_sort_order);
+    list.found
+}
+
+/// The addresses of a server with those of its subports, in the order of the names of their networks.
+fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a str, Address)> {
+    let own = server.addresses.iter().flat_map(|(network, list)| {
+        list.iter()
+            .map(move |address| (network.as_str(), address.clone()))
+    });
+    let carried = subports.iter().flat_map(|subport| {
+        subport.port.fixed_ips.iter().map(|fixed| {
+            let address = Address {
+                addr: fixed.ip_address.clone(),
+                kind: "fixed".to_owned(),
+                ..Address::default()
+            };
+            (subport.network, address)
+        })
+    });
+    let mut all: Vec<_> = own.chain(carried).collect();
+    all.sort_by_key(|(network, _)| *network);
+    all
+}
+
+struct List {
+    found: Vec<NodeAddress>,
+    without_ipv6: bool,
+}
+
+impl List {
+    /// Adds an address, once for each type.
+    fn add(&mut self, type_: &str, address: &str) {
+        let Ok(ip) = address.parse::<IpAddr>() else {
+            return;
+        };
+        if !(ip.is_ipv6() && self.without_ipv6) {
+            self.push(type_, address);
+        }
+    }
+
+    fn push(&mut self, type_: &str, address: &str) {
+        let item = NodeAddress {
+            type_: type_.to_owned(),
+            address: address.to_owned(),
+        };
+        if !self.found.contains(&item) {
+            self.found.push(item);
+        }
+    }
+
+    fn remove(&mut self, address: &str) {
+        self.found.retain(|found| found.address != address);
+    }
+}
+
+/// Addresses in one of `ranges` come first, by range and then by address; the others keep their order.
+fn sort(addresses: &mut [NodeAddress], ranges: &[IpNet]) {
+    addresses.sort_by_key(|address| {
+        let ip = address.address.parse::<IpAddr>().ok();
+        let rank = ip.and_then(|ip| ranges.iter().position(|range| range.contains(&ip)));
+        (rank.unwrap_or(usize::MAX), rank.and(ip))
+    });
+}
+
+/// The addresses with what the kubelet decided: its host name where the cloud has none, and the addresses that it was
+/// given (`--node-ip`) first, as the only ones of their types.
+///
+/// # Errors
+/// Names the address that the cloud does not know.
+pub(crate) fn with_kubelet(
+    cloud: Vec<NodeAddress>,
+    kubelet: &[NodeAddress],
+    provided: Option<&str>,
+) -> Result<Vec<NodeAddress>, String> {
+    let mut list = cloud;
+    let hostname = kubelet.iter().find(|address| address.type_ == HOSTNAME);
+    if let Some(hostname) =
+        hostname.filter(|_| !list.iter().any(|address| address.type_ == HOSTNAME))
+    {
+        list.push(hostname.clone());
+    }
+    let provided: Vec<&str> = provided
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|ip| !ip.is_empty())
+        .collect();
+    let same = |address: &NodeAddress, ip: &str| match (
+        address.address.parse::<IpAddr>(),
+        ip.parse::<IpAddr>(),
+    ) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    let mut first: Vec<NodeAddress> = Vec::new();
+    for ip in &provided {
+        let before = first.len();
+        first.extend(list.iter().filter(|address| same(address, ip)).cloned());
+        if first.len() == before {
+            let known: Vec<&str> = list
+                .iter()
+                .map(|address| address.address.as_str())
+                .collect();
+            return Err(format!(
+                "the kubelet was given the address {ip} (--node-ip), which its server does not have; the server has {}",
+                known.join(", ")
+            ));
+        }
+    }
+    list.retain(|address| !first.iter().any(|kept| kept.type_ == address.type_));
+    first.extend(list);
+    Ok(first)
+}

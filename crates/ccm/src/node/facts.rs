@@ -1,0 +1,220 @@
+//! The server of a Node in the shared lists of the cloud.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use openstack::compute::Server;
+use openstack::network::Port;
+use openstack::{Cloud, Kind, View};
+
+use super::Shared;
+use super::addresses::{self, Subport};
+use super::plan::{self, Instance};
+use super::provider_id::ProviderId;
+use crate::context::Error;
+use crate::options::Settings;
+
+/// Age of lists that is good enough while nothing is missed: the inventory reads them again in the background, and its
+/// changes wake the nodes concerned.
+const AT_REST: Duration = Duration::from_secs(600);
+/// Age of lists that decide whether something is missing.
+const FRESH: Duration = Duration::from_secs(1);
+/// What Neutron calls the owner of a port that a trunk carries.
+const SUBPORT: &str = "trunk:subport";
+
+/// What became of the search for a server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Lookup {
+    /// It is there.
+    Found(Box<Instance>),
+    /// It is not in the list.
+    Absent,
+    /// It belongs to another region, whose manager looks after it.
+    Elsewhere,
+    /// Which server it is cannot be decided.
+    Unusable(String),
+}
+
+/// What the cloud says of a Node.
+pub(crate) struct Facts {
+    pub(crate) lookup: Lookup,
+    /// Whether nothing is expected to follow soon, such as addresses of ports that are not active yet.
+    pub(crate) is_complete: bool,
+}
+
+impl Facts {
+    /// Looks in the lists that are there, and in fresh ones if something is missing there.
+    pub(crate) async fn fetch(node: &Node, shared: &Shared) -> Result<Self, Error> {
+        let settings = shared.ctx.settings();
+        let cloud = shared.ctx.cloud(&settings).await?;
+        let known = Self::at_age(node, shared, &settings, &cloud, AT_REST).await?;
+        let is_found = matches!(known.lookup, Lookup::Found(_) | Lookup::Elsewhere);
+        let settled =
+            is_found && known.is_complete && plan::is_ready(node) && !plan::is_uninitialized(node);
+        // While a kubelet is away, its server may be going. While a node begins, what is known decides if it suffices.
+        let begins = is_found && known.is_complete && plan::is_uninitialized(node);
+        if settled || begins {
+            return Ok(known);
+        }
+        let age = match is_found && known.is_complete {
+            true => shared.ctx.options.node_monitor_period,
+            false => FRESH.min(shared.ctx.options.node_monitor_period),
+        };
+        Self::at_age(node, shared, &settings, &cloud, age).await
+    }
+
+    async fn at_age(
+        node: &Node,
+        shared: &Shared,
+        settings: &Settings,
+        cloud: &Cloud,
+        age: Duration,
+    ) -> Result<Self, Error> {
+        let reading = || Error::cloud("listing servers and their ports");
+        let mut kinds = vec![Kind::Servers, Kind::Ports];
+        let view = cloud.inventory.view(&kinds, age).await.map_err(reading())?;
+        if view.ports.iter().any(|port| port.device_owner == SUBPORT) {
+            kinds.extend([Kind::Trunks, Kind::Networks]);
+        }
+        let server = find(node, &view, settings.cloud.region.as_deref());
+        if let Ok(server) = &server
+            && !plan::is_label(&server.flavor.original_name)
+        {
+            kinds.push(Kind::Flavors);
+        }
+        let view = match kinds.len() {
+            2 => view,
+            _ => cloud.inventory.view(&kinds, age).await.map_err(reading())?,
+        };
+        Ok(match server {
+            Ok(server) => Self::of(&server, &view, settings, shared.ctx.options.regional),
+            Err(lookup) => Self {
+                lookup,
+                is_complete: true,
+            },
+        })
+    }
+
+    fn of(server: &Server, view: &View, settings: &Settings, regional: bool) -> Self {
+        let ports = view.ports.of_parent(&server.id);
+        let subports = subports(ports, view);
+        let region = settings.cloud.region.clone().unwrap_or_default();
+        let provider_id = ProviderId {
+            region: regional.then(|| region.clone()),
+            server: server.id.clone(),
+        };
+        let instance = Instance {
+            provider_id: provider_id.to_string(),
+            status: server.status.clone(),
+            addresses: addresses::of_server(server, ports, &subports, &settings.conf.networking),
+            instance_type: instance_type(server, view),
+            zone: plan::sanitised(&server.availability_zone),
+            region: plan::sanitised(&region),
+        };
+        let starting = server.status == "BUILD" || ports.iter().any(|port| port.status == "BUILD");
+        Self {
+            is_complete: !starting && !instance.addresses.is_empty(),
+            lookup: Lookup::Found(Box::new(instance)),
+        }
+    }
+}
+
+/// The ports that trunks on these ports carry.
+fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
+    let trunks = ports
+        .iter()
+        .flat_map(|port| view.trunks.of_parent(&port.id));
+    let carried = trunks.flat_map(|trunk| trunk.sub_ports.iter().map(|sub| sub.port_id.clone()));
+    let subport = |id: String| {
+        let port = view.ports.get(&id)?;
+        let network = view.networks.get(&port.network_id);
+        Some(Subport {
+            network: network.map_or("", |network| &network.name),
+            port,
+        })
+    };
+    carried.filter_map(subport).collect()
+}
+
+/// The name of the flavor; its id if the name cannot be the value of a label.
+fn instance_type(server: &Server, view: &View) -> String {
+    let name = &server.flavor.original_name;
+    if plan::is_label(name) {
+        return name.clone();
+    }
+    let flavor = view.flavors.named(name).first();
+    let id = flavor.map_or(server.flavor.id.as_str(), |flavor| &flavor.id);
+    plan::sanitised(id)
+}
+
+/// The server of a Node: by its providerID, or by its name while it has none.
+fn find(node: &Node, view: &View, region: Option<&str>) -> Result<Arc<Server>, Lookup> {
+    let provider_id = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref());
+    match provider_id.filter(|id| !id.is_empty()) {
+        Some(text) => {
+            let id = ProviderId::parse(text).map_err(Lookup::Unusable)?;
+            if id.region.is_some() && id.region.as_deref() != region {
+                return Err(Lookup::Elsewhere);
+            }
+            view.servers.get(&id.server).cloned().ok_or(Lookup::Absent)
+        }
+        None => match view.servers.named(&node.name_any()) {
+            [] => Err(Lookup::Absent),
+            [server] => Ok(Arc::clone(server)),
+            several => Err(Lookup::Unusable(format!(
+                "{} servers of this project are called {}: rename or delete all but one, or start the kubelet with \
+                 --provider-id=openstack:///SERVER-ID",
+                several.len(),
+                node.name_any()
+            ))),
+        },
+    }
+}
+
+/// Whether the server of a Node is gone beyond doubt: the list is the one of this cluster's project, since it has the
+/// server of another Node, and Nova does not find the server when it is asked for it.
+///
+/// The outer error is that of a request, and decides nothing. The inner one is the doubt.
+pub(crate) async fn is_certainly_gone(
+    node: &Node,
+    shared: &Shared,
+) -> Result<Result<(), String>, Error> {
+    let settings = shared.ctx.settings();
+    let cloud = shared.ctx.cloud(&settings).await?;
+    let view = cloud.inventory.known();
+    let region = settings.cloud.region.as_deref();
+    let others = shared.nodes.state();
+    let has_server =
+        |other: &Arc<Node>| other.uid() != node.uid() && find(other, &view, region).is_ok();
+    if !others.iter().any(has_server) {
+        return Ok(Err(
+            "this node has no server in the cloud, but neither has any other node of the cluster: the Node is kept, since \
+             the credentials in cloud.conf may be those of another project. Delete the Node if its server is gone"
+                .to_owned(),
+        ));
+    }
+    let provider_id = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref());
+    let Some(Ok(id)) = provider_id
+        .filter(|id| !id.is_empty())
+        .map(ProviderId::parse)
+    else {
+        return Ok(Ok(()));
+    };
+    match cloud.session.compute().server(&id.server).await {
+        Err(error) if error.is_absent() => Ok(Ok(())),
+        Err(error) => Err(Error::cloud("asking for the server of the Node")(error)),
+        Ok(server) if server.is_gone() => Ok(Ok(())),
+        Ok(_) => Ok(Err(format!(
+            "Nova does not list server {}, but finds it when asked: the Node is kept",
+            id.server
+        ))),
+    }
+}

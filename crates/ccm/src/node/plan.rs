@@ -1,0 +1,161 @@
+//! What a Node should look like, from what the cloud says of its server. Pure.
+
+use std::collections::BTreeMap;
+
+use api::k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+use kube::ResourceExt;
+
+use super::addresses;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
+
+/// Labels with the older name of each.
+const INSTANCE_TYPE: [&str; 2] = [
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+];
+const ZONE: [&str; 2] = [
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/zone",
+];
+const REGION: [&str; 2] = [
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/region",
+];
+
+/// What the cloud says of a server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Instance {
+    pub(crate) provider_id: String,
+    /// Nova's status.
+    pub(crate) status: String,
+    pub(crate) addresses: Vec<NodeAddress>,
+    /// Values of labels; empty ones are not set.
+    pub(crate) instance_type: String,
+    pub(crate) zone: String,
+    pub(crate) region: String,
+}
+
+/// Whether a Node still waits for its cloud controller manager.
+pub(crate) fn is_uninitialized(node: &Node) -> bool {
+    has_taint(node, UNINITIALIZED)
+}
+
+/// Whether the kubelet reports that the node is ready.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    let conditions = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|list| {
+        list.iter()
+            .any(|c| c.type_ == "Ready" && c.status == "True")
+    })
+}
+
+/// The Node as `cloud-node-controller` wants it: initialised, with the present addresses and instance type.
+///
+/// # Errors
+/// The kubelet's address is not one of the server's.
+pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, String> {
+    let mut after = node.clone();
+    let first = is_uninitialized(node);
+    let status = after.status.get_or_insert_default();
+    let provided = node.annotations().get(PROVIDED_NODE_IP).map(String::as_str);
+    let known = status.addresses.clone().unwrap_or_default();
+    let wanted = addresses::with_kubelet(instance.addresses.clone(), &known, provided)?;
+    if !wanted.is_empty() {
+        status.addresses = Some(wanted);
+    }
+    let spec = after.spec.get_or_insert_default();
+    if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
+        spec.provider_id = Some(instance.provider_id.clone());
+    }
+    if let Some(taints) = &mut spec.taints {
+        taints.retain(|taint| taint.key != UNINITIALIZED);
+    }
+    let labels = after.metadata.labels.get_or_insert_default();
+    // A server changes its flavor, but neither zone nor region: those can have been corrected by hand.
+    set(labels, INSTANCE_TYPE, &instance.instance_type, true);
+    set(labels, ZONE, &instance.zone, first);
+    set(labels, REGION, &instance.region, first);
+    Ok(after)
+}
+
+/// Sets a label under both names; one that is there already only if it is to be replaced.
+fn set(labels: &mut BTreeMap<String, String>, names: [&str; 2], value: &str, replace: bool) {
+    if value.is_empty() {
+        return;
+    }
+    let known = labels
+        .get(names[1])
+        .or_else(|| labels.get(names[0]))
+        .cloned();
+    let value = known
+        .filter(|_| !replace)
+        .unwrap_or_else(|| value.to_owned());
+    for name in names {
+        labels.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// The Node as `cloud-node-lifecycle-controller` wants it: tainted while its server is shut down. A node that is not
+/// ready for other reasons keeps what it has.
+pub(crate) fn tainted(node: Node, instance: Option<&Instance>) -> Node {
+    let shut_down = instance.is_some_and(|instance| instance.status == "SHUTOFF");
+    let has = has_taint(&node, SHUTDOWN);
+    let wanted = match is_ready(&node) {
+        true => false,
+        false => has || shut_down,
+    };
+    if has == wanted {
+        return node;
+    }
+    let mut after = node;
+    let taints = after
+        .spec
+        .get_or_insert_default()
+        .taints
+        .get_or_insert_default();
+    taints.retain(|taint| taint.key != SHUTDOWN);
+    if wanted {
+        taints.push(Taint {
+            key: SHUTDOWN.to_owned(),
+            effect: "NoSchedule".to_owned(),
+            ..Taint::default()
+        });
+    }
+    after
+}
+
+fn has_taint(node: &Node, key: &str) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == key))
+}
+
+/// A text as the value of a label: what is not allowed becomes `-`, at most 63 characters.
+pub(crate) fn sanitised(text: &str) -> String {
+    let mut label = String::new();
+    for c in text.chars() {
+        let allowed = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        match allowed {
+            true => label.push(c),
+            false if label.ends_with('\u{1}') => {}
+            false => label.push('\u{1}'),
+        }
+    }
+    let label = label.replace('\u{1}', "-");
+    let edge = |c: char| matches!(c, '-' | '_' | '.');
+    let cut: String = label.trim_matches(edge).chars().take(63).collect();
+    cut.trim_end_matches(edge).to_owned()
+}
+
+/// Whether a text can be the value of a label.
+pub(crate) fn is_label(text: &str) -> bool {
+    !text.is_empty() && sanitised(text) == text
+}

@@ -1,0 +1,80 @@
+//! From a change in the cloud to the objects concerned.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use api::k8s_openapi::api::core::v1::Node;
+use futures::stream::{self, Stream, StreamExt};
+use kube::ResourceExt;
+use kube::runtime::reflector::{ObjectRef, Store};
+use openstack::{Change, Kind};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::node::ProviderId;
+
+/// The Nodes whose servers or ports changed.
+pub(crate) fn nodes(
+    changes: Receiver<Change>,
+    store: Store<Node>,
+) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    batches(changes).flat_map(move |batch| {
+        let nodes = store.state();
+        let Some(changes) = batch else {
+            return stream::iter(references(nodes.iter()));
+        };
+        let servers: BTreeSet<&str> = changes.iter().flat_map(servers_of).collect();
+        if servers.is_empty() {
+            return stream::iter(Vec::new());
+        }
+        let by_key: HashMap<String, &Arc<Node>> =
+            nodes.iter().map(|node| (key(node), node)).collect();
+        let concerned = servers
+            .iter()
+            .filter_map(|server| by_key.get(*server).copied());
+        stream::iter(references(concerned))
+    })
+}
+
+fn references<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<ObjectRef<Node>> {
+    nodes.map(|node| ObjectRef::from_obj(&**node)).collect()
+}
+
+/// The id of a Node's server, or its name.
+fn key(node: &Node) -> String {
+    let id = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref());
+    match id.map(ProviderId::parse) {
+        Some(Ok(id)) => id.server,
+        _ => node.name_any(),
+    }
+}
+
+/// What a Node whose server changed is found by.
+fn servers_of(change: &Change) -> Vec<&str> {
+    match change.kind {
+        Kind::Servers => vec![&change.id, &change.name],
+        Kind::Ports => change.parent.as_deref().into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Changes as they come, all that are there at once; `None` when some were missed, so that everything has to be looked
+/// at.
+pub(crate) fn batches(
+    changes: Receiver<Change>,
+) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {
+    stream::unfold(changes, |mut changes| async move {
+        let mut batch = match changes.recv().await {
+            Ok(change) => vec![change],
+            Err(RecvError::Lagged(_)) => return Some((None, changes)),
+            Err(RecvError::Closed) => return None,
+        };
+        while let Ok(change) = changes.try_recv() {
+            batch.push(change);
+        }
+        Some((Some(batch), changes))
+    })
+}

@@ -1,0 +1,9 @@
+//! The controllers against an API server and a simulated cloud, both in this process.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "ccm/world.rs"]
+mod world;
+
+#[path = "ccm/nodes.rs"]
+mod nodes;

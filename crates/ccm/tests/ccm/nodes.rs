@@ -1,0 +1,283 @@
+//! Nodes follow their servers.
+
+use std::time::Duration;
+
+use api::k8s_openapi::api::core::v1::Node;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::world::{World, addresses, eventually, label, settings, taints};
+
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+fn provider_id(node: &Node) -> &str {
+    node.spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_deref())
+        .unwrap_or_default()
+}
+
+fn is_initialised(node: &Node) -> bool {
+    !taints(node).contains(&UNINITIALIZED)
+}
+
+#[tokio::test]
+async fn a_node_is_initialised_from_its_server() {
+    let world = World::start("").await;
+    let id = world.server("worker-1").await;
+    world.node("worker-1").await;
+    let node = world.node_where("worker-1", is_initialised).await;
+    assert_eq!(provider_id(&node), format!("openstack:///{id}"));
+    assert!(
+        addresses(&node)[0].starts_with("InternalIP 10.0."),
+        "{:?}",
+        addresses(&node)
+    );
+    assert_eq!(label(&node, "node.kubernetes.io/instance-type"), "m1.small");
+    assert_eq!(label(&node, "beta.kubernetes.io/instance-type"), "m1.small");
+    assert_eq!(label(&node, "topology.kubernetes.io/zone"), "nova");
+    assert_eq!(label(&node, "topology.kubernetes.io/region"), "RegionOne");
+    assert_eq!(
+        world.event("worker-1", "Synced").await,
+        "Node synced successfully"
+    );
+}
+
+#[tokio::test]
+async fn a_node_that_comes_before_its_server_is_initialised_when_the_server_is_there() {
+    let world = World::start("").await;
+    world.node("worker-1").await;
+    world.ready("worker-1", "True").await;
+    world.server("worker-1").await;
+    world.node_where("worker-1", is_initialised).await;
+}
+
+#[tokio::test]
+async fn provider_ids_name_the_region_if_asked_to_and_nodes_of_other_regions_are_left_alone() {
+    let mut world = World::open("").await;
+    world.options(|options| options.regional = true);
+    world.run();
+    let id = world.server("worker-1").await;
+    world.node("worker-1").await;
+    let node = world.node_where("worker-1", is_initialised).await;
+    assert_eq!(provider_id(&node), format!("openstack://RegionOne/{id}"));
+
+    world.node("far-away").await;
+    let patch = Patch::Merge(json!({"spec": {"providerID": "openstack://RegionTwo/3c1f"}}));
+    world
+        .nodes()
+        .patch("far-away", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    world.ready("far-away", "Unknown").await;
+    // A Node of ours whose server is gone is deleted; the one of the other region is still there afterwards.
+    world.server("witness").await;
+    world.node("witness").await;
+    world.node_where("witness", is_initialised).await;
+    world.delete_server(&id).await;
+    world.node_gone("worker-1").await;
+    world
+        .node_where("far-away", |node| !is_initialised(node))
+        .await;
+}
+
+#[tokio::test]
+async fn a_stopped_server_taints_its_node_until_the_node_is_ready_again() {
+    let world = World::start("").await;
+    let id = world.server("worker-1").await;
+    world.node("worker-1").await;
+    world.node_where("worker-1", is_initialised).await;
+    world.ready("worker-1", "True").await;
+    world.act(&id, json!({"os-stop": null})).await;
+    world.ready("worker-1", "Unknown").await;
+    world
+        .node_where("worker-1", |node| taints(node).contains(&SHUTDOWN))
+        .await;
+    world.act(&id, json!({"os-start": null})).await;
+    world.ready("worker-1", "True").await;
+    world
+        .node_where("worker-1", |node| !taints(node).contains(&SHUTDOWN))
+        .await;
+}
+
+#[tokio::test]
+async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready() {
+    let world = World::start("").await;
+    let (gone, _) = (
+        world.server("worker-1").await,
+        world.server("worker-2").await,
+    );
+    for name in ["worker-1", "worker-2"] {
+        world.node(name).await;
+        world.node_where(name, is_initialised).await;
+        world.ready(name, "True").await;
+    }
+    world.delete_server(&gone).await;
+    world.cloud.reset_requests();
+    // It is looked at several times, and stays while its kubelet reports.
+    eventually("some looks at the cloud", || async {
+        let lists = world
+            .requests()
+            .get("GET compute /v2.1/servers/detail")
+            .copied()
+            .unwrap_or(0);
+        (lists >= 3)
+            .then_some(())
+            .ok_or_else(|| format!("{:?}", world.requests()))
+    })
+    .await;
+    world.nodes().get("worker-1").await.unwrap();
+    world.ready("worker-1", "Unknown").await;
+    world.node_gone("worker-1").await;
+    let note = world.event("worker-1", "DeletingNode").await;
+    assert_eq!(
+        note,
+        "Deleting node worker-1 because it does not exist in the cloud provider"
+    );
+    world.nodes().get("worker-2").await.unwrap();
+}
+
+/// In the Go manager such a Node stays for ever.
+#[tokio::test]
+async fn a_node_without_provider_id_is_deleted_when_no_server_has_its_name() {
+    let world = World::start("").await;
+    world.server("witness").await;
+    world.node("witness").await;
+    world.node_where("witness", is_initialised).await;
+    world.node("nobody").await;
+    world.node_gone("nobody").await;
+}
+
+#[tokio::test]
+async fn no_node_is_deleted_when_the_cloud_knows_none_of_the_cluster() {
+    let world = World::start("").await;
+    world.node("worker-1").await;
+    world.node("worker-2").await;
+    let note = world.event("worker-1", "DeletionInDoubt").await;
+    assert!(
+        note.contains("cloud.conf may be those of another project"),
+        "{note}"
+    );
+    world.nodes().get("worker-1").await.unwrap();
+}
+
+#[tokio::test]
+async fn no_node_is_deleted_on_an_error_of_the_cloud() {
+    let world = World::start("").await;
+    let (gone, _) = (
+        world.server("worker-1").await,
+        world.server("worker-2").await,
+    );
+    for name in ["worker-1", "worker-2"] {
+        world.node(name).await;
+        world.node_where(name, is_initialised).await;
+    }
+    let fault = |path: &str| json!({"service": "compute", "method": "GET", "route": path, "status": 500, "message": "broken"});
+    let fault = fault("/v2.1/servers/{server_id}");
+    world.request("POST", "/_simulator/faults", fault).await;
+    world.delete_server(&gone).await;
+    world.ready("worker-1", "Unknown").await;
+    eventually("the direct question", || async {
+        let asked = world
+            .requests()
+            .into_iter()
+            .any(|(route, count)| route.starts_with("GET compute /v2.1/servers/{") && count >= 2);
+        asked
+            .then_some(())
+            .ok_or_else(|| format!("{:?}", world.requests()))
+    })
+    .await;
+    world.nodes().get("worker-1").await.unwrap();
+    world
+        .request("DELETE", "/_simulator/faults", serde_json::Value::Null)
+        .await;
+    world.node_gone("worker-1").await;
+}
+
+#[tokio::test]
+async fn two_servers_of_one_name_leave_the_node_waiting_with_an_event() {
+    let world = World::start("").await;
+    world.server("twin").await;
+    world.server("twin").await;
+    world.node("twin").await;
+    let note = world.event("twin", "ServerNotFound").await;
+    assert!(
+        note.contains("2 servers of this project are called twin"),
+        "{note}"
+    );
+    assert!(!is_initialised(&world.nodes().get("twin").await.unwrap()));
+}
+
+#[tokio::test]
+async fn the_options_of_cloud_conf_apply_as_soon_as_they_change() {
+    let world = World::start("").await;
+    world.server("worker-1").await;
+    world.node("worker-1").await;
+    world
+        .node_where("worker-1", |node| addresses(node).len() == 1)
+        .await;
+    let changed = settings(&world.cloud, "[Networking]\npublic-network-name = nodes\n");
+    world.settings.send(std::sync::Arc::new(changed)).unwrap();
+    world
+        .node_where("worker-1", |node| {
+            addresses(node)
+                .iter()
+                .all(|address| address.starts_with("ExternalIP"))
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_thousand_nodes_are_initialised_with_five_requests() {
+    const NODES: usize = 1000;
+    let mut world = World::open("").await;
+    world.options(|options| {
+        options.node_monitor_period = Duration::from_secs(5);
+        options.node_status_update_frequency = Duration::from_secs(300);
+        options.clouds.intervals = Default::default();
+    });
+    for index in 0..NODES {
+        world.server(&format!("worker-{index}")).await;
+        world.node(&format!("worker-{index}")).await;
+        world.ready(&format!("worker-{index}"), "True").await;
+    }
+    world.cloud.reset_requests();
+    world.run();
+    eventually("all nodes", || async {
+        let nodes = world.nodes().list(&Default::default()).await.unwrap();
+        let waiting = nodes
+            .items
+            .iter()
+            .filter(|node| !is_initialised(node))
+            .count();
+        (waiting == 0)
+            .then_some(())
+            .ok_or_else(|| format!("{waiting} are not initialised"))
+    })
+    .await;
+    let requests = world.requests();
+    let total: u64 = requests.values().sum();
+    assert!(total <= 5, "{total}: {requests:?}");
+}
+
+#[tokio::test]
+async fn a_manager_that_is_killed_between_any_two_writes_finishes_after_its_restart() {
+    let mut world = World::open("").await;
+    world.server("worker-1").await;
+    for round in 0..5 {
+        world.node("worker-1").await;
+        world.run();
+        tokio::time::sleep(Duration::from_millis(round * 15)).await;
+        world.kill().await;
+        world.run();
+        let node = world.node_where("worker-1", is_initialised).await;
+        assert!(addresses(&node)[0].starts_with("InternalIP"));
+        world.kill().await;
+        world
+            .nodes()
+            .delete("worker-1", &Default::default())
+            .await
+            .unwrap();
+    }
+}

@@ -1,0 +1,335 @@
+//! A cluster, a simulated cloud, and the manager between them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::api::events::v1::Event;
+use ccm::cloud_conf::CloudConf;
+use ccm::{Options, Settings};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use openstack::transport::{InProcess, Transport};
+use openstack::{CloudConfig, PoolOptions, SessionOptions};
+use serde_json::{Value, json};
+use simulator::cloud::{Cloud, Options as CloudOptions};
+use testbed::{Management, Running};
+use tokio::sync::watch;
+
+pub(crate) use testbed::eventually;
+
+const URL: &str = "http://cloud";
+
+/// Everything that a test plays with.
+pub(crate) struct World {
+    pub(crate) cluster: Management,
+    pub(crate) cloud: Cloud,
+    pub(crate) settings: watch::Sender<Arc<Settings>>,
+    options: Options,
+    running: Option<Running>,
+    token: String,
+    pub(crate) network: String,
+    pub(crate) subnet: String,
+    flavors: BTreeMap<String, String>,
+    image: String,
+}
+
+impl World {
+    /// Cluster and cloud with a network, and `conf` besides `[Global]` in cloud.conf, but no manager yet.
+    pub(crate) async fn open(conf: &str) -> Self {
+        let cloud = Cloud::open(CloudOptions {
+            quotas: ["instances", "cores", "ram", "port"]
+                .map(|name| (name.to_owned(), -1))
+                .into(),
+            ..CloudOptions::default()
+        })
+        .await
+        .unwrap();
+        let cluster = Management::open([]).await;
+        let settings = settings(&cloud, conf);
+        let (sender, receiver) = watch::channel(Arc::new(settings));
+        let mut options = Options::new(receiver);
+        options.node_monitor_period = Duration::from_millis(100);
+        options.node_status_update_frequency = Duration::from_millis(500);
+        // What others do in the cloud shows soon.
+        options.clouds.intervals.idle = Duration::from_millis(200);
+        options.clouds.intervals.rest = Duration::from_millis(200);
+        let mut world = Self {
+            cluster,
+            cloud,
+            settings: sender,
+            options,
+            running: None,
+            token: String::new(),
+            network: String::new(),
+            subnet: String::new(),
+            flavors: BTreeMap::new(),
+            image: String::new(),
+        };
+        world.furnish().await;
+        world
+    }
+
+    /// All of it.
+    pub(crate) async fn start(conf: &str) -> Self {
+        let mut world = Self::open(conf).await;
+        world.run();
+        world
+    }
+
+    async fn furnish(&mut self) {
+        let id = |answer: &Value, kind: &str| answer[kind]["id"].as_str().unwrap().to_owned();
+        self.token = self.log_in().await;
+        let network = json!({"network": {"name": "nodes"}});
+        let network = self
+            .request("POST", "/network/v2.0/networks", network)
+            .await;
+        self.network = id(&network, "network");
+        let subnet =
+            json!({"subnet": {"network_id": self.network, "cidr": "10.0.0.0/16", "ip_version": 4}});
+        let subnet = self.request("POST", "/network/v2.0/subnets", subnet).await;
+        self.subnet = id(&subnet, "subnet");
+        let flavors = self
+            .request("GET", "/compute/v2.1/flavors", Value::Null)
+            .await;
+        for flavor in flavors["flavors"].as_array().unwrap() {
+            let text = |key: &str| flavor[key].as_str().unwrap().to_owned();
+            self.flavors.insert(text("name"), text("id"));
+        }
+        let images = self.request("GET", "/image/v2/images", Value::Null).await;
+        self.image = images["images"][0]["id"].as_str().unwrap().to_owned();
+    }
+
+    async fn log_in(&self) -> String {
+        let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
+            {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
+            "scope": {"project": {"name": "demo", "domain": {"id": "default"}}}}});
+        let request = http::Request::post(format!("{URL}/identity/v3/auth/tokens"))
+            .header("content-type", "application/json")
+            .body(bytes::Bytes::from(login.to_string()))
+            .unwrap();
+        let transport = InProcess::new(self.cloud.router(URL));
+        let answer = transport
+            .send(request, Duration::from_secs(10))
+            .await
+            .unwrap();
+        answer.headers()["x-subject-token"]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    /// A request of somebody else in the same project, past the manager.
+    pub(crate) async fn request(&self, method: &str, path: &str, body: Value) -> Value {
+        let text = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("{URL}{path}"))
+            .header("content-type", "application/json")
+            .header("openstack-api-version", "compute 2.60")
+            .header("x-auth-token", &self.token)
+            .body(bytes::Bytes::from(text))
+            .unwrap();
+        let transport = InProcess::new(self.cloud.router(URL));
+        let answer = transport
+            .send(request, Duration::from_secs(10))
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{method} {path}: {answer:?}");
+        serde_json::from_slice(answer.body()).unwrap_or_default()
+    }
+
+    /// Changes how the manager will run.
+    pub(crate) fn options(&mut self, change: impl FnOnce(&mut Options)) {
+        change(&mut self.options);
+    }
+
+    /// Starts the manager.
+    pub(crate) fn run(&mut self) {
+        let transport = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let mut options = self.options.clone();
+        options.clouds = PoolOptions {
+            session: SessionOptions {
+                transport: Some(transport),
+                ..SessionOptions::default()
+            },
+            intervals: options.clouds.intervals,
+            ..PoolOptions::default()
+        };
+        let client = self.cluster.client.clone();
+        self.running = Some(Running::start(|shutdown| {
+            ccm::run(client, options, shutdown)
+        }));
+    }
+
+    /// Stops the manager wherever it is, as `kill -9` would.
+    pub(crate) async fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.kill().await;
+        }
+    }
+
+    /// A server of project demo, and its id.
+    pub(crate) async fn server(&self, name: &str) -> String {
+        self.server_with(name, json!({})).await
+    }
+
+    /// A server with `fields` besides the usual ones.
+    pub(crate) async fn server_with(&self, name: &str, fields: Value) -> String {
+        let mut server = json!({"name": name, "flavorRef": self.flavors["m1.small"], "imageRef": self.image,
+            "networks": [{"uuid": self.network}]});
+        for (key, value) in fields.as_object().unwrap() {
+            server[key] = value.clone();
+        }
+        let answer = self
+            .request("POST", "/compute/v2.1/servers", json!({"server": server}))
+            .await;
+        answer["server"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// An action of Nova, such as `os-stop`.
+    pub(crate) async fn act(&self, server: &str, action: Value) {
+        self.request(
+            "POST",
+            &format!("/compute/v2.1/servers/{server}/action"),
+            action,
+        )
+        .await;
+    }
+
+    pub(crate) async fn delete_server(&self, id: &str) {
+        self.request(
+            "DELETE",
+            &format!("/compute/v2.1/servers/{id}"),
+            Value::Null,
+        )
+        .await;
+    }
+
+    pub(crate) fn nodes(&self) -> Api<Node> {
+        Api::all(self.cluster.client.clone())
+    }
+
+    /// A Node as a kubelet registers it: tainted, not ready, with its host name alone.
+    pub(crate) async fn node(&self, name: &str) {
+        let node = json!({
+            "metadata": {"name": name},
+            "spec": {"taints": [{"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}]},
+        });
+        let node: Node = serde_json::from_value(node).unwrap();
+        self.nodes()
+            .create(&PostParams::default(), &node)
+            .await
+            .unwrap();
+        self.ready(name, "False").await;
+    }
+
+    /// What the kubelet, or the node controller in its place, reports.
+    pub(crate) async fn ready(&self, name: &str, status: &str) {
+        let time = "2026-01-01T00:00:00Z";
+        let patch = json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Kubelet",
+            "message": "", "lastTransitionTime": time, "lastHeartbeatTime": time}]}});
+        let patch = Patch::Merge(patch);
+        self.nodes()
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Waits until a Node is as `check` wants it.
+    pub(crate) async fn node_where(&self, name: &str, check: impl Fn(&Node) -> bool) -> Node {
+        eventually(&format!("node {name}"), || async {
+            let node = self.nodes().get(name).await.unwrap();
+            match check(&node) {
+                true => Ok(node),
+                false => Err(serde_json::to_string(&node).unwrap()),
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn node_gone(&self, name: &str) {
+        eventually(&format!("{name} to go"), || async {
+            match self.nodes().get_opt(name).await.unwrap() {
+                None => Ok(()),
+                Some(node) => Err(serde_json::to_string(&node).unwrap()),
+            }
+        })
+        .await;
+    }
+
+    /// Waits for an event, and returns its note.
+    pub(crate) async fn event(&self, about: &str, reason: &str) -> String {
+        let events: Api<Event> = Api::all(self.cluster.client.clone());
+        eventually(&format!("event {reason} about {about}"), || async {
+            let list = events.list(&ListParams::default()).await.unwrap().items;
+            let is = |event: &&Event| {
+                event.reason.as_deref() == Some(reason)
+                    && event.regarding.as_ref().and_then(|r| r.name.as_deref()) == Some(about)
+            };
+            let found = list.iter().find(is).and_then(|event| event.note.clone());
+            found.ok_or_else(|| {
+                let reasons: Vec<_> = list
+                    .iter()
+                    .filter_map(|event| event.reason.clone())
+                    .collect();
+                reasons.join(", ")
+            })
+        })
+        .await
+    }
+
+    /// Requests to OpenStack since the counts were reset, logins and discovery included: `GET compute /servers/detail`.
+    pub(crate) fn requests(&self) -> BTreeMap<String, u64> {
+        let counts = self.cloud.requests().into_iter();
+        counts
+            .map(|count| {
+                (
+                    format!("{} {} {}", count.method, count.service, count.route),
+                    count.count,
+                )
+            })
+            .collect()
+    }
+}
+
+/// What a cloud.conf leads to that has `conf` besides the login.
+pub(crate) fn settings(cloud: &Cloud, conf: &str) -> Settings {
+    let login = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
+    let text = format!("[Global]\nuse-clouds = true\n{conf}");
+    Settings {
+        conf: CloudConf::parse(&text).unwrap().conf,
+        cloud: login,
+    }
+}
+
+/// The keys of a Node's taints.
+pub(crate) fn taints(node: &Node) -> Vec<&str> {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    taints.map_or(Vec::new(), |taints| {
+        taints.iter().map(|taint| taint.key.as_str()).collect()
+    })
+}
+
+/// A Node's addresses, as `InternalIP 10.0.0.5`.
+pub(crate) fn addresses(node: &Node) -> Vec<String> {
+    let addresses = node
+        .status
+        .as_ref()
+        .and_then(|status| status.addresses.as_ref());
+    addresses.map_or(Vec::new(), |list| {
+        list.iter()
+            .map(|a| format!("{} {}", a.type_, a.address))
+            .collect()
+    })
+}
+
+/// A label of a Node.
+pub(crate) fn label<'a>(node: &'a Node, name: &str) -> &'a str {
+    node.labels().get(name).map_or("", String::as_str)
+}
