@@ -1,4 +1,4 @@
-//! Which addresses of which subnet are taken, kept in step with the ports.
+//! The allocated addresses of each subnet, updated with the ports.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::document::{Doc, Fields};
 
-/// The taken addresses of every subnet. Derived from the ports, never stored.
+/// The allocated addresses of every subnet. Derived from the ports, never stored.
 #[derive(Default)]
 pub(crate) struct AddressBook {
     subnets: HashMap<String, Taken>,
@@ -16,12 +16,12 @@ pub(crate) struct AddressBook {
 #[derive(Default)]
 struct Taken {
     addresses: BTreeSet<u128>,
-    /// No address below this one, and not below a pool's start, is known to be free.
+    /// Addresses below this one, and not below the start of a pool, are known to be allocated.
     floor: u128,
 }
 
 impl AddressBook {
-    /// Follows a port from its old to its new form.
+    /// Updates the book for a changed port.
     pub(crate) fn replace(&mut self, old: Option<&Doc>, new: Option<&Doc>) {
         for (subnet, address) in old.into_iter().flat_map(fixed_addresses) {
             if let Some(taken) = self.subnets.get_mut(&subnet) {
@@ -62,7 +62,7 @@ impl AddressBook {
             while candidate <= last && taken.addresses.contains(&candidate) {
                 candidate = candidate.checked_add(1)?;
             }
-            // With one pool everything below is known to be taken; with several the floor would hide gaps.
+            // With one pool all addresses below are allocated; with several the floor would skip gaps.
             if pools.len() == 1 {
                 taken.floor = candidate;
             }
@@ -78,7 +78,7 @@ impl AddressBook {
     }
 }
 
-/// An address as a number, both families in one scale.
+/// An address as a number, in one range for both families.
 pub(crate) fn to_number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(v4.to_bits()),
@@ -86,7 +86,7 @@ pub(crate) fn to_number(address: IpAddr) -> u128 {
     }
 }
 
-/// The address of a number.
+/// The address with a number.
 pub(crate) fn from_number(number: u128, v4: bool) -> IpAddr {
     if v4 {
         IpAddr::V4(u32::try_from(number).unwrap_or(u32::MAX).into())

@@ -1,7 +1,7 @@
-//! Attribute tables: which fields a resource takes at creation and change, of what shape, with what default.
+//! Attribute tables: the fields that a resource accepts at creation and update, their types and defaults.
 //!
-//! Neutron keeps just such a table for each resource (neutron-lib, `RESOURCE_ATTRIBUTE_MAP`), and Octavia the same in
-//! its WSME types; the refusals below are theirs.
+//! Neutron has such a table for each resource (neutron-lib, `RESOURCE_ATTRIBUTE_MAP`), and Octavia has WSME types; the
+//! errors below are theirs.
 
 use std::net::IpAddr;
 
@@ -13,10 +13,10 @@ use super::fault::Fault;
 use super::query::truth;
 use super::service::Service;
 
-/// What a value must look like.
+/// The type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// A string of at most so many characters.
+    /// A string of at most this many characters.
     Text(usize),
     Flag,
     /// A number between two bounds, inclusive.
@@ -26,7 +26,7 @@ pub(crate) enum Shape {
     /// A subnet prefix.
     Prefix,
     Mac,
-    /// A list of anything; the handler looks further.
+    /// Any list; the handler validates it.
     List,
     /// A list of strings.
     Texts,
@@ -35,12 +35,12 @@ pub(crate) enum Shape {
     Any,
 }
 
-/// The default of an attribute that a creation leaves out.
+/// The default of an attribute that a creation omits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Preset {
-    /// It must not be left out.
+    /// The attribute is required.
     Required,
-    /// It stays out; the handler decides.
+    /// The attribute stays absent; the handler decides.
     Absent,
     Null,
     Text(&'static str),
@@ -56,24 +56,24 @@ pub(crate) struct Attribute {
     pub(crate) name: &'static str,
     shape: Shape,
     preset: Preset,
-    /// Whether a creation may name it.
+    /// Whether a creation may contain it.
     post: bool,
-    /// Whether a change may name it.
+    /// Whether an update may contain it.
     put: bool,
-    /// Whether null is a value.
+    /// Whether null is valid.
     null: bool,
-    /// Whether only an administrator may name it.
+    /// Whether only administrators may set it.
     admin: bool,
 }
 
-/// Creation or change.
+/// Creation or update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Create,
     Update,
 }
 
-/// An attribute that may be given at creation only, and left out.
+/// An optional attribute that may be set at creation only.
 pub(crate) const fn attribute(name: &'static str, shape: Shape, preset: Preset) -> Attribute {
     let null = matches!(preset, Preset::Null);
     Attribute {
@@ -102,26 +102,26 @@ pub(crate) const fn fixed(name: &'static str) -> Attribute {
 }
 
 impl Attribute {
-    /// It may also be changed.
+    /// Allows updates, too.
     pub(crate) const fn editable(mut self) -> Self {
         self.put = true;
         self
     }
 
-    /// Null is a value.
+    /// Allows null.
     pub(crate) const fn nullable(mut self) -> Self {
         self.null = true;
         self
     }
 
-    /// Only an administrator may name it.
+    /// Restricts the attribute to administrators.
     pub(crate) const fn admin(mut self) -> Self {
         self.admin = true;
         self
     }
 }
 
-/// Checks a body against the table, converts what the service converts, and fills in the defaults of a creation.
+/// Validates a body against the table, converts values as the service does, and fills in the defaults of a creation.
 pub(crate) fn check(
     table: &[Attribute],
     body: &Doc,
@@ -190,9 +190,9 @@ fn preset(preset: Preset) -> Filling {
     })
 }
 
-/// The value in its canonical form, or neutron-lib's message about what is wrong with it.
+/// The value in its canonical form, or the message of neutron-lib about it.
 fn convert(shape: Shape, value: &Value) -> Result<Value, String> {
-    let shown = match value {
+    let printed = match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
@@ -200,23 +200,23 @@ fn convert(shape: Shape, value: &Value) -> Result<Value, String> {
     let fits = match shape {
         Shape::Any => true,
         Shape::Text(longest) => match text {
-            None => return Err(format!("'{shown}' is not a valid string")),
+            None => return Err(format!("'{printed}' is not a valid string")),
             Some(text) if text.chars().count() > longest => {
                 return Err(format!("'{text}' exceeds maximum length of {longest}"));
             }
             Some(_) => true,
         },
         Shape::Flag => {
-            let flag = value.as_bool().or_else(|| truth(&shown));
+            let flag = value.as_bool().or_else(|| truth(&printed));
             return flag
                 .map(Value::Bool)
-                .ok_or_else(|| format!("'{shown}' cannot be converted to boolean"));
+                .ok_or_else(|| format!("'{printed}' cannot be converted to boolean"));
         }
         Shape::Number(low, high) => {
             let number = value
                 .as_i64()
                 .or_else(|| text.and_then(|text| text.parse().ok()));
-            let number = number.ok_or_else(|| format!("'{shown}' is not an integer"))?;
+            let number = number.ok_or_else(|| format!("'{printed}' is not an integer"))?;
             if number < low {
                 return Err(format!(
                     "'{number}' is too small - must be at least '{low}'"
@@ -231,42 +231,42 @@ fn convert(shape: Shape, value: &Value) -> Result<Value, String> {
         }
         Shape::Id => match text {
             Some(text) if uuid::Uuid::try_parse(text).is_ok() => true,
-            _ => return Err(format!("'{shown}' is not a valid UUID")),
+            _ => return Err(format!("'{printed}' is not a valid UUID")),
         },
         Shape::Address => match text.map(str::parse::<IpAddr>) {
             Some(Ok(address)) => return Ok(json!(address.to_string())),
-            _ => return Err(format!("'{shown}' is not a valid IP address")),
+            _ => return Err(format!("'{printed}' is not a valid IP address")),
         },
         Shape::Prefix => match text.map(str::parse::<IpNet>) {
             Some(Ok(net)) if net.addr() == net.network() => return Ok(json!(net.to_string())),
             Some(Ok(net)) => {
                 let better = net.trunc();
                 return Err(format!(
-                    "'{shown}' isn't a recognized IP subnet cidr, '{better}' is recommended"
+                    "'{printed}' isn't a recognized IP subnet cidr, '{better}' is recommended"
                 ));
             }
-            _ => return Err(format!("'{shown}' is not a valid IP subnet")),
+            _ => return Err(format!("'{printed}' is not a valid IP subnet")),
         },
         Shape::Mac => match text {
             Some(text) if is_mac(text) => return Ok(json!(text.to_ascii_lowercase())),
-            _ => return Err(format!("'{shown}' is not a valid MAC address")),
+            _ => return Err(format!("'{printed}' is not a valid MAC address")),
         },
         Shape::List => match value {
             Value::Array(_) => true,
-            _ => return Err(format!("'{shown}' is not a list")),
+            _ => return Err(format!("'{printed}' is not a list")),
         },
         Shape::Texts => match value {
             Value::Array(items) if items.iter().all(Value::is_string) => true,
-            Value::Array(_) => return Err(format!("'{shown}' is not a list of strings")),
-            _ => return Err(format!("'{shown}' is not a list")),
+            Value::Array(_) => return Err(format!("'{printed}' is not a list of strings")),
+            _ => return Err(format!("'{printed}' is not a list")),
         },
         Shape::Object => match value {
             Value::Object(_) => true,
-            _ => return Err(format!("'{shown}' is not a dictionary")),
+            _ => return Err(format!("'{printed}' is not a dictionary")),
         },
         Shape::OneOf(values) => match text {
             Some(text) if values.contains(&text) => true,
-            _ => return Err(format!("'{shown}' is not in {}", python_list(values))),
+            _ => return Err(format!("'{printed}' is not in {}", python_list(values))),
         },
     };
     debug_assert!(fits);
@@ -281,7 +281,7 @@ fn is_mac(text: &str) -> bool {
             .all(|byte| byte.len() == 2 && byte.bytes().all(|c| c.is_ascii_hexdigit()))
 }
 
-/// `['a', 'b']`, as the services print their lists.
+/// `['a', 'b']`, as the services print lists.
 pub(crate) fn python_list<T: AsRef<str>>(values: &[T]) -> String {
     let quoted: Vec<String> = values
         .iter()
@@ -290,7 +290,7 @@ pub(crate) fn python_list<T: AsRef<str>>(values: &[T]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
-/// The words of a service.
+/// The messages of a service.
 struct Dialect(Service);
 
 impl Dialect {
@@ -347,7 +347,7 @@ impl Dialect {
                 "Invalid input for field/attribute {name}. Value: '{value}'. {why}"
             ));
         }
-        // What is no prefix at all fails where it is converted, before it is validated.
+        // A text that is not a prefix fails in the conversion, which precedes the validation.
         if name == "cidr" && why.ends_with("not a valid IP subnet") {
             let message =
                 format!("Invalid input for operation: Invalid input for {name}. Reason: {why}.");

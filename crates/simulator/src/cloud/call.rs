@@ -1,4 +1,4 @@
-//! One request as its handler sees it, and the handler's answer.
+//! A request for its handler, and the handler's answer.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -14,7 +14,7 @@ use super::service::Service;
 use super::settings::Settings;
 use super::state::State;
 
-/// A request in the middle of its transaction.
+/// A request within its transaction.
 pub(crate) struct Call<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) settings: &'a Settings,
@@ -36,27 +36,27 @@ pub(crate) struct Call<'a> {
     pub(crate) answered: Option<String>,
 }
 
-/// The caller: what the token says.
+/// The caller, from the token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Who {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: Vec<String>,
-    /// Whether the token comes from an application credential that may not make others.
+    /// Whether the token comes from an application credential that may not create others.
     pub(crate) restricted: bool,
 }
 
 impl Who {
-    /// Whether the roles, with what they imply (admin, then member, then reader), contain this one.
+    /// Whether the roles, including implied ones (admin implies member, member implies reader), contain this one.
     pub(crate) fn has(&self, role: &str) -> bool {
-        self.roles.iter().any(|own| {
-            own == role
-                || own == "admin" && matches!(role, "member" | "reader")
-                || own == "member" && role == "reader"
+        self.roles.iter().any(|assigned| {
+            assigned == role
+                || assigned == "admin" && matches!(role, "member" | "reader")
+                || assigned == "member" && role == "reader"
         })
     }
 
-    /// Whether this is an administrator of the cloud.
+    /// Whether the caller is an administrator of the cloud.
     pub(crate) fn admin(&self) -> bool {
         self.has("admin")
     }
@@ -67,7 +67,7 @@ impl Call<'_> {
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters
             .iter()
-            .find(|(own, _)| *own == name)
+            .find(|(key, _)| *key == name)
             .map_or("", |(_, value)| value)
     }
 
@@ -81,7 +81,7 @@ impl Call<'_> {
         format!("{}/{}", self.base, self.service.segment())
     }
 
-    /// The object under `name` in the body.
+    /// The object in the field `name` of the body.
     pub(crate) fn wrapped(&self, name: &str) -> Result<Doc, Fault> {
         match self.body.get(name) {
             Some(Value::Object(map)) => Ok(map.clone()),
@@ -89,7 +89,7 @@ impl Call<'_> {
         }
     }
 
-    /// The message of each service when the body lacks its one object.
+    /// The error of each service for a body without that object.
     pub(crate) fn malformed(&self, name: &str) -> Fault {
         match self.service {
             Service::Network => Fault::bad(format!("Unable to find '{name}' in request body")),
@@ -102,17 +102,17 @@ impl Call<'_> {
         }
     }
 
-    /// A resource that the caller may see: in its own project, or as an administrator.
-    pub(crate) fn own(&self, kind: Kind, key: &str) -> Option<std::sync::Arc<Doc>> {
-        self.state.get(kind, key).filter(|doc| self.owns(doc))
+    /// A resource that the caller may access.
+    pub(crate) fn accessible(&self, kind: Kind, key: &str) -> Option<std::sync::Arc<Doc>> {
+        self.state.get(kind, key).filter(|doc| self.may_access(doc))
     }
 
-    /// Whether the resource is the caller's, or the caller an administrator.
-    pub(crate) fn owns(&self, doc: &Doc) -> bool {
+    /// Whether the caller is the owner of a resource or an administrator.
+    pub(crate) fn may_access(&self, doc: &Doc) -> bool {
         self.who.admin() || doc.text("project_id") == self.who.project_id
     }
 
-    /// The project whose resources are listed; `None`, all of them, for an administrator who asks for that.
+    /// Whether a list contains the resources of all projects, which administrators may request.
     pub(crate) fn everyone(&self) -> bool {
         self.who.admin()
             && self

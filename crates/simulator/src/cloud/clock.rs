@@ -1,11 +1,11 @@
-//! The cloud's time: the machine's, plus what tests have added, and the forms in which services show it.
+//! The time of the cloud: that of the machine plus what tests have added, and the formats of the services.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A clock that only ever runs ahead of the machine's.
+/// A clock that is never behind that of the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     ahead_milliseconds: AtomicI64,
@@ -19,7 +19,7 @@ impl Clock {
         Timestamp::from_millisecond(now.as_millisecond().saturating_add(ahead)).unwrap_or(now)
     }
 
-    /// Jumps ahead.
+    /// Advances the clock.
     pub(crate) fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).unwrap_or(0);
         self.ahead_milliseconds.fetch_add(by, Ordering::Relaxed);

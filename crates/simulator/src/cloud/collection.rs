@@ -1,4 +1,4 @@
-//! Lists and single resources of Neutron and Octavia: one way to find, filter, sort, page and show them.
+//! Lists and single resources of Neutron and Octavia: filtering, sorting, paging and presentation.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(crate) struct Collection {
     pub(crate) across_projects: bool,
     /// Whether the caller may see it.
     pub(crate) visible: fn(&Call<'_>, &Doc) -> bool,
-    /// Adds and removes what depends on the rest of the cloud and on who asks.
+    /// Adds and removes fields that depend on other resources and on the caller.
     pub(crate) present: fn(&State, &Who, &mut Doc),
-    /// The service's words for an unknown id.
+    /// The service's error for an unknown id.
     pub(crate) missing: fn(&str) -> Fault,
 }
 
-/// Query parameters that are no filters.
+/// Query parameters that are not filters.
 const RESERVED: [&str; 13] = [
     "limit",
     "marker",
@@ -48,7 +48,7 @@ const RESERVED: [&str; 13] = [
     "all_tenants",
 ];
 
-/// Fields of every resource beyond its attribute table.
+/// Fields of every resource that are not in its attribute table.
 const STANDARD: [&str; 8] = [
     "id",
     "tenant_id",
@@ -97,7 +97,7 @@ impl Collection {
         Ok(Reply::ok(Value::Object(body)))
     }
 
-    /// The word before `_links`: Octavia's profiles are one there, everything else is many.
+    /// The prefix of `_links`: the singular for Octavia's profiles, otherwise the plural.
     fn links(&self) -> &'static str {
         match self.many.ends_with("profiles") {
             true => self.one,
@@ -117,7 +117,7 @@ impl Collection {
         let found = call.state.get(self.kind, id);
         if call.service == Service::LoadBalancer
             && !self.across_projects
-            && found.as_ref().is_some_and(|doc| !call.owns(doc))
+            && found.as_ref().is_some_and(|doc| !call.may_access(doc))
         {
             return Err(Fault::forbidden(
                 "Policy does not allow this request to be performed.",
@@ -128,17 +128,17 @@ impl Collection {
             .ok_or_else(|| (self.missing)(id))
     }
 
-    /// A visible resource that the caller may also change: it is not enough that it is shared.
-    pub(crate) fn find_own(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
+    /// A visible resource that the caller may also change, which shared resources are not.
+    pub(crate) fn find_writable(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
         let doc = self.find(call, id)?;
-        if call.owns(&doc) {
+        if call.may_access(&doc) {
             return Ok(doc);
         }
         let rule = format!("rule:update_{} is disallowed by policy", self.one);
         Err(Fault::forbidden(rule))
     }
 
-    /// The resource as the caller sees it.
+    /// The resource as it is returned to the caller.
     pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
         let mut out = public_fields(doc);
         (self.present)(call.state, &call.who, &mut out);
@@ -170,7 +170,7 @@ impl Collection {
             }
             let field = match name {
                 "tenant_id" => "project_id",
-                // Octavia takes both spellings.
+                // Octavia accepts both spellings.
                 "load_balancer_id" => "loadbalancer_id",
                 other => other,
             };
@@ -195,7 +195,7 @@ impl Collection {
         Ok(found)
     }
 
-    /// The smallest set that an index gives and that contains all matches.
+    /// The smallest set from an index that contains all matches.
     fn candidates(&self, call: &Call<'_>, filters: &[(&str, Vec<&str>)]) -> Vec<Arc<Doc>> {
         let state = &*call.state;
         if let Some((_, ids)) = filters.iter().find(|(field, _)| *field == "id") {

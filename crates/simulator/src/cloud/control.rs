@@ -1,4 +1,4 @@
-//! The operator's interface under `/_simulator/`: counts, log, resources, faults, clock.
+//! The operator API under `/_simulator/`: counts, log, resources, faults, clock.
 //!
 //! It has no authentication: the simulator listens on loopback only.
 
@@ -94,8 +94,8 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             let wanted: Changeable = serde_json::from_slice(body)
                 .map_err(|error| Fault::bad(format!("the settings are malformed: {error}")))?;
             let reclaim = wanted.reclaim_instance_interval.min(10 * 366 * 86_400);
-            let own = &inner.settings.reclaim_seconds;
-            own.store(reclaim, Ordering::Relaxed);
+            let setting = &inner.settings.reclaim_seconds;
+            setting.store(reclaim, Ordering::Relaxed);
             Ok(Reply::ok(settings(cloud)))
         }
         ("GET", ["clock"]) => Ok(Reply::ok(json!({"now": inner.clock.now().to_string()}))),
@@ -118,11 +118,11 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
     }
 }
 
-/// What can be changed while the cloud runs.
+/// Settings that can be changed at run time.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Changeable {
-    /// How many seconds Nova keeps deleted servers as SOFT_DELETED, from where they can be restored; 0: not at all.
+    /// How many seconds Nova keeps deleted servers as SOFT_DELETED, so that they can be restored; 0: not at all.
     reclaim_instance_interval: u64,
 }
 

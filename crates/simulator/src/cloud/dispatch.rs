@@ -1,4 +1,4 @@
-//! From an HTTP request to a reply: find the operation, delay, authenticate, run in one transaction, record.
+//! Processing of HTTP requests: routing, delays, authentication, one transaction, recording.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -70,7 +70,7 @@ pub(crate) async fn answer(cloud: &Cloud, base: &str, request: Request) -> Respo
     openstack(cloud, base, &incoming, body).await
 }
 
-/// A request as it came in, its path without the service's segment.
+/// A request with the path relative to the service.
 pub(crate) struct Incoming<'a> {
     pub(crate) service: Service,
     pub(crate) method: Method,
@@ -84,7 +84,7 @@ async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Bod
     let started = Instant::now();
     let inner = &cloud.inner;
     let service = incoming.service;
-    // HEAD is answered as GET; hyper leaves the body out.
+    // HEAD is answered as GET; hyper omits the body.
     let head = incoming.method == Method::HEAD;
     let as_get = Method::GET;
     let mut found = inner.routes.find(service, &incoming.method, &incoming.path);
@@ -177,7 +177,8 @@ async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Bod
     response
 }
 
-/// A refusal for the log. Services quote what they refuse, be it a whole body with a password in it.
+/// The message of an error for the log, without quoted values: services quote what they reject, which may contain a
+/// password.
 fn without_values(message: &str) -> &str {
     message
         .split_once(" Value: ")
@@ -206,7 +207,7 @@ impl Outcome {
     }
 }
 
-/// Runs an operation in its transaction, with the write hooks around it.
+/// Runs an operation in its transaction, between the write hooks.
 fn run(
     cloud: &Cloud,
     base: &str,
@@ -302,7 +303,7 @@ fn transact(
     }
 }
 
-/// Authenticates, checks roles and version, decodes the body, and calls the handler.
+/// Authenticates, checks roles and version, decodes the body and calls the handler.
 fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     if route.access != Access::Open {
         call.who = identity::authenticate(call).ok_or_else(Fault::unauthenticated)?;
@@ -329,19 +330,19 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     (route.handler)(call)
 }
 
-/// Which version answered, and on what the answer depends.
+/// The version headers of an answer, and `Vary`.
 fn headers(service: Service, route: &Route, answered: Option<&str>) -> Vec<(&'static str, String)> {
     match (service, answered) {
         (Service::Identity, _) => vec![("vary", "X-Auth-Token".to_owned())],
-        // Nova's list of versions has none itself.
+        // Nova's list of versions has no version header.
         (Service::Compute, _) if route.pattern == "/" => Vec::new(),
         (_, Some(version)) => version::headers(service, version),
         _ => Vec::new(),
     }
 }
 
-/// Whether an answer carries its request's id: the lists of versions of some services do not, nor do refusals of
-/// tokens where they are checked before the id is made.
+/// Whether an answer has a request id: the version lists of some services have none, nor have errors of token
+/// validation, which precedes the creation of the id.
 fn has_request_id(service: Service, pattern: &str, status: u16) -> bool {
     match service {
         Service::Compute | Service::Network => pattern != "/",
@@ -438,7 +439,7 @@ fn garbled(action: &Action) -> Instead {
     Instead::Reply(Err(fault))
 }
 
-/// A response whose body fails before its first byte, upon which hyper closes the connection.
+/// A response whose body fails before its first byte, so that hyper closes the connection.
 fn dropped() -> Response {
     let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other(
         "connection dropped on purpose",
@@ -537,7 +538,7 @@ fn respond(
     response
 }
 
-/// The content type that a service gives to an empty answer.
+/// The content type of a service's empty answers.
 fn empty_type(service: Service, status: u16) -> Option<&'static str> {
     match service {
         Service::Compute => Some("application/json"),
@@ -547,7 +548,7 @@ fn empty_type(service: Service, status: u16) -> Option<&'static str> {
     }
 }
 
-/// Whether errors of webob's own may be JSON: its choice where a client takes anything is HTML.
+/// Whether errors of webob may be JSON: for clients that accept any type it chooses HTML.
 fn accepts_json(headers: &HeaderMap) -> bool {
     headers.get_all("accept").iter().any(|value| {
         value
@@ -584,7 +585,7 @@ fn request_id() -> String {
     format!("req-{}", uuid::Uuid::new_v4())
 }
 
-/// oslo.middleware's default limit where the service uses it; more where bulk bodies and image data go.
+/// The default limit of oslo.middleware where the service uses it; more for bulk bodies and image data.
 fn limit(service: Service) -> usize {
     match service {
         Service::Compute | Service::Identity | Service::Volume => 114_688,

@@ -1,13 +1,13 @@
 //! Resources as JSON documents, the form in which every OpenStack API returns them and in which they are stored.
 //!
-//! A field whose name begins with `_` is internal to the simulator: it is stored and never returned.
+//! Fields whose name begins with `_` are internal to the simulator: they are stored and never returned.
 
 use serde_json::{Map, Value};
 
 /// One resource.
 pub(crate) type Doc = Map<String, Value>;
 
-/// The object inside a JSON value; an empty one if it is something else.
+/// The object in a JSON value; an empty one for other types.
 pub(crate) fn doc(value: Value) -> Doc {
     match value {
         Value::Object(map) => map,
@@ -23,7 +23,7 @@ pub(crate) fn public_fields(doc: &Doc) -> Doc {
         .collect()
 }
 
-/// Lenient reading of fields: what is absent or of another type reads as empty.
+/// Lenient access to fields: an absent field, or one of another type, is empty.
 pub(crate) trait Fields {
     /// A string, or the empty one.
     fn text(&self, name: &str) -> &str;
@@ -37,7 +37,7 @@ pub(crate) trait Fields {
     fn object(&self, name: &str) -> Doc;
     /// The strings of a list.
     fn texts(&self, name: &str) -> impl Iterator<Item = &str>;
-    /// Whether the field is there and not null.
+    /// Whether the field is present and not null.
     fn given(&self, name: &str) -> bool;
     /// Replaces a field.
     fn set(&mut self, name: &str, value: impl Into<Value>);

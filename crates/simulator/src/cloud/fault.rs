@@ -1,16 +1,16 @@
-//! Refusals, in the words and the JSON form of each service.
+//! Errors, with the messages and the JSON form of each service.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::service::Service;
 
-/// Why a request was refused.
+/// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// Neutron's error type, such as `NetworkInUse`. Other services do not show it.
+    /// Neutron's error type, such as `NetworkInUse`. Other services do not return it.
     pub(crate) kind: &'static str,
     /// The service's message.
     pub(crate) message: String,
@@ -19,7 +19,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Any refusal.
+    /// An error with any status.
     pub(crate) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -29,27 +29,27 @@ impl Fault {
         }
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is invalid.
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(400, "HTTPBadRequest", message)
     }
 
-    /// 404: no such resource.
+    /// 404: the resource does not exist.
     pub(crate) fn missing(message: impl Into<String>) -> Self {
         Self::new(404, "HTTPNotFound", message)
     }
 
-    /// 409: not in this state.
+    /// 409: the state of the resource does not allow the request.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(409, "Conflict", message)
     }
 
-    /// 403: not with these roles.
+    /// 403: the caller's roles do not allow the request.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(403, "PolicyNotAuthorized", message)
     }
 
-    /// 401: no or no valid token.
+    /// 401: the token is missing or invalid.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(
             401,
@@ -66,7 +66,7 @@ impl Fault {
         json: bool,
     ) -> (&'static str, Vec<u8>) {
         const JSON: &str = "application/json";
-        // Tokens are checked by keystonemiddleware in front of each service, in Keystone's form.
+        // keystonemiddleware validates tokens in front of each service and answers in Keystone's form.
         if self.status == 401 && !matches!(service, Service::Control | Service::Image) {
             return (JSON, to_bytes(&self.keystone()));
         }
@@ -157,7 +157,7 @@ impl Fault {
     }
 }
 
-/// An error page of webob, as a client that asks for JSON gets it.
+/// An error page of webob in the form for clients that accept JSON.
 pub(crate) fn webob(status: u16, title: &str, message: &str) -> Value {
     let message = if message.is_empty() {
         "The resource could not be found."

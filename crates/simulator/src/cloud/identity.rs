@@ -33,19 +33,19 @@ pub(crate) fn routes(routes: &mut Routes) {
             Method::GET,
             "/v3/auth/projects",
             Access::Token,
-            directory::own_projects,
+            directory::projects_of_user,
         )
         .on(
             Method::GET,
             "/v3/auth/domains",
             Access::Token,
-            directory::own_domains,
+            directory::domains_of_caller,
         )
         .on(
             Method::GET,
             "/v3/users/{user_id}/projects",
             Access::Token,
-            directory::own_projects,
+            directory::projects_of_user,
         )
         .on(
             Method::GET,

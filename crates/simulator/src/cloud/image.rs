@@ -29,7 +29,7 @@ pub(crate) fn routes(routes: &mut Routes) {
         })
         .post("/v2/images", create)
         .delete("/v2/images/{id}", |call| {
-            let doc = find_own(call)?;
+            let doc = find_writable(call)?;
             if doc.flag("protected") {
                 return Err(Fault::forbidden(format!(
                     "Image {} is protected and cannot be deleted.",
@@ -62,7 +62,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     members::routes(&mut table);
 }
 
-/// Puts a public, active image.
+/// Creates a public, active image.
 pub(crate) fn seed(state: &mut State, name: &str, owner: &str) {
     let id = state.new_id();
     let now = zulu(state.now());
@@ -121,7 +121,7 @@ fn list(call: &mut Call<'_>) -> Answer {
                 && call
                     .query
                     .all("tag")
-                    .all(|tag| doc.texts("tags").any(|own| own == tag))
+                    .all(|tag| doc.texts("tags").any(|existing| existing == tag))
                 && call
                     .query
                     .get("visibility")
@@ -157,7 +157,7 @@ fn list(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(body))
 }
 
-/// What images are sorted by.
+/// The sort keys of images.
 const SORTABLE: [&str; 8] = [
     "created_at",
     "updated_at",
@@ -245,13 +245,13 @@ fn create(call: &mut Call<'_>) -> Answer {
 }
 
 fn tag(call: &mut Call<'_>, add: bool) -> Answer {
-    let doc = find_own(call)?;
+    let doc = find_writable(call)?;
     let tag = call.parameter("tag").to_owned();
     let mut tags: Vec<String> = doc.texts("tags").map(str::to_owned).collect();
     if !add && !tags.contains(&tag) {
         return Err(Fault::missing("Could not find tag"));
     }
-    tags.retain(|own| *own != tag);
+    tags.retain(|existing| *existing != tag);
     if add {
         tags.push(tag);
     }
@@ -268,7 +268,7 @@ fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
         .ok_or_else(|| Fault::missing(format!("No image found with ID {id}")))
 }
 
-fn find_own(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
+fn find_writable(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let doc = find(call)?;
     if call.owns_image(&doc) {
         return Ok(doc);
@@ -279,20 +279,20 @@ fn find_own(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
 }
 
 impl Call<'_> {
-    /// Whether the image is the caller's, or the caller an administrator.
+    /// Whether the caller is the owner of the image or an administrator.
     fn owns_image(&self, doc: &Doc) -> bool {
         self.who.admin() || doc.text("owner") == self.who.project_id
     }
 }
 
-/// What can be had by its id: a member need not have accepted for that.
+/// Whether an image can be read by its id: members need not have accepted it.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     matches!(doc.text("visibility"), "public" | "community")
         || call.owns_image(doc)
         || doc.text("visibility") == "shared" && members::status(call, doc.text("id")).is_some()
 }
 
-/// What lists show: of others' shared images those that were accepted, unless asked for others.
+/// Whether an image is in lists: by default, shared images of other projects only after acceptance.
 fn listed(call: &Call<'_>, doc: &Doc) -> bool {
     if !visible(call, doc) {
         return false;
@@ -305,7 +305,7 @@ fn listed(call: &Call<'_>, doc: &Doc) -> bool {
 }
 
 fn activate(call: &mut Call<'_>, active: bool) -> Answer {
-    let doc = find_own(call)?;
+    let doc = find_writable(call)?;
     let (from, to) = if active {
         ("deactivated", "active")
     } else {
@@ -322,7 +322,7 @@ fn activate(call: &mut Call<'_>, active: bool) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// The body as an object. Glance's PUT may also carry data, so it is not decoded before.
+/// The body as an object, which is decoded here since Glance's PUT may also have data.
 fn body(call: &Call<'_>) -> Result<Doc, Fault> {
     match serde_json::from_slice(&call.raw_body) {
         Ok(Value::Object(map)) => Ok(map),

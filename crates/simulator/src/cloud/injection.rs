@@ -1,4 +1,4 @@
-//! Faults on purpose: rules that make chosen requests slow, refused, cut off or garbled.
+//! Fault injection: rules that delay, reject, drop or garble selected requests.
 
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A rule as posted to `/_simulator/faults`. Everything left out matches everything.
+/// A rule as posted to `/_simulator/faults`. Absent criteria match every request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Rule {
-    /// Given by the simulator.
+    /// Set by the simulator.
     #[serde(skip_deserializing)]
     pub(crate) id: u64,
     /// The service's first path segment.
@@ -21,13 +21,13 @@ pub(crate) struct Rule {
     pub(crate) route: Option<String>,
     /// A project id.
     pub(crate) project: Option<String>,
-    /// Lets this many matching requests pass first, so that the next one is the n-th.
+    /// The number of matching requests that pass first.
     pub(crate) after: u64,
-    /// Acts on this many requests and is then gone; without it, on all.
+    /// The number of requests to which the rule applies before it is removed; all without it.
     pub(crate) count: Option<u64>,
-    /// Acts on this share of requests, 0 to 1.
+    /// The fraction of requests to which the rule applies, 0 to 1.
     pub(crate) probability: Option<f64>,
-    /// Acts after the request was carried out instead of in its place.
+    /// Whether the request is processed before the action replaces its answer.
     pub(crate) after_change: bool,
     #[serde(flatten)]
     pub(crate) action: Action,
@@ -35,21 +35,21 @@ pub(crate) struct Rule {
     pub(crate) seen: u64,
 }
 
-/// What a rule does. Delays combine with the other three.
+/// The action of a rule. A delay can be combined with one of the others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Action {
     /// Answers with this status and the service's error form.
     pub(crate) status: Option<u16>,
-    /// The words of that error.
+    /// The message of that error.
     pub(crate) message: Option<String>,
     /// Seconds for the `Retry-After` header of that error.
     pub(crate) retry_after: Option<u64>,
-    /// Waits first.
+    /// A delay in milliseconds before the action.
     pub(crate) delay_ms: u64,
     /// Closes the connection without an answer.
     pub(crate) drop: bool,
-    /// Answers 200 with bytes that are no JSON.
+    /// Answers 200 with bytes that are not JSON.
     pub(crate) garbage: bool,
 }
 
@@ -59,13 +59,13 @@ impl Action {
         Duration::from_millis(self.delay_ms)
     }
 
-    /// Whether it replaces the answer.
+    /// Whether the action replaces the answer.
     pub(crate) fn replaces(&self) -> bool {
         self.status.is_some() || self.drop || self.garbage
     }
 }
 
-/// The rules in force.
+/// The active rules.
 pub(crate) struct Injections {
     rules: Mutex<(Vec<Rule>, StdRng)>,
     next_id: AtomicU64,
@@ -83,7 +83,7 @@ impl Default for Injections {
 }
 
 impl Injections {
-    /// Whether there are rules at all: the quick way past them.
+    /// Whether there are rules; a fast check.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
@@ -96,7 +96,7 @@ impl Injections {
         rule
     }
 
-    /// The rules in force.
+    /// The active rules.
     pub(crate) fn list(&self) -> Vec<Rule> {
         self.rules.lock().0.clone()
     }
@@ -108,8 +108,8 @@ impl Injections {
         self.any.store(!rules.0.is_empty(), Ordering::Relaxed);
     }
 
-    /// What to do to this request: the action of the first rule that matches and is its turn, and whether to carry
-    /// the request out first.
+    /// The action for this request, from the first rule that matches and is due, and whether to process the request
+    /// first.
     pub(crate) fn apply(
         &self,
         service: &str,

@@ -1,5 +1,5 @@
-//! What was asked of the cloud: counts by operation, and the last requests. Bodies and headers are never kept,
-//! so neither holds a secret.
+//! The record of requests: counts by operation, and the last requests. Bodies and headers are never recorded, since
+//! they contain secrets.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::service::Service;
 
-/// How often one operation was called.
+/// The number of calls of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RequestCount {
     /// The first path segment, such as `network`.
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     pub(crate) status: u16,
     pub(crate) milliseconds: f64,
     pub(crate) project_id: String,
-    /// The refusal in words, if it was one.
+    /// The message of the error, if it was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }

@@ -15,7 +15,7 @@ macro_rules! kinds {
                 match self { $(Kind::$variant => $name,)+ }
             }
 
-            /// The fields by which resources of this kind are found without looking at all of them.
+            /// The fields with an index.
             pub(crate) fn indexed(self) -> &'static [&'static str] {
                 match self { $(Kind::$variant => &[$($index),*],)+ }
             }
@@ -74,7 +74,7 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether users see it as a resource of a project, rather than as internal state of the cloud.
+    /// Whether it is a resource of a project, rather than internal state of the cloud.
     pub(crate) fn counted(self) -> bool {
         !matches!(
             self,
@@ -82,7 +82,7 @@ impl Kind {
         )
     }
 
-    /// Whether guests could notice a change.
+    /// Whether a change can affect guests.
     pub(crate) fn visible_to_guests(self) -> bool {
         use Kind::{FloatingIp, Listener, LoadBalancer, Member, Pool, Port, Server};
         matches!(

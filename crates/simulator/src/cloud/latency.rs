@@ -1,4 +1,4 @@
-//! How long requests and state transitions take.
+//! Durations of requests and state transitions.
 
 mod file;
 
@@ -10,15 +10,15 @@ use super::service::Service;
 
 pub use self::file::LatencyError;
 
-/// How long the simulated cloud takes to answer and to finish what it accepted.
+/// The durations of answers and of transitions of the simulated cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Latency {
-    /// Answers at once, and every transition is complete by the next request.
+    /// Answers at once; every transition is complete by the next request.
     #[default]
     None,
     /// The medians measured on a real OpenStack Zed on two cores (docs/real-openstack.md, what it takes).
     Real,
-    /// Chosen durations.
+    /// Custom durations.
     Custom(Box<Timings>),
 }
 
@@ -27,7 +27,7 @@ pub enum Latency {
 pub struct Timings {
     /// Before every answer.
     pub request: Duration,
-    /// Instead of that, before the answers of these operations.
+    /// Replaces `request` for these operations.
     pub routes: Vec<RouteTiming>,
     /// Server POST to ACTIVE.
     pub server_create: Duration,
@@ -43,7 +43,7 @@ pub struct Timings {
     pub volume: Duration,
 }
 
-/// How long one operation takes to answer. The names are those of [`super::RequestCount`].
+/// The duration of an operation. The names are those of [`super::RequestCount`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteTiming {
     /// The service, such as `network`.
@@ -56,7 +56,7 @@ pub struct RouteTiming {
     pub duration: Duration,
 }
 
-/// The transitions that take time.
+/// The transitions with a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     ServerCreate,
@@ -74,12 +74,12 @@ impl Latency {
             Self::None => Duration::ZERO,
             Self::Real => measured(service, method, route),
             Self::Custom(timings) => {
-                let own = timings.routes.iter().find(|timing| {
+                let timing = timings.routes.iter().find(|timing| {
                     timing.route == route
                         && timing.method == method.as_str()
                         && timing.service == service.segment()
                 });
-                own.map_or(timings.request, |timing| timing.duration)
+                timing.map_or(timings.request, |timing| timing.duration)
             }
         }
     }
@@ -105,7 +105,7 @@ impl Latency {
     }
 }
 
-/// Medians in milliseconds. What was not measured takes the figure of its nearest measured neighbour.
+/// Medians in milliseconds. An operation that was not measured has the value of a similar one.
 fn measured(service: Service, method: &Method, route: &str) -> Duration {
     let read = method == Method::GET || method == Method::HEAD;
     let tail = route.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Neutron v2.0, as ML2 with OVN serves it.
+//! Neutron v2.0 with ML2/OVN.
 
 mod automatic;
 mod extensions;

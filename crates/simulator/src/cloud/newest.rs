@@ -1,5 +1,5 @@
-//! Servers in the order in which Nova lists them, the newest first, kept as they come and go: a page of a large
-//! project is found without looking at the project.
+//! Servers in the order of Nova's lists, newest first, updated incrementally, so that a page of a large project is
+//! found without a scan.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -36,13 +36,13 @@ impl Newest {
             .map(|(_, doc)| doc)
     }
 
-    /// Follows a change of one server.
+    /// Updates the order for a changed server.
     pub(crate) fn replace(&mut self, old: Option<&Doc>, new: Option<&Arc<Doc>>) {
         if let Some(old) = old {
             let rank = rank(old);
             self.everyone.remove(&rank);
-            if let Some(own) = self.projects.get_mut(old.text("project_id")) {
-                own.remove(&rank);
+            if let Some(servers) = self.projects.get_mut(old.text("project_id")) {
+                servers.remove(&rank);
             }
         }
         if let Some(new) = new {

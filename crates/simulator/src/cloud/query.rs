@@ -1,4 +1,4 @@
-//! Query strings: filters, sorting, paging and field selection, the same for every service.
+//! Query strings: filters, sorting, paging and field selection of all services.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -79,8 +79,8 @@ impl Query {
     }
 }
 
-/// Whether a field has one of the wanted values, compared as Neutron and Octavia do: booleans in any
-/// spelling, null as the empty string, lists by membership, nested `fixed_ips` as `subnet_id=...`.
+/// Whether a field has one of the requested values, compared as Neutron and Octavia do: booleans in any spelling, null
+/// as the empty string, lists by membership, nested `fixed_ips` as `subnet_id=...`.
 pub(crate) fn matches(value: Option<&Value>, wanted: &[&str]) -> bool {
     wanted.iter().any(|wanted| equals(value, wanted))
 }
@@ -113,7 +113,7 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
 
 /// The four tag filters, `tags`, `tags-any`, `not-tags` and `not-tags-any`, each a comma separated list.
 pub(crate) fn tags_match(doc: &Doc, query: &Query) -> bool {
-    let has = |tag: &str| doc.texts("tags").any(|own| own == tag);
+    let has = |tag: &str| doc.texts("tags").any(|existing| existing == tag);
     let test = |name: &str, all: bool| {
         let tags: Vec<&str> = query.all(name).flat_map(|list| list.split(',')).collect();
         if tags.is_empty() {
@@ -130,7 +130,7 @@ pub(crate) fn tags_match(doc: &Doc, query: &Query) -> bool {
         && test("not-tags-any", false) != Some(true)
 }
 
-/// Sorts by fields, then by id. An empty list of fields leaves the order alone.
+/// Sorts by fields, then by id. Without fields, the order does not change.
 pub(crate) fn sort(docs: &mut [Arc<Doc>], keys: &[(String, bool)]) {
     if keys.is_empty() {
         return;
@@ -196,7 +196,7 @@ pub(crate) struct Page {
     pub(crate) previous: Option<String>,
 }
 
-/// Cuts the page out that begins after the marker. `None`: no resource has the marker's id.
+/// The page after the marker. `None`: the marker is unknown.
 pub(crate) fn page(
     mut docs: Vec<Arc<Doc>>,
     marker: Option<&str>,
@@ -250,7 +250,7 @@ pub(crate) fn page_links(page: &Page, url: &str, query: &Query) -> Vec<Value> {
         .collect()
 }
 
-/// Only the wanted fields, if any are named. Octavia also takes them comma separated.
+/// The requested fields, or all. Octavia also accepts them comma-separated.
 pub(crate) fn only_fields(doc: Doc, query: &Query) -> Doc {
     let wanted: Vec<&str> = query
         .all("fields")

@@ -9,7 +9,7 @@ use super::service::Service;
 use super::settings::Settings;
 use super::state::State;
 
-/// One limited thing: its name in the service's API, its default, and how its use is counted.
+/// A limit: its name in the service's API, its default, and how its use is counted.
 pub(crate) struct Limit {
     pub(crate) name: &'static str,
     default: i64,
@@ -116,7 +116,7 @@ impl Limit {
             .unwrap_or_else(|| self.default(settings))
     }
 
-    /// The limit of a project nobody set anything for.
+    /// The limit of a project without an override.
     pub(crate) fn default(&self, settings: &Settings) -> i64 {
         settings
             .quotas
@@ -135,8 +135,8 @@ impl Limit {
             Used::Ram => state.usage(project).ram,
             Used::Gigabytes => state.usage(project).gigabytes,
             Used::BackupGigabytes => {
-                let own = state.by(Kind::Backup, "project_id", project);
-                own.iter().map(|doc| doc.number("size")).sum()
+                let backups = state.by(Kind::Backup, "project_id", project);
+                backups.iter().map(|doc| doc.number("size")).sum()
             }
             Used::Nothing => 0,
         }
@@ -152,7 +152,7 @@ pub(crate) struct Exceeded {
     pub(crate) limit: i64,
 }
 
-/// All the limits of `service` that the wanted amounts would break.
+/// The limits of `service` that the requested amounts exceed.
 pub(crate) fn exceeded(
     call: &Call<'_>,
     service: Service,
@@ -186,7 +186,7 @@ pub(crate) fn set_of(call: &Call<'_>, service: Service, project: &str) -> Doc {
         .collect()
 }
 
-/// Limit, use and reservation of each, under the service's names for them.
+/// Limit, use and reservation of each, under the service's names.
 pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as: &str) -> Doc {
     limits(service)
         .iter()
@@ -230,7 +230,7 @@ pub(crate) fn change(
     unknown
 }
 
-/// Back to the defaults.
+/// Removes the overrides of a project.
 pub(crate) fn reset(call: &mut Call<'_>, service: Service, project: &str) {
     call.state.remove(Kind::Quota, &key(service, project));
 }

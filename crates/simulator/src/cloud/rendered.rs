@@ -1,9 +1,9 @@
-//! Servers as text, as lists show them. Describing a server takes a hundred times longer than copying its description,
-//! and lists are asked for far more often than servers change.
+//! A cache of serialised servers for lists. Serialising a server takes a hundred times longer than copying the text,
+//! and lists are requested far more often than servers change.
 
 use std::collections::HashMap;
 
-/// Who sees what: the microversion, whether an administrator asks, and the base of all links.
+/// What the text depends on: the microversion, whether the caller is an administrator, and the base of all links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) version: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Variant {
     pub(crate) base: String,
 }
 
-/// The descriptions that are up to date.
+/// The texts that are up to date.
 #[derive(Default)]
 pub(crate) struct Rendered {
     variants: Vec<Variant>,
@@ -39,13 +39,14 @@ impl Rendered {
 
     /// A server's description.
     pub(crate) fn get(&self, server: &str, variant: usize) -> Option<&str> {
-        let own = self.servers.get(server)?;
-        own.iter()
+        let cached = self.servers.get(server)?;
+        cached
+            .iter()
             .find(|(of, _)| *of == variant)
             .map(|(_, text)| &**text)
     }
 
-    /// Caches the description of a server and variant that is not in the cache yet. If the cache is full, nothing is kept.
+    /// Caches the text of a server and variant that is not in the cache yet, unless the cache is full.
     pub(crate) fn keep(&mut self, server: &str, variant: usize, text: &str) {
         if self.bytes + text.len() > MOST_BYTES {
             return;
@@ -57,14 +58,14 @@ impl Rendered {
             .push((variant, text.into()));
     }
 
-    /// The server changed.
+    /// Removes the texts of a changed server.
     pub(crate) fn forget(&mut self, server: &str) {
-        if let Some(own) = self.servers.remove(server) {
-            self.bytes -= own.iter().map(|(_, text)| text.len()).sum::<usize>();
+        if let Some(cached) = self.servers.remove(server) {
+            self.bytes -= cached.iter().map(|(_, text)| text.len()).sum::<usize>();
         }
     }
 
-    /// Forgets everything.
+    /// Removes all texts.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,4 +1,4 @@
-//! Routes: method, path pattern, who may call, and the function that answers.
+//! Routes: method, path pattern, required role and handler.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use http::Method;
 use super::call::{Answer, Call};
 use super::service::Service;
 
-/// Who may call a route. What a caller may do within it, the handler checks.
+/// Who may call a route. The handler checks what the caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     /// Anyone, without a token.
     Open,
-    /// Any valid token, whatever its roles and scope.
+    /// Any valid token, regardless of roles and scope.
     Token,
-    /// Reader of a project, or more.
+    /// At least reader of a project.
     Reader,
-    /// Member of a project, or more.
+    /// At least member of a project.
     Member,
     /// Administrators.
     Admin,
@@ -52,7 +52,7 @@ pub(crate) enum Found<'a> {
     Nothing,
 }
 
-/// The routes of one service, while they are being written down.
+/// The routes of one service while they are registered.
 pub(crate) struct Table<'a> {
     routes: &'a mut Routes,
     service: Service,
@@ -67,7 +67,7 @@ impl Routes {
         }
     }
 
-    /// Finds the operation. A literal segment wins over a parameter.
+    /// Finds the operation. A literal segment takes precedence over a parameter.
     pub(crate) fn find(&self, service: Service, method: &Method, path: &str) -> Found<'_> {
         let segments: Vec<&str> = path
             .split('/')

@@ -1,6 +1,6 @@
 //! Barbican v1: secrets and containers, the key manager that encrypted volumes and TLS listeners refer to.
 //!
-//! Payloads are kept in the store as they came; a real Barbican encrypts them. The log shows paths, never bodies.
+//! Payloads are stored as they were sent; a real Barbican encrypts them. The log contains paths, never bodies.
 
 mod containers;
 mod payload;
@@ -38,7 +38,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     containers::routes(&mut table);
 }
 
-/// The metadata; with another type accepted, the payload, as Barbican's first clients expect.
+/// The metadata; or the payload, if another type is accepted, as Barbican's first clients expect.
 fn show(call: &mut Call<'_>) -> Answer {
     let doc = find(call, Kind::Secret, "secret")?;
     let accept = call.headers.get("accept").and_then(|it| it.to_str().ok());
@@ -113,16 +113,16 @@ fn list(call: &mut Call<'_>, kind: Kind, name: &str, view: fn(&Call<'_>, &Doc) -
     };
     let (limit, offset) = (number("limit", 10).clamp(1, 100), number("offset", 0));
     let wanted = call.query.get("name");
-    let mut own = call.state.by(kind, "project_id", &call.who.project_id);
-    own.retain(|doc| wanted.is_none_or(|name| doc.text("name") == name));
-    own.sort_by(|a, b| a.text("created").cmp(b.text("created")));
-    let page: Vec<Doc> = own
+    let mut found = call.state.by(kind, "project_id", &call.who.project_id);
+    found.retain(|doc| wanted.is_none_or(|name| doc.text("name") == name));
+    found.sort_by(|a, b| a.text("created").cmp(b.text("created")));
+    let page: Vec<Doc> = found
         .iter()
         .skip(offset)
         .take(limit)
         .map(|doc| view(call, doc))
         .collect();
-    let total = own.len();
+    let total = found.len();
     let link = |offset: usize| format!("{}/v1/{name}?limit={limit}&offset={offset}", call.root());
     let mut body = json!({"total": total});
     if offset > 0 {
@@ -148,9 +148,9 @@ fn created(call: &Call<'_>, name: &str, id: &str) -> Answer {
     Ok(Reply::with(201, Value::Object(body)).header("location", url))
 }
 
-/// A secret of another project is reported as absent, with Barbican's message.
+/// A secret of another project does not exist for the caller, with Barbican's message.
 fn find(call: &Call<'_>, kind: Kind, name: &str) -> Result<Arc<Doc>, Fault> {
-    call.own(kind, call.parameter("id")).ok_or_else(|| {
+    call.accessible(kind, call.parameter("id")).ok_or_else(|| {
         Fault::missing(format!(
             "Not Found. Sorry but your {name} is in another castle."
         ))

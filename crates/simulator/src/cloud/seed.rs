@@ -26,7 +26,7 @@ const IMAGES: [&str; 7] = [
     "flatcar-stable",
 ];
 
-/// Puts the first content.
+/// Creates the initial content.
 pub(crate) fn fill(state: &mut State, settings: &Settings, images: &[String]) {
     let admin = people(state);
     for (id, name, vcpus, ram, disk) in [
@@ -105,7 +105,7 @@ fn people(state: &mut State) -> String {
     admin
 }
 
-/// `public`: floating addresses that guests can really listen on.
+/// `public`: floating addresses on which guests can really listen.
 fn external_network(state: &mut State, cidr: &Ipv4Net, project: &str) {
     let id = state.new_id();
     let now = super::clock::zulu(state.now());
@@ -133,7 +133,7 @@ fn external_network(state: &mut State, cidr: &Ipv4Net, project: &str) {
     let first = u32::from(cidr.network());
     let last = u32::from(cidr.broadcast());
     let address = |number: u32| std::net::Ipv4Addr::from(number).to_string();
-    // Below .10 is left to whoever runs the machine, as in a real provider network.
+    // Addresses below .10 are reserved for the machine, as in a real provider network.
     let start = first.saturating_add(10).min(last.saturating_sub(1));
     state.put(
         Kind::Subnet,

@@ -1,4 +1,4 @@
-//! What is fixed for the life of a cloud.
+//! Settings that are fixed for the life of a cloud.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use ipnet::Ipv4Net;
 
 use super::latency::Latency;
 
-/// Gives the console output of a server.
+/// Returns the console output of a server.
 pub(crate) type Console = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// The options that handlers need, resolved.
@@ -20,11 +20,11 @@ pub(crate) struct Settings {
     pub(crate) token_lifetime: Duration,
     pub(crate) console: parking_lot::RwLock<Option<Console>>,
     pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
-    /// Nova's `reclaim_instance_interval` in seconds; with 0, its default, what is deleted is gone.
+    /// Nova's `reclaim_instance_interval` in seconds; with 0, the default, deleted servers cannot be restored.
     pub(crate) reclaim_seconds: std::sync::atomic::AtomicU64,
 }
 
-/// Makes the next servers whose name begins so fail to build.
+/// Makes the builds of the next servers with this name prefix fail.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerFault {
@@ -33,12 +33,12 @@ pub(crate) struct ServerFault {
     pub(crate) name_prefix: String,
     /// The fault that Nova returns.
     pub(crate) message: String,
-    /// How many servers.
+    /// The number of servers.
     pub(crate) count: u64,
 }
 
 impl Settings {
-    /// The fault that meets a server of this name, once.
+    /// The fault for a server with this name, which is consumed.
     pub(crate) fn server_fault(&self, name: &str) -> Option<String> {
         let mut faults = self.server_faults.lock();
         let index = faults

@@ -1,4 +1,4 @@
-//! Views of the whole cloud: the world that guests see, and counts of resources.
+//! Views of the whole cloud: the world for guests, and counts of resources.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use super::network;
 use super::state::State;
 use crate::world::{Forward, Instance, Listener, World};
 
-/// What guests see. What cannot have changed since `before` is shared with it.
+/// The world for guests. Unchanged parts are shared with `before`.
 pub(crate) fn world(state: &State, before: &World) -> World {
     let mut addresses: Vec<Forward> = state
         .all(Kind::FloatingIp)
@@ -116,7 +116,7 @@ fn forward(doc: &Doc) -> Option<Forward> {
 
 fn listener(state: &State, doc: &Doc) -> Option<Listener> {
     let balancer = state.get(Kind::LoadBalancer, doc.text("loadbalancer_id"))?;
-    // While PENDING_UPDATE the data plane keeps running; it is off before the first and after the last configuration.
+    // The data plane keeps running while PENDING_UPDATE; it is off before the first and after the last configuration.
     let serving = |doc: &Doc| {
         doc.flag("admin_state_up")
             && matches!(doc.text("provisioning_status"), "ACTIVE" | "PENDING_UPDATE")

@@ -1,8 +1,8 @@
-//! The content of the cloud, with indexes, changed by one transaction at a time.
+//! The content of the cloud with its indexes, changed by one transaction at a time.
 //!
-//! A request (or a transition that has come due) runs between [`State::begin`] and [`State::commit`] or
-//! [`State::roll_back`]; in between every change remembers what was there before, so that a request that fails
-//! halfway leaves nothing behind, and the store gets exactly what changed.
+//! A request (or a due transition) runs between [`State::begin`] and [`State::commit`] or [`State::roll_back`]. Every
+//! change records the previous document, so that a request that fails halfway has no effect, and the store gets exactly
+//! the changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::kind::Kind;
 use super::newest::Newest;
 use super::rendered::Rendered;
 
-/// One change of a transaction, as the store needs it: the new document, or none for a deletion.
+/// A change of a transaction for the store: the new document, or `None` for a deletion.
 pub(crate) struct Change {
     pub(crate) kind: Kind,
     pub(crate) key: Arc<str>,
@@ -29,11 +29,11 @@ pub(crate) struct Change {
 pub(crate) struct State {
     tables: Vec<Table>,
     touched: BTreeMap<(Kind, Arc<str>), Option<Arc<Doc>>>,
-    /// Which addresses of which subnet are taken.
+    /// The allocated addresses of each subnet.
     pub(crate) addresses: AddressBook,
-    /// Servers, the newest first.
+    /// Servers, newest first.
     pub(crate) newest: Newest,
-    /// Servers as lists show them, until they change.
+    /// The cache of serialised servers.
     pub(crate) rendered: Rendered,
     usage: HashMap<String, Usage>,
     seed: u64,
@@ -41,7 +41,7 @@ pub(crate) struct State {
     now: Timestamp,
 }
 
-/// Sums that quotas are checked against, kept as servers and volumes come and go.
+/// Sums against which quotas are checked, updated incrementally.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) cores: i64,
@@ -56,7 +56,7 @@ struct Table {
 }
 
 impl State {
-    /// An empty cloud whose ids follow from `seed`.
+    /// An empty cloud whose ids are derived from `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             tables: Kind::ALL.iter().map(|_| Table::default()).collect(),
@@ -82,7 +82,7 @@ impl State {
         self.now
     }
 
-    /// What the running transaction changed so far.
+    /// The changes of the running transaction so far.
     pub(crate) fn changes(&self) -> Vec<Change> {
         self.touched
             .keys()
@@ -94,24 +94,24 @@ impl State {
             .collect()
     }
 
-    /// Ends the transaction; everything stays as it is.
+    /// Ends the transaction and keeps its changes.
     pub(crate) fn commit(&mut self) {
         self.touched.clear();
     }
 
-    /// Ends the transaction; everything is as it was at [`State::begin`], but ids are not given out again.
+    /// Ends the transaction and reverts its changes. Ids are not reused.
     pub(crate) fn roll_back(&mut self) {
         for ((kind, key), doc) in std::mem::take(&mut self.touched) {
             self.swap(kind, &key, doc);
         }
     }
 
-    /// How many ids were given out.
+    /// The number of generated ids.
     pub(crate) fn counter(&self) -> u64 {
         self.counter
     }
 
-    /// Continues after a restart: no id is given out twice.
+    /// Continues the sequence of ids after a restart.
     pub(crate) fn set_counter(&mut self, counter: u64) {
         self.counter = counter;
     }
@@ -177,7 +177,7 @@ impl State {
         let Some(keys) = table.index.get(&(field, value.to_owned())) else {
             return Vec::new();
         };
-        // Looking most of a table up key by key takes far longer than passing once over it; both are in the same order.
+        // A scan of the table is faster than looking up most of it by key; both yield the same order.
         if keys.len() * 4 > table.docs.len() {
             let mut wanted = keys.iter().peekable();
             let found = table
@@ -205,7 +205,7 @@ impl State {
         self.usage.get(project).copied().unwrap_or_default()
     }
 
-    /// A new UUID. The n-th of a cloud follows from the seed and n.
+    /// A new UUID, derived from the seed and the number of ids before it.
     pub(crate) fn new_id(&mut self) -> String {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.draw()[..16]);
@@ -225,7 +225,7 @@ impl State {
         format!("fa:16:3e:{:02x}:{:02x}:{:02x}", draw[0], draw[1], draw[2])
     }
 
-    /// Notes that `action` on the resource is due after `delay`. It survives a restart.
+    /// Schedules `action` on the resource after `delay`. It survives a restart.
     pub(crate) fn schedule(&mut self, delay: Duration, action: &str, kind: Kind, key: &str) {
         self.counter += 1;
         let at =
@@ -287,7 +287,7 @@ impl State {
         old
     }
 
-    /// Forgets the descriptions of servers in which the changed resource appears: the server itself, its ports, their
+    /// Removes the cached texts of servers that contain the changed resource: the server itself, its ports, their
     /// floating IPs, and the names of networks and security groups.
     fn outdate(&mut self, kind: Kind, key: &str, old: Option<&Doc>, new: Option<&Doc>) {
         let both = || old.into_iter().chain(new);

@@ -1,7 +1,7 @@
-//! The durable form of the cloud: one SQLite table, one transaction per request.
+//! The persistent form of the cloud: one SQLite table, one transaction per request.
 //!
-//! In write-ahead mode with `synchronous = NORMAL` a committed transaction survives the death of the process at
-//! any moment (SQLite, "PRAGMA synchronous"); only the loss of the machine's power could lose the last ones.
+//! In write-ahead mode with `synchronous = NORMAL`, a committed transaction survives the end of the process at any
+//! moment (SQLite, "PRAGMA synchronous"); only a loss of power may lose the last ones.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const SCHEMA_VERSION: i64 = 1;
 /// Why a cloud cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// SQLite refused; most often the file is unreadable, or another process has it open.
+    /// SQLite failed; mostly the file is unreadable, or another process has it open.
     #[error("the simulated cloud's store {} cannot be used; is another ferrostack running on it?", path.display())]
     Store {
         /// The file.
@@ -32,7 +32,7 @@ pub enum OpenError {
         /// The version found in it.
         found: i64,
     },
-    /// A row cannot be understood.
+    /// A row cannot be parsed.
     #[error("the simulated cloud's store {} has a damaged row: {kind} {key}", path.display())]
     Damaged {
         /// The file.
@@ -61,7 +61,7 @@ impl Store {
         connection
             .busy_timeout(std::time::Duration::from_secs(2))
             .map_err(failed)?;
-        // The lock makes a second process fail at once instead of overwriting; SQLite then needs no shared memory file.
+        // The lock makes a second process fail at once; SQLite then needs no shared memory file.
         connection
             .execute_batch(
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
@@ -95,7 +95,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Commits the changes of one request, all or none.
+    /// Commits the changes of one request atomically.
     pub(crate) fn write(&mut self, changes: &[Change], counter: u64) -> Result<(), OpenError> {
         let written = write(&mut self.connection, changes, counter);
         written.map_err(|source| self.failed(source))

@@ -1,4 +1,4 @@
-//! The cloud as its clients see it: requests into the router, in process.
+//! Tests of the cloud by requests to its router, in process.
 
 mod backups;
 mod balancer;
@@ -138,7 +138,7 @@ impl Client {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Got {
-        // Cinder's paths name a project: `x` stands for the caller's own.
+        // In Cinder's paths, which contain a project, `x` stands for the caller's.
         let path = path.replace("/volume/v3/x/", &format!("/volume/v3/{}/", self.project));
         let mut request = Request::builder().method(method).uri(path);
         if !self.token.is_empty() {

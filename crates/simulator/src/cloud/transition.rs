@@ -1,6 +1,6 @@
-//! State transitions that happen by themselves after some time.
+//! State transitions after some time.
 //!
-//! A transition is itself a stored resource, so a restart resumes it.
+//! A transition is a stored resource, so it continues after a restart.
 
 use super::balancer;
 use super::compute;
@@ -20,9 +20,9 @@ pub(crate) fn any_due(state: &State, now: jiff::Timestamp) -> bool {
     next_due(state).is_some_and(|at| at <= now.as_millisecond())
 }
 
-/// Applies everything that is due, including what that in turn makes due.
+/// Applies all due transitions, including those that become due by them.
 pub(crate) fn run_due(state: &mut State, settings: &Settings) {
-    // Transitions may schedule others for the same moment; the bound is against a mistake, not a real chain.
+    // Transitions may schedule others for the same moment; the bound guards against an endless loop.
     for _ in 0..100_000 {
         let Some((key, doc)) = state.first(Kind::Pending) else {
             return;

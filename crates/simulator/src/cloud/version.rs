@@ -26,7 +26,7 @@ fn type_name(service: Service) -> &'static str {
     }
 }
 
-/// The minor version a request asks for, or the service's refusal (406).
+/// The requested minor version, or the service's error (406).
 pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fault> {
     let Some((major, low, high)) = range(service) else {
         return Ok(0);
@@ -55,7 +55,7 @@ pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fa
     }
 }
 
-/// The version that an answer's headers name: also one that the service does not have, but not what is no version.
+/// The version in an answer's headers: also an unsupported one, but not a malformed one.
 pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> {
     let (major, low, high) = range(service)?;
     match wanted(service, headers).as_deref() {
@@ -68,7 +68,7 @@ pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> 
     }
 }
 
-/// The headers that say which version answered.
+/// The version headers of an answer.
 pub(crate) fn headers(service: Service, version: &str) -> Vec<(&'static str, String)> {
     let mut headers = vec![
         (
@@ -102,7 +102,7 @@ fn wanted(service: Service, headers: &HeaderMap) -> Option<String> {
 
 /// The routes of the version documents.
 pub(crate) fn routes(routes: &mut Routes) {
-    // Lists of versions are for everyone; what one version offers is not, except with Keystone, Nova and Glance.
+    // Lists of versions need no token; documents of one version do, except with Keystone, Nova and Glance.
     let mut open = |service, pattern: &'static str, document: fn(&Call<'_>) -> Answer| {
         let closed = matches!(
             service,
@@ -171,7 +171,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     open(Service::LoadBalancer, "/", |call| {
         Ok(Reply::ok(load_balancer(call)))
     });
-    // Octavia returns no more than this.
+    // Octavia returns these fields only.
     open(Service::LoadBalancer, "/v2.0", |_| {
         Ok(Reply::ok(json!("v2")))
     });

@@ -60,7 +60,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                     "Policy does not allow this request to be performed.",
                 ));
             }
-            Ok(Reply::ok(json!({"quota": shown(call, &project)})))
+            Ok(Reply::ok(json!({"quota": quota_of(call, &project)})))
         })
         .on(
             Method::PUT,
@@ -84,7 +84,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                         "Unknown attribute for argument: {unknown}"
                     )));
                 }
-                Ok(Reply::with(202, json!({"quota": shown(call, &project)})))
+                Ok(Reply::with(202, json!({"quota": quota_of(call, &project)})))
             },
         )
         .on(
@@ -105,6 +105,6 @@ fn described(all: &[(&str, &str)]) -> Vec<Value> {
     all.iter().map(one).collect()
 }
 
-fn shown(call: &Call<'_>, project: &str) -> Doc {
+fn quota_of(call: &Call<'_>, project: &str) -> Doc {
     quota::set_of(call, Service::LoadBalancer, project)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::part::{self, fresh, own, references};
+use super::part::{self, fresh, owner_only, references};
 use super::{pools, status};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
@@ -102,7 +102,7 @@ pub(crate) static LISTENER: Collection = Collection {
     many: "listeners",
     attributes: ATTRIBUTES,
     across_projects: false,
-    visible: own,
+    visible: owner_only,
     present,
     missing,
 };
@@ -202,7 +202,7 @@ fn create(call: &mut Call<'_>) -> Answer {
 
 fn update(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
-    let old = LISTENER.find_own(call, &id)?;
+    let old = LISTENER.find_writable(call, &id)?;
     let given = call.wrapped("listener")?;
     check_cidrs(&given)?;
     if given.given("default_pool_id") {
@@ -217,7 +217,7 @@ fn update(call: &mut Call<'_>) -> Answer {
 
 fn known_pool(call: &Call<'_>, id: &str, balancer: &str) -> Result<(), Fault> {
     let pool = call
-        .own(Kind::Pool, id)
+        .accessible(Kind::Pool, id)
         .filter(|pool| pool.text("loadbalancer_id") == balancer);
     pool.map(|_| ())
         .ok_or_else(|| Fault::missing(format!("Pool {id} not found.")))

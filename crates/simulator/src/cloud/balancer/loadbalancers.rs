@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::part::{fresh, own, references};
+use super::part::{fresh, owner_only, references};
 use super::{listeners, offers, part, pools, status, tree, vip};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
@@ -43,7 +43,7 @@ pub(crate) static LOAD_BALANCER: Collection = Collection {
     many: "loadbalancers",
     attributes: ATTRIBUTES,
     across_projects: false,
-    visible: own,
+    visible: owner_only,
     present,
     missing,
 };
@@ -117,7 +117,7 @@ fn create(call: &mut Call<'_>) -> Answer {
 
 fn delete(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
-    let doc = LOAD_BALANCER.find_own(call, &id)?;
+    let doc = LOAD_BALANCER.find_writable(call, &id)?;
     if !matches!(doc.text("provisioning_status"), "ACTIVE" | "ERROR") {
         return Err(status::immutable(&id));
     }

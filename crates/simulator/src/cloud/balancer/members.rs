@@ -117,7 +117,7 @@ fn create(call: &mut Call<'_>) -> Answer {
         let body = json!({"code": 404, "title": "Bad Request", "description": format!("Pool {id} not found.")});
         return Ok(Reply::with(404, body));
     }
-    let pool = POOL.find_own(call, call.parameter("pool_id"))?;
+    let pool = POOL.find_writable(call, call.parameter("pool_id"))?;
     let given = call.wrapped("member")?;
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
@@ -126,9 +126,9 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
 }
 
-/// PUT of the whole set: members are identified by address and port. With `additive_only` none is removed.
+/// PUT of all members, which are identified by address and port. With `additive_only`, none is removed.
 fn batch(call: &mut Call<'_>) -> Answer {
-    let pool = POOL.find_own(call, call.parameter("pool_id"))?;
+    let pool = POOL.find_writable(call, call.parameter("pool_id"))?;
     let Some(Value::Array(wanted)) = call.body.get("members").cloned() else {
         return Err(Fault::bad("Missing argument: \"members\""));
     };
@@ -139,12 +139,12 @@ fn batch(call: &mut Call<'_>) -> Answer {
     let mut kept: Vec<String> = Vec::new();
     for member in wanted {
         let member = to_doc(member);
-        let same = existing.iter().find(|own| {
-            own.text("address") == member.text("address")
-                && own.number("protocol_port") == member.number("protocol_port")
+        let same = existing.iter().find(|current| {
+            current.text("address") == member.text("address")
+                && current.number("protocol_port") == member.number("protocol_port")
         });
         match same {
-            Some(own) => {
+            Some(current) => {
                 let mut changes = member.clone();
                 for key in ["address", "protocol_port", "subnet_id", "project_id"] {
                     changes.remove(key);
@@ -156,8 +156,8 @@ fn batch(call: &mut Call<'_>) -> Answer {
                     call.who.admin(),
                     call.service,
                 )?;
-                part::apply(call, Kind::Member, own.text("id"), &checked);
-                kept.push(own.text("id").to_owned());
+                part::apply(call, Kind::Member, current.text("id"), &checked);
+                kept.push(current.text("id").to_owned());
             }
             None => {
                 create_in(call, &pool, &member)?;
@@ -165,21 +165,21 @@ fn batch(call: &mut Call<'_>) -> Answer {
         }
     }
     if !additive {
-        for own in existing
+        for current in existing
             .iter()
-            .filter(|own| !kept.iter().any(|id| id == own.text("id")))
+            .filter(|current| !kept.iter().any(|id| id == current.text("id")))
         {
-            status::doom(call.state, Kind::Member, own.text("id"));
+            status::doom(call.state, Kind::Member, current.text("id"));
         }
     }
     status::lock(call, &balancer);
     Ok(Reply::empty(202))
 }
 
-/// Within the pool of the path, if the path has one.
+/// Whether the member is in the pool of the path.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     let pool = call.parameter("pool_id");
-    call.owns(doc) && (pool.is_empty() || doc.text("pool_id") == pool)
+    call.may_access(doc) && (pool.is_empty() || doc.text("pool_id") == pool)
 }
 
 fn missing(id: &str) -> Fault {

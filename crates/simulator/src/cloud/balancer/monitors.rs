@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::part::{self, fresh, own};
+use super::part::{self, fresh, owner_only};
 use super::pools::POOL;
 use super::status;
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
@@ -49,7 +49,7 @@ pub(crate) static MONITOR: Collection = Collection {
     many: "healthmonitors",
     attributes: ATTRIBUTES,
     across_projects: false,
-    visible: own,
+    visible: owner_only,
     present: |_, _, doc| {
         doc.remove("loadbalancer_id");
         let pool = doc.remove("pool_id").unwrap_or_default();
@@ -121,7 +121,7 @@ fn create(call: &mut Call<'_>) -> Answer {
             "Invalid input for field/attribute pool_id. Value: 'None'. Mandatory field missing.",
         ));
     }
-    let pool = POOL.find_own(call, given.text("pool_id"))?;
+    let pool = POOL.find_writable(call, given.text("pool_id"))?;
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
     let doc = create_in(call, &pool, &given)?;

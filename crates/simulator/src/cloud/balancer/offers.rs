@@ -1,5 +1,5 @@
-//! Flavors and availability zones of load balancers, which administrators make of profiles, and what they do to a
-//! load balancer that asks for one.
+//! Flavors and availability zones of load balancers, which administrators create from profiles, and their effects on
+//! load balancers that refer to them.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const FLAVOR_ATTRIBUTES: &[Attribute] = &[
     fixed("id"),
 ];
 
-/// A zone's name is its identity, and cannot be changed.
+/// The name of a zone is its id, and cannot be changed.
 const ZONE_ATTRIBUTES: &[Attribute] = &[
     attribute("name", Shape::Text(255), Preset::Required),
     attribute("description", Shape::Text(255), Preset::Text(""))
@@ -41,9 +41,9 @@ struct Offers {
     profiles: &'static profiles::Profiles,
     /// The field that names a profile.
     profile: &'static str,
-    /// The field by which load balancers name one of these.
+    /// The field of load balancers that refers to one.
     field: &'static str,
-    /// As refusals of a name that is taken, and of a removal, call it.
+    /// Its name in errors about duplicate names and failed deletions.
     record: &'static str,
     title: &'static str,
 }
@@ -130,7 +130,7 @@ fn create(call: &mut Call<'_>, offers: &Offers) -> Answer {
             offers.record
         )));
     }
-    // Octavia leaves this to its database: users get the violated constraint as an internal error.
+    // Octavia does not validate this: users get the violated constraint of the database as an internal error.
     if call
         .state
         .get(offers.profiles.collection.kind, doc.text(offers.profile))
@@ -171,7 +171,7 @@ fn update(call: &mut Call<'_>, offers: &Offers) -> Answer {
         && name != old.text("name")
         && call.state.count_by(collection.kind, "name", name) > 0
     {
-        // As above: the constraint breaks in the database.
+        // As above, a constraint of the database is violated.
         return Err(Fault::new(
             500,
             "DBDuplicateEntry",
@@ -197,7 +197,7 @@ fn delete(call: &mut Call<'_>, offers: &Offers) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// Checks the flavor and the zone that a new load balancer asks for, and gives it the flavor's provider.
+/// Validates the flavor and the zone of a new load balancer, and sets the provider of the flavor.
 pub(crate) fn choose(call: &Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
     let of_flavor = chosen(call, &FLAVOR, balancer, "Invalid flavor_id.")?;
     chosen(call, &ZONE, balancer, "Invalid availability zone.")?;
@@ -215,7 +215,7 @@ pub(crate) fn choose(call: &Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
     profiles::enabled(balancer.text("provider"))
 }
 
-/// Refuses an address in a network that the load balancer's zone does not allow.
+/// Rejects an address in a network that the load balancer's zone does not allow.
 pub(crate) fn allowed_network(call: &Call<'_>, balancer: &Doc) -> Result<(), Fault> {
     let Some(profile) = chosen(call, &ZONE, balancer, "Invalid availability zone.")? else {
         return Ok(());
@@ -238,7 +238,7 @@ pub(crate) fn allowed_network(call: &Call<'_>, balancer: &Doc) -> Result<(), Fau
     ))
 }
 
-/// The profile of the flavor or zone that a load balancer names; `None` if it names none.
+/// The profile of the flavor or zone of a load balancer; `None` if it has none.
 fn chosen(
     call: &Call<'_>,
     offers: &Offers,

@@ -1,4 +1,4 @@
-//! What load balancers and all their parts have in common.
+//! Operations that load balancers and all their parts share.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::cloud::state::State;
 
 use super::status;
 
-/// Checks the body of a creation and gives it the standard fields.
+/// Validates the body of a creation and adds the standard fields.
 pub(crate) fn fresh(
     call: &mut Call<'_>,
     table: &[Attribute],
@@ -41,10 +41,10 @@ pub(crate) fn fresh(
         call.who.admin(),
         Service::LoadBalancer,
     )?;
-    let (name, shown) = limit;
+    let (name, label) = limit;
     if !quota::exceeded(call, Service::LoadBalancer, &project, &[(name, 1)]).is_empty() {
         return Err(Fault::forbidden(format!(
-            "Quota has been met for resources: {shown}"
+            "Quota has been met for resources: {label}"
         )));
     }
     doc.set("id", call.state.new_id());
@@ -68,10 +68,10 @@ pub(crate) fn sound(call: &Call<'_>, table: &[Attribute], given: &Doc) -> Result
     check(table, &given, Verb::Create, admin, Service::LoadBalancer).map(|_| ())
 }
 
-/// PUT of a part: checks, locks the load balancer, applies.
+/// PUT of a part: validates, locks the load balancer, applies.
 pub(crate) fn update(call: &mut Call<'_>, collection: &Collection, id: &str) -> Answer {
     let given = call.wrapped(collection.one)?;
-    let old = collection.find_own(call, id)?;
+    let old = collection.find_writable(call, id)?;
     let balancer = balancer_of(&old).to_owned();
     let changes = check(
         collection.attributes,
@@ -88,7 +88,7 @@ pub(crate) fn update(call: &mut Call<'_>, collection: &Collection, id: &str) -> 
     ))
 }
 
-/// Writes checked changes into a part and marks it pending.
+/// Applies validated changes to a part and marks it pending.
 pub(crate) fn apply(call: &mut Call<'_>, kind: Kind, id: &str, changes: &Doc) -> Doc {
     let now = naive(call.now());
     call.state.edit(kind, id, |doc| {
@@ -106,7 +106,7 @@ pub(crate) fn apply(call: &mut Call<'_>, kind: Kind, id: &str, changes: &Doc) ->
 
 /// DELETE of a part: it is removed when the load balancer is unlocked.
 pub(crate) fn remove(call: &mut Call<'_>, collection: &Collection, id: &str) -> Answer {
-    let old = collection.find_own(call, id)?;
+    let old = collection.find_writable(call, id)?;
     let balancer = balancer_of(&old).to_owned();
     status::mutable(call, &balancer)?;
     status::doom(call.state, collection.kind, id);
@@ -122,7 +122,7 @@ pub(crate) fn balancer_of(doc: &Doc) -> &str {
     }
 }
 
-/// `[{id}, ...]` of the parts of a kind that hang on a field's value.
+/// `[{id}, ...]` of the parts of a kind whose field has a value.
 pub(crate) fn references(state: &State, kind: Kind, field: &'static str, value: &str) -> Value {
     if value.is_empty() {
         return json!([]);
@@ -134,7 +134,7 @@ pub(crate) fn references(state: &State, kind: Kind, field: &'static str, value: 
         .collect()
 }
 
-/// Only the owner and administrators see it.
-pub(crate) fn own(call: &Call<'_>, doc: &Doc) -> bool {
-    call.owns(doc)
+/// Whether the caller is the owner or an administrator.
+pub(crate) fn owner_only(call: &Call<'_>, doc: &Doc) -> bool {
+    call.may_access(doc)
 }

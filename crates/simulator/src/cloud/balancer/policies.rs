@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::part::{self, fresh, own, references};
+use super::part::{self, fresh, owner_only, references};
 use super::{listeners, status};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply};
@@ -56,7 +56,7 @@ static POLICY: Collection = Collection {
     many: "l7policies",
     attributes: POLICY_ATTRIBUTES,
     across_projects: false,
-    visible: own,
+    visible: owner_only,
     present: |state, _, doc| {
         doc.remove("loadbalancer_id");
         let id = doc.text("id").to_owned();
@@ -71,7 +71,9 @@ static RULE: Collection = Collection {
     many: "rules",
     attributes: RULE_ATTRIBUTES,
     across_projects: false,
-    visible: |call, doc| call.owns(doc) && doc.text("l7policy_id") == call.parameter("policy_id"),
+    visible: |call, doc| {
+        call.may_access(doc) && doc.text("l7policy_id") == call.parameter("policy_id")
+    },
     present: |_, _, doc| {
         doc.remove("loadbalancer_id");
         doc.remove("l7policy_id");
@@ -109,7 +111,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 fn create_policy(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("l7policy")?;
     part::sound(call, POLICY_ATTRIBUTES, &given)?;
-    let listener = listeners::LISTENER.find_own(call, given.text("listener_id"))?;
+    let listener = listeners::LISTENER.find_writable(call, given.text("listener_id"))?;
     let balancer = listener.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
     let mut doc = fresh(call, POLICY_ATTRIBUTES, &given, ("l7policy", "L7 Policy"))?;
@@ -124,7 +126,7 @@ fn create_policy(call: &mut Call<'_>) -> Answer {
 fn create_rule(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("rule")?;
     part::sound(call, RULE_ATTRIBUTES, &given)?;
-    let policy = POLICY.find_own(call, call.parameter("policy_id"))?;
+    let policy = POLICY.find_writable(call, call.parameter("policy_id"))?;
     let balancer = policy.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
     let mut doc = fresh(call, RULE_ATTRIBUTES, &given, ("l7rule", "L7 Rule"))?;

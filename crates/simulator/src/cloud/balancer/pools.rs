@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::part::{self, fresh, own, references};
+use super::part::{self, fresh, owner_only, references};
 use super::{members, monitors, status};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
@@ -52,7 +52,7 @@ pub(crate) static POOL: Collection = Collection {
     many: "pools",
     attributes: ATTRIBUTES,
     across_projects: false,
-    visible: own,
+    visible: owner_only,
     present,
     missing,
 };
@@ -93,7 +93,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     let listener = match given.text("listener_id") {
         "" => None,
         id => Some(
-            call.own(Kind::Listener, id)
+            call.accessible(Kind::Listener, id)
                 .ok_or_else(|| Fault::missing(format!("Listener {id} not found.")))?,
         ),
     };

@@ -1,7 +1,7 @@
-//! Profiles of flavors and of availability zones: the provider's options behind a name that load balancers use.
+//! Profiles of flavors and of availability zones: options of a provider under a name.
 //!
 //! The rules are those of Octavia 11: `api/v2/controllers/{flavor,availability_zone}_profiles.py`, the schemas of the
-//! amphora provider, and the status codes of its errors (a provider that does not know an option is a 501).
+//! amphora provider, and the status codes of its errors (an unknown option is a 501).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
-/// The providers that are enabled, with their descriptions.
+/// The enabled providers with their descriptions.
 pub(crate) const PROVIDERS: [(&str, &str); 2] = [
     ("amphora", "The Octavia Amphora driver."),
     ("octavia", "Deprecated alias of the Octavia Amphora driver."),
@@ -52,7 +52,7 @@ const ZONE_ATTRIBUTES: &[Attribute] = &[
     fixed("id"),
 ];
 
-/// What the amphora provider takes in a flavor's profile, with its descriptions.
+/// The options of the amphora provider in a flavor profile, with its descriptions.
 pub(crate) const FLAVOR_OPTIONS: [(&str, &str); 3] = [
     (
         "loadbalancer_topology",
@@ -62,7 +62,7 @@ pub(crate) const FLAVOR_OPTIONS: [(&str, &str); 3] = [
     ("amp_image_tag", "The amphora image tag."),
 ];
 
-/// And in a zone's.
+/// The options of the amphora provider in a zone profile.
 pub(crate) const ZONE_OPTIONS: [(&str, &str); 3] = [
     ("compute_zone", "The compute availability zone."),
     (
@@ -81,10 +81,10 @@ pub(crate) struct Profiles {
     /// The field with the provider's options, as JSON in a string.
     data: &'static str,
     options: &'static [(&'static str, &'static str)],
-    /// The kind that refers to these profiles, and by which field.
+    /// The kind that refers to these profiles, and the field of the reference.
     user: Kind,
     reference: &'static str,
-    /// As refusals call it.
+    /// Its name in errors.
     title: &'static str,
 }
 
@@ -126,7 +126,7 @@ pub(crate) static ZONE_PROFILE: Profiles = Profiles {
     title: "Availability Zone Profile",
 };
 
-/// The operations; all of them are an administrator's.
+/// The operations, which are for administrators only.
 pub(crate) fn routes(table: &mut Table<'_>) {
     kind(
         table,
@@ -232,7 +232,7 @@ pub(crate) fn in_use(what: &str, id: &str) -> Fault {
     Fault::conflict(format!("{what} {id} is in use and cannot be modified."))
 }
 
-/// The profile's options, read from the string in which they come.
+/// The options of a profile, parsed from the string in which they are sent.
 fn options(doc: &Doc, profiles: &Profiles) -> Result<Value, Fault> {
     let text = doc.text(profiles.data);
     serde_json::from_str(text).map_err(|_| {
@@ -243,7 +243,7 @@ fn options(doc: &Doc, profiles: &Profiles) -> Result<Value, Fault> {
     })
 }
 
-/// Refuses providers that are not enabled.
+/// Rejects providers that are not enabled.
 pub(crate) fn enabled(provider: &str) -> Result<(), Fault> {
     if PROVIDERS.iter().any(|(name, _)| *name == provider) {
         return Ok(());
@@ -251,8 +251,8 @@ pub(crate) fn enabled(provider: &str) -> Result<(), Fault> {
     Err(Fault::bad(format!("Provider '{provider}' is not enabled.")))
 }
 
-/// Refuses what the provider refuses: options that it does not know (501), and things of other services that do not
-/// exist, which Octavia takes for a failure of the provider (500).
+/// Rejects what the provider rejects: unknown options (501), and references to resources that do not exist, which
+/// Octavia treats as a failure of the provider (500).
 fn provider_takes(
     call: &Call<'_>,
     profiles: &Profiles,
@@ -301,7 +301,7 @@ fn provider_takes(
     }
 }
 
-/// The first thing that the options name and that does not exist.
+/// The first resource in the options that does not exist.
 fn absent(call: &Call<'_>, options: &Doc) -> Option<String> {
     let named = |field: &str| Some(options.text(field)).filter(|text| !text.is_empty());
     if let Some(flavor) =
@@ -312,7 +312,7 @@ fn absent(call: &Call<'_>, options: &Doc) -> Option<String> {
     let tagged = |tag: &str| {
         call.state
             .all(Kind::Image)
-            .any(|image| image.texts("tags").any(|own| own == tag))
+            .any(|image| image.texts("tags").any(|existing| existing == tag))
     };
     if let Some(tag) = named("amp_image_tag").filter(|tag| !tagged(tag)) {
         return Some(format!(

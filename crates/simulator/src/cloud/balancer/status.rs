@@ -1,4 +1,4 @@
-//! PENDING and ACTIVE: a load balancer and all its parts are locked together while anything of it changes.
+//! PENDING and ACTIVE: a load balancer and all its parts are locked while any of them changes.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
     }
 }
 
-/// The load balancer, if it may be changed now.
+/// The load balancer, if it is not locked.
 pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     let balancer = call
-        .own(Kind::LoadBalancer, id)
+        .accessible(Kind::LoadBalancer, id)
         .ok_or_else(|| Fault::missing(format!("Load Balancer {id} not found.")))?;
     match balancer.text("provisioning_status") {
         "ACTIVE" => Ok(balancer),
@@ -42,7 +42,7 @@ pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     }
 }
 
-/// Octavia's error while something is pending.
+/// Octavia's error for a locked load balancer.
 pub(crate) fn immutable(id: &str) -> Fault {
     Fault::conflict(format!(
         "Load Balancer {id} is immutable and cannot be updated."
@@ -60,7 +60,7 @@ pub(crate) fn lock(call: &mut Call<'_>, id: &str) {
     call.state.schedule(delay, "settle", Kind::LoadBalancer, id);
 }
 
-/// Marks a part for removal when the load balancer settles.
+/// Marks a part for removal when the load balancer is unlocked.
 pub(crate) fn doom(state: &mut State, kind: Kind, id: &str) {
     state.edit(kind, id, |doc| {
         doc.set("provisioning_status", "PENDING_DELETE")
@@ -103,7 +103,7 @@ fn settle(state: &mut State, id: &str) {
     operate(state, id);
 }
 
-/// Notes whether a member answers; only health monitors look.
+/// Records whether a member answers; only health monitors use it.
 pub(crate) fn answers(state: &mut State, member: &Member) {
     let balancer = &member.load_balancer_id;
     let found = state.by(Kind::Member, "loadbalancer_id", balancer);
@@ -121,7 +121,7 @@ pub(crate) fn answers(state: &mut State, member: &Member) {
     operate(state, balancer);
 }
 
-/// Operating states: everything enabled is ONLINE, and members without a monitor are NO_MONITOR. A member that does not
+/// Sets operating states: everything enabled is ONLINE, and members without a monitor are NO_MONITOR. A member that does not
 /// answer its monitor is in ERROR; its pool, and what leads there, is DEGRADED, and in ERROR if no member answers.
 fn operate(state: &mut State, id: &str) {
     for member in state.by(Kind::Member, "loadbalancer_id", id) {
@@ -132,7 +132,7 @@ fn operate(state: &mut State, id: &str) {
             (true, true) => "ONLINE",
             (true, false) => "NO_MONITOR",
         };
-        show(state, Kind::Member, &member, status);
+        set_operating_status(state, Kind::Member, &member, status);
     }
     let mut worst = "ONLINE";
     for pool in state.by(Kind::Pool, "loadbalancer_id", id) {
@@ -146,7 +146,7 @@ fn operate(state: &mut State, id: &str) {
         ) {
             worst = status;
         }
-        show(state, Kind::Pool, &pool, status);
+        set_operating_status(state, Kind::Pool, &pool, status);
     }
     for kind in PARTS {
         if matches!(kind, Kind::Member | Kind::Pool) {
@@ -160,7 +160,7 @@ fn operate(state: &mut State, id: &str) {
                     .map_or("ONLINE", |pool| of_pool(state, pool.text("id"))),
                 (true, _) => "ONLINE",
             };
-            show(state, kind, &part, status);
+            set_operating_status(state, kind, &part, status);
         }
     }
     if let Some(balancer) = state.get(Kind::LoadBalancer, id)
@@ -169,7 +169,7 @@ fn operate(state: &mut State, id: &str) {
             "ONLINE" | "DEGRADED" | "ERROR"
         )
     {
-        show(state, Kind::LoadBalancer, &balancer, worst);
+        set_operating_status(state, Kind::LoadBalancer, &balancer, worst);
     }
 }
 
@@ -186,7 +186,7 @@ fn of_pool(state: &State, id: &str) -> &'static str {
     }
 }
 
-fn show(state: &mut State, kind: Kind, part: &Doc, status: &str) {
+fn set_operating_status(state: &mut State, kind: Kind, part: &Doc, status: &str) {
     if part.text("operating_status") != status {
         state.edit(kind, part.text("id"), |doc| {
             doc.set("operating_status", status)
@@ -203,7 +203,7 @@ fn gone(state: &mut State, id: &str) {
     if let Some(balancer) = state.remove(Kind::LoadBalancer, id)
         && let Some(port) = state.get(Kind::Port, balancer.text("vip_port_id"))
     {
-        // A port that the user brought stays.
+        // A port of the user is not deleted.
         if port.text("device_owner") == super::vip::OWNER && balancer.flag("_own_port") {
             network::remove_port(state, port.text("id"));
         } else {

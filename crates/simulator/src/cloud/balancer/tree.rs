@@ -1,4 +1,4 @@
-//! A load balancer with all its parts inside one another.
+//! A load balancer with its nested parts.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// Puts the parts themselves where references stood, as in the answer to the creation of a whole tree.
+/// Replaces references by the parts, as in the answer to the creation of a tree.
 pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
     let id = balancer.text("id").to_owned();
     let of = |kind, field, value: &str| call.state.by(kind, field, value);
@@ -17,13 +17,13 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
         let mut out = pools::POOL.show(call, doc);
         out.set(
             "members",
-            shown(
+            views(
                 call,
                 &members::MEMBER,
                 &of(Kind::Member, "pool_id", doc.text("id")),
             ),
         );
-        // Octavia builds this answer from what it has not yet read back.
+        // Octavia builds this answer before it has read the monitor back.
         out.set("healthmonitor", Value::Null);
         out.remove("healthmonitor_id");
         out.remove("loadbalancers");
@@ -47,7 +47,7 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
     balancer.set("listeners", all);
 }
 
-/// Both states of each resource, as GET .../status returns them.
+/// Both states of each resource, as in the answer to GET .../status.
 pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
     let base = |doc: &Doc| {
         json!({"id": doc.text("id"), "name": doc.text("name"),
@@ -91,7 +91,7 @@ pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
     out
 }
 
-fn shown(call: &Call<'_>, collection: &Collection, docs: &[std::sync::Arc<Doc>]) -> Vec<Value> {
+fn views(call: &Call<'_>, collection: &Collection, docs: &[std::sync::Arc<Doc>]) -> Vec<Value> {
     docs.iter()
         .map(|doc| Value::Object(collection.show(call, doc)))
         .collect()

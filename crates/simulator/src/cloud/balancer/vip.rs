@@ -1,4 +1,4 @@
-//! The port that carries a load balancer's address.
+//! The port of a load balancer's virtual address.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 
-/// The device owner of address ports.
+/// The device owner of such ports.
 pub(crate) const OWNER: &str = "Octavia";
 
-/// Finds or makes the port, and notes address, port, subnet and network in the load balancer.
+/// Finds or creates the port, and sets address, port, subnet and network of the load balancer.
 pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
     let port = balancer.text("vip_port_id").to_owned();
     if !port.is_empty() {
@@ -29,7 +29,9 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
         ("", network) => {
             call.state
                 .get(Kind::Network, network)
-                .filter(|doc| call.owns(doc) || doc.flag("shared") || doc.flag("router:external"))
+                .filter(|doc| {
+                    call.may_access(doc) || doc.flag("shared") || doc.flag("router:external")
+                })
                 .ok_or_else(|| Fault::bad(format!("Network {network} not found.")))?;
             let mut subnets = call.state.by(Kind::Subnet, "network_id", network);
             subnets.sort_by_key(|subnet| subnet.number("ip_version"));
@@ -41,7 +43,7 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
             let found = call.state.get(Kind::Subnet, subnet);
             let found = found.filter(|doc| {
                 let network = call.state.get(Kind::Network, doc.text("network_id"));
-                call.owns(doc) || network.is_some_and(|net| net.flag("shared"))
+                call.may_access(doc) || network.is_some_and(|net| net.flag("shared"))
             });
             found.ok_or_else(|| Fault::bad(format!("Subnet {subnet} not found.")))?
         }
@@ -82,7 +84,7 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
 
 fn given_port(call: &mut Call<'_>, balancer: &mut Doc, id: &str) -> Result<(), Fault> {
     let port = call
-        .own(Kind::Port, id)
+        .accessible(Kind::Port, id)
         .ok_or_else(|| Fault::bad(format!("Port {id} not found.")))?;
     if !port.text("device_id").is_empty() {
         return Err(Fault::conflict(format!(

@@ -10,7 +10,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 use crate::cloud::network;
 
-/// Carries out the one action that the body names, and remembers it.
+/// Performs the action in the body and records it.
 pub(crate) fn act(call: &mut Call<'_>) -> Answer {
     let named = |call: &Call<'_>| call.body.as_object()?.keys().next().cloned();
     let action = named(call).unwrap_or_default();
@@ -181,7 +181,7 @@ fn group(call: &mut Call<'_>, id: &str, action: &str, argument: &Value) -> Answe
         .and_then(Value::as_str)
         .unwrap_or_default();
     let project = call.who.project_id.clone();
-    let found = call.own(Kind::SecurityGroup, name).or_else(|| {
+    let found = call.accessible(Kind::SecurityGroup, name).or_else(|| {
         let named = call.state.by(Kind::SecurityGroup, "name", name);
         named
             .into_iter()
@@ -195,7 +195,7 @@ fn group(call: &mut Call<'_>, id: &str, action: &str, argument: &Value) -> Answe
     let group = group.text("id");
     for port in call.state.by(Kind::Port, "device_id", id) {
         let mut groups: Vec<String> = port.texts("security_groups").map(str::to_owned).collect();
-        groups.retain(|own| own != group);
+        groups.retain(|existing| existing != group);
         if action == "addSecurityGroup" {
             groups.push(group.to_owned());
         }

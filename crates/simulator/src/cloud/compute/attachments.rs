@@ -1,4 +1,4 @@
-//! Block devices of a new server: what it boots from and which volumes it gets.
+//! Block devices of a new server: its boot device and its volumes.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::volume;
 
-/// What a server boots from, and its volumes to be.
+/// The boot device of a server, and its volumes.
 pub(crate) struct Plan {
     /// The image's id, empty when it boots from a volume.
     pub(crate) image: String,
@@ -144,7 +144,7 @@ fn device(call: &Call<'_>, entry: &Doc) -> Result<Device, Fault> {
     };
     let source = match entry.text("source_type") {
         "volume" => {
-            let found = call.own(Kind::Volume, &id).ok_or_else(|| {
+            let found = call.accessible(Kind::Volume, &id).ok_or_else(|| {
                 Fault::bad(format!(
                     "Block Device Mapping is Invalid: failed to get volume {id}."
                 ))
@@ -167,7 +167,7 @@ fn device(call: &Call<'_>, entry: &Doc) -> Result<Device, Fault> {
             new(size, Some(id), None)
         }
         "snapshot" => {
-            let found = call.own(Kind::Snapshot, &id).ok_or_else(|| {
+            let found = call.accessible(Kind::Snapshot, &id).ok_or_else(|| {
                 Fault::bad(format!(
                     "Block Device Mapping is Invalid: failed to get snapshot {id}."
                 ))

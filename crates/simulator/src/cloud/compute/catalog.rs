@@ -1,4 +1,4 @@
-//! Availability zones, and what administrators see of hosts and services.
+//! Availability zones, and the hosts and services that administrators see.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn zones(call: &mut Call<'_>) -> Answer {
         })
         .collect();
     if call.path.ends_with("/detail") {
-        // Where Nova puts the services that are no hypervisors.
+        // The zone of services that are not hypervisors in Nova.
         let service =
             json!({"available": true, "active": true, "updated_at": naive_micros(call.now())});
         all.insert(
@@ -109,7 +109,7 @@ fn host(zone: &str) -> String {
     format!("{zone}-cmp1")
 }
 
-/// An id that follows from a zone's name.
+/// An id derived from the name of a zone.
 fn id_of(zone: &str) -> String {
     let hash = identity_hash(zone);
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();

@@ -62,7 +62,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     let id = call.state.new_id();
     let groups = security_groups(call, &given)?;
     let plan = attachments::plan(call, &given)?;
-    let own_ports = ports(call, &given, &id, &zone, &groups)?;
+    let created_ports = ports(call, &given, &id, &zone, &groups)?;
     let volumes = attachments::carry_out(call, plan.devices, &id, &zone)?;
 
     let now = zulu(call.now());
@@ -81,7 +81,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
         "_image": plan.image, "_image_name": plan.image_name, "_zone": zone,
         "_key_name": given.text("key_name"), "_groups": groups.iter().map(|g| g.text("name")).collect::<Vec<_>>(),
         "_hostname": hostname(given.get("hostname").and_then(Value::as_str).unwrap_or(&name)),
-        "_own_ports": own_ports, "_volumes": volumes, "_boot": 1,
+        "_own_ports": created_ports, "_volumes": volumes, "_boot": 1,
         "_created_ms": call.now().as_millisecond(), "_locked": false,
         "_disk_config": match given.text("OS-DCF:diskConfig") { "" => "MANUAL", other => other },
     }));
@@ -119,7 +119,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(202, body).header("location", location))
 }
 
-/// The host name that Nova makes of a display name.
+/// The host name that Nova derives from a display name.
 fn hostname(name: &str) -> String {
     let kept: String = name
         .chars()
@@ -229,7 +229,7 @@ fn user_data(given: &Doc) -> Result<(), Fault> {
         return Err(wrong_type("user_data", value));
     };
     if text.len() > USER_DATA_LIMIT {
-        // Nova repeats the value; bootstrap tokens do not belong into logs.
+        // Nova prints the value; here it is left out, since bootstrap tokens do not belong in logs.
         return Err(Fault::bad(
             "Invalid input for field/attribute user_data. Value: (not repeated). '(not repeated)' is too long",
         ));
@@ -258,7 +258,7 @@ fn zone(call: &Call<'_>, given: &Doc) -> Result<String, Fault> {
     match given.get("availability_zone") {
         None | Some(Value::Null) => Ok(zones.first().cloned().unwrap_or_else(|| "nova".to_owned())),
         Some(Value::String(zone)) => {
-            // zone:host:node is an administrator's form.
+            // `zone:host:node` is a form for administrators.
             let name = zone.split(':').next().unwrap_or_default();
             if zones.iter().any(|known| known == name) {
                 return Ok(name.to_owned());
@@ -291,7 +291,7 @@ fn group(call: &Call<'_>) -> Result<Option<std::sync::Arc<Doc>>, Fault> {
     else {
         return Ok(None);
     };
-    match call.own(Kind::ServerGroup, id) {
+    match call.accessible(Kind::ServerGroup, id) {
         Some(group) => Ok(Some(group)),
         None => Err(Fault::bad(format!(
             "Instance group {id} could not be found."
@@ -334,7 +334,7 @@ fn security_groups(call: &mut Call<'_>, given: &Doc) -> Result<Vec<Doc>, Fault> 
         if name == "default" {
             network::ensure_default_group(call.state, &project);
         }
-        let found = match call.own(Kind::SecurityGroup, name) {
+        let found = match call.accessible(Kind::SecurityGroup, name) {
             Some(group) => vec![group],
             None => {
                 let mut named = call.state.by(Kind::SecurityGroup, "name", name);
@@ -375,7 +375,7 @@ fn ports(
         Some(other) => return Err(wrong_type("networks", other)),
     };
     let owner = format!("compute:{zone}");
-    let mut own = Vec::new();
+    let mut created = Vec::new();
     for (order, entry) in wanted.iter().enumerate() {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
         let port = match (text("port"), text("uuid")) {
@@ -384,7 +384,7 @@ fn ports(
             }
             ("", network) => {
                 let port = make_port(call, network, text("fixed_ip"), groups)?;
-                own.push(port.clone());
+                created.push(port.clone());
                 port
             }
             (port, _) => given_port(call, port)?,
@@ -393,10 +393,10 @@ fn ports(
         call.state
             .edit(Kind::Port, &port, |doc| doc.set("_order", order));
     }
-    Ok(own)
+    Ok(created)
 }
 
-/// The project's one network, if it has just one.
+/// The project's network, if it has exactly one.
 fn automatic(call: &Call<'_>) -> Result<Vec<Value>, Fault> {
     let networks = call
         .state
@@ -412,7 +412,7 @@ fn automatic(call: &Call<'_>) -> Result<Vec<Value>, Fault> {
 
 fn given_port(call: &Call<'_>, id: &str) -> Result<String, Fault> {
     let port = call
-        .own(Kind::Port, id)
+        .accessible(Kind::Port, id)
         .ok_or_else(|| Fault::bad(format!("Port {id} could not be found.")))?;
     if !port.text("device_id").is_empty() {
         return Err(Fault::conflict(format!("Port {id} is still in use.")));
@@ -420,7 +420,7 @@ fn given_port(call: &Call<'_>, id: &str) -> Result<String, Fault> {
     Ok(id.to_owned())
 }
 
-/// A port that Nova makes on a network, also for interface attachment.
+/// Creates a port on a network, also for interface attachment.
 pub(crate) fn make_port(
     call: &mut Call<'_>,
     network: &str,
@@ -430,7 +430,7 @@ pub(crate) fn make_port(
     let doc = call
         .state
         .get(Kind::Network, network)
-        .filter(|doc| call.owns(doc) || doc.flag("shared") || doc.flag("router:external"));
+        .filter(|doc| call.may_access(doc) || doc.flag("shared") || doc.flag("router:external"));
     let Some(doc) = doc else {
         return Err(Fault::bad(format!("Network {network} could not be found.")));
     };
@@ -470,7 +470,7 @@ pub(crate) fn make_port(
     Ok(port.text("id").to_owned())
 }
 
-/// A body without what must not appear in a message.
+/// The body without fields that must not appear in a message.
 fn redacted(given: &Doc) -> String {
     let mut given = given.clone();
     for secret in ["user_data", "adminPass"] {

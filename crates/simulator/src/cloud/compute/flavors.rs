@@ -81,7 +81,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     let marker = call.query.get("marker");
     let page = query::page(found, marker, limit, false)
         .ok_or_else(|| Fault::bad(format!("marker [{}] not found", marker.unwrap_or_default())))?;
-    let shown: Vec<Value> = page
+    let views: Vec<Value> = page
         .docs
         .iter()
         .map(|doc| {
@@ -96,7 +96,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             brief
         })
         .collect();
-    let mut body = json!({"flavors": shown});
+    let mut body = json!({"flavors": views});
     if let Some(next) = &page.next {
         let href = format!(
             "{}{}?{}",

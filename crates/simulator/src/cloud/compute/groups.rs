@@ -21,10 +21,10 @@ const POLICIES: [&str; 4] = [
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-server-groups", |call| {
-            let own = call
+            let groups = call
                 .state
                 .by(Kind::ServerGroup, "project_id", &call.who.project_id);
-            let all: Vec<Value> = own.iter().map(|doc| view(call, doc)).collect();
+            let all: Vec<Value> = groups.iter().map(|doc| view(call, doc)).collect();
             Ok(Reply::ok(json!({"server_groups": all})))
         })
         .post("/v2.1/os-server-groups", create)
@@ -41,7 +41,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 
 fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let id = call.parameter("id");
-    call.own(Kind::ServerGroup, id)
+    call.accessible(Kind::ServerGroup, id)
         .ok_or_else(|| Fault::missing(format!("Instance group {id} could not be found.")))
 }
 

@@ -1,4 +1,4 @@
-//! What was done to a server: `os-instance-actions`.
+//! The actions on a server: `os-instance-actions`.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 
-/// How many actions of a server are remembered, its creation apart.
+/// How many actions of a server are recorded, besides its creation.
 const REMEMBERED: usize = 20;
 
 /// The operations.
@@ -42,7 +42,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// Remembers that the caller did this to the server.
+/// Records an action of the caller on the server.
 pub(crate) fn note(call: &mut Call<'_>, id: &str, action: &str) {
     let entry = json!({"action": action, "request_id": format!("req-{}", call.state.new_id()),
         "start_time": naive_micros(call.now()), "user_id": call.who.user_id});
@@ -55,7 +55,7 @@ pub(crate) fn note(call: &mut Call<'_>, id: &str, action: &str) {
     });
 }
 
-/// The newest first; the creation, which every server has, is the last.
+/// The actions, newest first; the creation is the last one of every server.
 fn actions(doc: &Doc, version: u32) -> Vec<Value> {
     let id = doc.text("id");
     let created = doc.text("created").trim_end_matches('Z');
@@ -66,13 +66,13 @@ fn actions(doc: &Doc, version: u32) -> Vec<Value> {
         .rev()
         .chain([&create])
         .map(|entry| {
-            let mut shown = json!({"action": entry["action"], "instance_uuid": id, "request_id": entry["request_id"],
+            let mut action = json!({"action": entry["action"], "instance_uuid": id, "request_id": entry["request_id"],
                 "user_id": entry["user_id"], "project_id": doc.text("project_id"),
                 "start_time": entry["start_time"], "message": null});
             if version >= 58 {
-                shown["updated_at"] = entry["start_time"].clone();
+                action["updated_at"] = entry["start_time"].clone();
             }
-            shown
+            action
         })
         .collect()
 }

@@ -51,17 +51,17 @@ fn attach(call: &mut Call<'_>) -> Answer {
                 .first()
                 .and_then(|fixed| fixed["ip_address"].as_str());
             let port = make_port(call, net, fixed.unwrap_or_default(), &[])?;
-            let own = port.clone();
+            let id = port.clone();
             change(call, &id, |doc| {
                 let mut all = doc.list("_own_ports").to_vec();
-                all.push(json!(own));
+                all.push(json!(id));
                 doc.set("_own_ports", all);
             });
             port
         }
         (port, _) => {
             let found = call
-                .own(Kind::Port, port)
+                .accessible(Kind::Port, port)
                 .ok_or_else(|| Fault::missing(format!("Port {port} could not be found.")))?;
             if !found.text("device_id").is_empty() {
                 return Err(Fault::conflict(format!("Port {port} is still in use.")));
@@ -75,22 +75,29 @@ fn attach(call: &mut Call<'_>) -> Answer {
     call.state
         .edit(Kind::Port, &port, |port| port.set("_order", order));
     let port = call.state.get(Kind::Port, &port).unwrap_or_default();
-    // Nova answers before Neutron has seen the port come up.
-    let mut shown = view(&port);
-    shown["port_state"] = json!("DOWN");
-    Ok(Reply::ok(json!({"interfaceAttachment": shown})))
+    // Nova answers before Neutron reports the port as up.
+    let mut attachment = view(&port);
+    attachment["port_state"] = json!("DOWN");
+    Ok(Reply::ok(json!({"interfaceAttachment": attachment})))
 }
 
 fn detach(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
-    // Nova asks the hypervisor, which finds nothing to do if the port is elsewhere.
+    // Nova asks the hypervisor, for which detaching a port of another server is a no-op.
     let port = match own_port(call) {
-        Err(_) if call.own(Kind::Port, call.parameter("port_id")).is_some() => {
+        Err(_)
+            if call
+                .accessible(Kind::Port, call.parameter("port_id"))
+                .is_some() =>
+        {
             return Ok(Reply::empty(202));
         }
         found => found?,
     };
-    if doc.texts("_own_ports").any(|own| own == port.text("id")) {
+    if doc
+        .texts("_own_ports")
+        .any(|created| created == port.text("id"))
+    {
         network::remove_port(call.state, port.text("id"));
     } else {
         network::release(call.state, port.text("id"));

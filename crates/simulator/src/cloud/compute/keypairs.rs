@@ -16,7 +16,7 @@ use crate::cloud::route::Table;
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-keypairs", |call| {
-            let own = call.state.by(Kind::Keypair, "user_id", &call.who.user_id);
+            let keypairs = call.state.by(Kind::Keypair, "user_id", &call.who.user_id);
             let limit = call
                 .query
                 .limit()
@@ -24,7 +24,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 .flatten()
                 .filter(|_| call.version >= 35);
             let marker = call.query.get("marker").unwrap_or_default();
-            let mut rest: Vec<_> = own.iter().filter(|doc| doc.text("name") > marker).collect();
+            let mut rest: Vec<_> = keypairs
+                .iter()
+                .filter(|doc| doc.text("name") > marker)
+                .collect();
             rest.sort_by(|a, b| a.text("name").cmp(b.text("name")));
             rest.truncate(limit.unwrap_or(1000));
             let all: Vec<Value> = rest
@@ -103,7 +106,7 @@ fn create(call: &mut Call<'_>) -> Answer {
             "Keypair data is invalid: failed to generate fingerprint",
         ));
     };
-    // The real one is an MD5 of the key; only its form matters to clients.
+    // A real fingerprint is an MD5 hash of the key; clients depend on its form only.
     let digest = identity_hash(&STANDARD.encode(material));
     let pairs: Vec<&str> = (0..16)
         .map(|index| &digest[index * 2..index * 2 + 2])
@@ -143,7 +146,7 @@ fn view(call: &Call<'_>, doc: &Doc, detail: bool) -> Value {
     out
 }
 
-/// An Ed25519 pair: the public key in OpenSSH's line, the private one as PKCS#8.
+/// An Ed25519 pair: the public key as a line of OpenSSH, the private key as PKCS#8.
 fn generate() -> Result<(String, String), rcgen::Error> {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
     let mut blob = Vec::new();

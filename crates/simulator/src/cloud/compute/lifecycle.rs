@@ -1,4 +1,4 @@
-//! What happens to servers over time: spawning, deletion, reboot, failure.
+//! Transitions of servers: build, deletion, reboot, failure.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
 use crate::cloud::volume;
 
-/// How many deleted servers lists with `changes-since` remember.
+/// The maximum number of deleted servers in lists with `changes-since`.
 const REMEMBERED: usize = 2000;
 
 /// Applies a due transition.
@@ -33,8 +33,8 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
     }
 }
 
-/// What DELETE does: if the cloud keeps deleted servers for a while, one that ran is only put aside. Deleted once more
-/// it is gone.
+/// Deletes a server. If the cloud reclaims deleted servers later, a running one becomes SOFT_DELETED; deleting it again
+/// removes it.
 pub(crate) fn delete(call: &mut Call<'_>, doc: &Doc) {
     let id = doc.text("id");
     let ran = doc.given("_launched_at") && doc.text("_task").is_empty();
@@ -62,7 +62,7 @@ pub(crate) fn begin_delete(call: &mut Call<'_>, id: &str) {
     call.state.schedule(delay, "gone", Kind::Server, id);
 }
 
-/// Puts a server into ERROR with a fault, as a failed build or an administrator would.
+/// Sets a server to ERROR with a fault, as a failed build or an administrator would.
 pub(crate) fn fail(state: &mut State, id: &str, code: i64, message: &str) -> bool {
     let now = zulu(state.now());
     state.edit(Kind::Server, id, |doc| {
@@ -167,13 +167,16 @@ fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     }
 }
 
-/// Nova's order: ports and volumes are released before the server disappears, which is DELETED meanwhile.
+/// Releases ports and volumes before the server disappears, as Nova does; meanwhile its status is DELETED.
 fn gone(state: &mut State, settings: &Settings, id: &str) {
     let Some(doc) = state.get(Kind::Server, id) else {
         return;
     };
     for port in state.by(Kind::Port, "device_id", id) {
-        if doc.texts("_own_ports").any(|own| own == port.text("id")) {
+        if doc
+            .texts("_own_ports")
+            .any(|created| created == port.text("id"))
+        {
             network::remove_port(state, port.text("id"));
         } else {
             network::release(state, port.text("id"));

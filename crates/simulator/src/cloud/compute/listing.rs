@@ -51,14 +51,14 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
         let href = format!("{}{}?{query}", call.root(), call.path);
         json!([{"rel": "next", "href": href}])
     });
-    let shown = if detail {
+    let servers = if detail {
         details(call, &page.docs)?
     } else {
         let brief: Vec<Value> = page.docs.iter().map(|doc| brief(call, doc)).collect();
         Value::Array(brief).to_string()
     };
     let links = next.map_or_else(String::new, |next| format!(",\"servers_links\":{next}"));
-    let body = format!("{{\"servers\":{shown}{links}}}");
+    let body = format!("{{\"servers\":{servers}{links}}}");
     Ok(Reply {
         status: 200,
         raw: Some(("application/json", body.into())),
@@ -80,15 +80,15 @@ fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> Result<String, Fault> {
             out.push(',');
         }
         let id = doc.text("id");
-        // What is deleted has the key of its last life only.
+        // A deleted server only has the cache key of its last state.
         let lives = doc.text("status") != "DELETED";
         if let Some(text) = call.state.rendered.get(id, variant).filter(|_| lives) {
             out.push_str(text);
             continue;
         }
-        let mut shown = view::detail(call, doc);
-        shown.server_groups = None;
-        let text = serde_json::to_string(&shown).map_err(unwritable)?;
+        let mut servers = view::detail(call, doc);
+        servers.server_groups = None;
+        let text = serde_json::to_string(&servers).map_err(unwritable)?;
         out.push_str(&text);
         if lives {
             call.state.rendered.keep(id, variant, &text);
@@ -102,7 +102,7 @@ fn unwritable(error: serde_json::Error) -> Fault {
     Fault::new(500, "computeFault", error.to_string())
 }
 
-/// Refuses what Nova's query schema refuses: unknown sort keys, unknown filters from 2.75, others' servers.
+/// Rejects what Nova's query schema rejects: unknown sort keys, unknown filters from 2.75, servers of other projects.
 fn allowed(call: &Call<'_>) -> Result<(), Fault> {
     let all = call
         .query
@@ -160,7 +160,7 @@ const SORTABLE: [&str; 26] = [
     "vm_state",
 ];
 
-/// Its other query parameters, with `uuid`, by which servers sort as well.
+/// Its other query parameters, with `uuid`, which is a sort key, too.
 const FILTERS: [&str; 31] = [
     "all_projects",
     "all_tenants",
@@ -200,8 +200,7 @@ fn brief(call: &Call<'_>, doc: &Doc) -> Value {
     json!({"id": id, "name": doc.text("name"), "links": servers::links(call, "servers", id)})
 }
 
-/// The servers that the caller asks for, the newest first: from the marker on, if it is one of them, and no more than
-/// `most`.
+/// The servers that the query selects, newest first: from the marker on, if it is one of them, and at most `most`.
 fn candidates(
     call: &Call<'_>,
     filter: &Filter,
@@ -248,7 +247,7 @@ fn candidates(
 struct Filter {
     since: Option<String>,
     before: Option<String>,
-    /// Whether the query has filters, besides paging and sorting.
+    /// Whether the query has filters besides paging and sorting.
     any: bool,
 }
 
@@ -317,7 +316,7 @@ impl Filter {
     }
 }
 
-/// ISO 8601 in the form that servers carry.
+/// The time in the format of servers.
 fn normal_time(text: &str) -> Option<String> {
     let text = text.replace(' ', "+");
     let parsed = text

@@ -55,10 +55,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v2.1/servers/{server_id}/tags/{tag}", remove_tag);
 }
 
-/// The type that Nova gives to the empty answer to a new tag.
+/// The content type of Nova's empty answer to a new tag.
 const HTML: &str = "text/html; charset=UTF-8";
 
-/// The server, in a version that knows tags.
+/// The server, if the microversion supports tags.
 fn tagged(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     if call.version < 26 {
         return Err(Fault::missing("The resource could not be found."));
@@ -121,7 +121,7 @@ fn remove_tag(call: &mut Call<'_>) -> Answer {
             doc.text("id")
         )));
     }
-    tags.retain(|own| *own != tag);
+    tags.retain(|existing| *existing != tag);
     change(call, doc.text("id"), |doc| doc.set("tags", tags));
     Ok(Reply::empty(204))
 }

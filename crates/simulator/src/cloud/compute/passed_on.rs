@@ -1,6 +1,6 @@
-//! Actions that Nova passes on to Neutron, up to 2.43: fixed addresses of a server's ports, and floating IPs.
+//! Actions that Nova forwards to Neutron, up to 2.43: fixed addresses of a server's ports, and floating IPs.
 //!
-//! Clients of today ask Neutron themselves, but for `server remove fixed ip` of the `openstack` client.
+//! Current clients call Neutron themselves, except for `openstack server remove fixed ip`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::cloud::network;
 /// The last microversion that has these actions.
 const LAST: u32 = 43;
 
-/// Carries the action out on a server.
+/// Performs the action on a server.
 pub(crate) fn act(call: &mut Call<'_>, server: &Doc, action: &str, argument: &Value) -> Answer {
     if call.version > LAST {
         return Err(Fault::missing("The resource could not be found."));
@@ -31,7 +31,7 @@ pub(crate) fn act(call: &mut Call<'_>, server: &Doc, action: &str, argument: &Va
     Ok(Reply::empty(202))
 }
 
-/// The empty answer to what is about floating IPs has the type of a page.
+/// Empty answers of actions on floating IPs have a content type.
 fn page() -> Reply {
     Reply {
         raw: Some(("text/html; charset=UTF-8", Bytes::new())),
@@ -39,8 +39,8 @@ fn page() -> Reply {
     }
 }
 
-/// One more address of the network on the first port there. Nova answers before it looks, so that what cannot be is
-/// left undone.
+/// Adds an address of the network to the first port of the server on it. Nova answers before it validates, so an
+/// impossible request has no effect.
 fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
     let wanted = text(argument, "networkId")?;
     let ports = network::of_device(call.state, server.text("id"));
@@ -63,12 +63,14 @@ fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), 
 
 fn remove_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
     let address = address(argument, "address")?;
-    let has = |port: &&Arc<Doc>| network::addresses(port).any(|own| own == address);
+    let has = |port: &&Arc<Doc>| {
+        network::addresses(port).any(|address_of_port| address_of_port == address)
+    };
     let ports = network::of_device(call.state, server.text("id"));
     if let Some(port) = ports.iter().find(has) {
         network::change_port(call.state, port.text("id"), |doc| {
             let mut left = doc.list("fixed_ips").to_vec();
-            left.retain(|own| own["ip_address"] != address);
+            left.retain(|address_of_port| address_of_port["ip_address"] != address);
             doc.set("fixed_ips", left);
         });
     }
@@ -82,15 +84,18 @@ fn add_floating(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(
         .transpose()?;
     let address = text(argument, "address")?;
     let ports = network::of_device(call.state, server.text("id"));
-    let mut own = ports
+    let mut address_of_port = ports
         .iter()
-        .flat_map(|port| network::addresses(port).map(move |own| (port.text("id"), own)))
-        .filter(|(_, own)| !own.contains(':'))
+        .flat_map(|port| {
+            network::addresses(port).map(move |address_of_port| (port.text("id"), address_of_port))
+        })
+        .filter(|(_, address_of_port)| !address_of_port.contains(':'))
         .peekable();
-    if own.peek().is_none() {
+    if address_of_port.peek().is_none() {
         return Err(Fault::bad("No fixed IPs associated to instance"));
     }
-    let Some((port, fixed)) = own.find(|(_, own)| wanted.is_none_or(|wanted| *own == wanted))
+    let Some((port, fixed)) = address_of_port
+        .find(|(_, address_of_port)| wanted.is_none_or(|wanted| *address_of_port == wanted))
     else {
         return Err(Fault::bad(
             "Specified fixed address not assigned to instance",
@@ -110,7 +115,7 @@ fn remove_floating(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Resul
     let address = text(argument, "address")?;
     let floating = floating(call, address)?;
     let port = call.state.get(Kind::Port, floating.text("port_id"));
-    // The policy is asked about the server of the floating IP, which is nobody's then.
+    // The policy is evaluated for the server of the floating IP; without one, only administrators pass.
     if port.is_none() && !call.who.admin() {
         return Err(Fault::forbidden(
             "Policy doesn't allow os_compute_api:os-floating-ips:remove to be performed.",
@@ -130,7 +135,7 @@ fn floating(call: &Call<'_>, address: &str) -> Result<Arc<Doc>, Fault> {
     call.state
         .by(Kind::FloatingIp, "floating_ip_address", address)
         .into_iter()
-        .find(|floating| call.owns(floating))
+        .find(|floating| call.may_access(floating))
         .ok_or_else(|| Fault::missing("floating IP not found"))
 }
 

@@ -1,4 +1,4 @@
-//! The part of regular expressions that clients send as a server name filter: anchors, `.`, `.*` and escapes.
+//! The subset of regular expressions that clients send as a filter of server names: anchors, `.`, `.*` and escapes.
 
 enum Token {
     Literal(char),

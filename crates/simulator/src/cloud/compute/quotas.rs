@@ -43,11 +43,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 )));
             }
             let set = quota::set_of(call, Service::Compute, &project);
-            let mut shown = wrap(call, &project, set);
-            if let Some(set) = shown["quota_set"].as_object_mut() {
+            let mut body = wrap(call, &project, set);
+            if let Some(set) = body["quota_set"].as_object_mut() {
                 set.remove("id");
             }
-            Ok(Reply::ok(shown))
+            Ok(Reply::ok(body))
         })
         .on(Method::DELETE, "/v2.1/os-quota-sets/{project}", Access::Admin, |call| {
             let project = call.parameter("project").to_owned();
@@ -123,7 +123,7 @@ fn wrap(call: &Call<'_>, project: &str, mut set: Doc) -> Value {
     json!({"quota_set": set})
 }
 
-/// Every bare limit with what is used of it: nothing, of what no one counts any more.
+/// Every limit with its use, which is 0 for resources that Nova no longer counts.
 fn detailed(mut set: Value) -> Value {
     for value in set["quota_set"]
         .as_object_mut()

@@ -1,4 +1,4 @@
-//! Servers: show, change, delete. Creation, lists, actions and views have their own files.
+//! Servers: get, update, delete. Creation, lists, actions and views have their own files.
 
 use std::sync::Arc;
 
@@ -40,18 +40,18 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The server that the path names, if the caller may see it.
+/// The server of the path, if the caller may see it.
 pub(crate) fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     by_id(call, call.parameter("server_id"))
 }
 
 /// A server that the caller may see.
 pub(crate) fn by_id(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
-    call.own(Kind::Server, id)
+    call.accessible(Kind::Server, id)
         .ok_or_else(|| Fault::missing(format!("Instance {id} could not be found.")))
 }
 
-/// Applies a change to a stored server and notes the time.
+/// Changes a stored server and sets its time of update.
 pub(crate) fn change(call: &mut Call<'_>, id: &str, change: impl FnOnce(&mut Doc)) {
     let now = zulu(call.now());
     call.state.edit(Kind::Server, id, |doc| {
@@ -120,13 +120,13 @@ pub(crate) struct Link {
     href: String,
 }
 
-/// With the version in the path, and without.
+/// The link with the version in the path, and the one without.
 pub(crate) fn links(call: &Call<'_>, what: &str, id: &str) -> [Link; 2] {
     let href = format!("{}/v2.1/{what}/{id}", call.root());
     [Link { rel: "self", href }, bookmark(call, what, id)]
 }
 
-/// The one without.
+/// The link without the version.
 pub(crate) fn bookmark(call: &Call<'_>, what: &str, id: &str) -> Link {
     let href = format!("{}/{what}/{id}", call.root());
     Link {

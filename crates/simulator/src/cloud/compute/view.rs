@@ -1,6 +1,6 @@
 //! A server as Nova returns it, by microversion.
 //!
-//! It is written as text straight from what is stored, since lists show a thousand of them at once.
+//! Serialised directly from the stored document, since lists contain a thousand servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use crate::cloud::identity_hash;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 
-/// Everything about one server. A field that is `None` does not exist in the microversion or for the caller; one that
-/// is `Some(None)` is null.
+/// A server. A field that is `None` does not exist in the microversion or for the caller; `Some(None)` is null.
 #[derive(Serialize)]
 pub(crate) struct Server<'a> {
     id: &'a str,
@@ -69,7 +68,7 @@ pub(crate) struct Server<'a> {
     tags: Option<&'a [Value]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trusted_image_certificates: Option<Option<()>>,
-    /// Too dear for a list, Nova finds.
+    /// Left out of lists by Nova because of its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server_groups: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,12 +81,12 @@ pub(crate) struct Server<'a> {
     #[serde(flatten)]
     placed: Option<Placed<'a>>,
     #[serde(flatten)]
-    made: Option<Made<'a>>,
+    creation: Option<Creation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host_status: Option<&'static str>,
 }
 
-/// Where a server runs; for administrators.
+/// The host of a server; for administrators.
 #[derive(Serialize)]
 struct Placed<'a> {
     #[serde(rename = "OS-EXT-SRV-ATTR:host")]
@@ -100,7 +99,7 @@ struct Placed<'a> {
 
 /// The request that created a server; for administrators, from 2.3.
 #[derive(Serialize)]
-struct Made<'a> {
+struct Creation<'a> {
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data")]
     user_data: Option<&'a str>,
     #[serde(rename = "OS-EXT-SRV-ATTR:root_device_name")]
@@ -125,7 +124,7 @@ struct Reference<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Image<'a> {
-    /// The server booted from a volume: an empty string.
+    /// An empty string, since the server booted from a volume.
     Volume(&'static str),
     Of(Reference<'a>),
 }
@@ -217,7 +216,7 @@ pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
         locked_reason: from(73).then_some(None),
         hostname: (from(90) || admin && from(3)).then(|| doc.text("_hostname")),
         placed: admin.then(|| placed(doc)),
-        made: (admin && from(3)).then(|| made(doc)),
+        creation: (admin && from(3)).then(|| creation(doc)),
         host_status: (admin && from(16)).then_some("UP"),
     }
 }
@@ -243,8 +242,8 @@ fn placed(doc: &Doc) -> Placed<'_> {
     }
 }
 
-fn made(doc: &Doc) -> Made<'_> {
-    Made {
+fn creation(doc: &Doc) -> Creation<'_> {
+    Creation {
         user_data: unless_empty(doc.text("_user_data")),
         root_device: "/dev/vda",
         launch_index: 0,
@@ -317,18 +316,18 @@ fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<Stri
         };
         for fixed in network::addresses(port) {
             list.push(entry(fixed, "fixed"));
-            let own = floating
+            let associated = floating
                 .iter()
                 .filter(|floating| floating.text("fixed_ip_address") == fixed);
             list.extend(
-                own.map(|floating| entry(floating.text("floating_ip_address"), "floating")),
+                associated.map(|floating| entry(floating.text("floating_ip_address"), "floating")),
             );
         }
     }
     out
 }
 
-/// Those asked for while the server is built, those of its ports from then on.
+/// The requested groups while the server is built, those of its ports afterwards.
 fn security_groups(call: &Call<'_>, doc: &Doc, ports: &[Arc<Doc>]) -> Vec<Group> {
     let group = |name: &str| Group {
         name: name.to_owned(),

@@ -27,7 +27,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}",
             |call| {
                 let doc = find(call)?;
-                let one = own(call, &doc)?;
+                let one = attachment_of(call, &doc)?;
                 Ok(Reply::ok(
                     json!({"volumeAttachment": view(call, &doc, &one)}),
                 ))
@@ -50,7 +50,7 @@ fn attach(call: &mut Call<'_>) -> Answer {
         ));
     }
     let found = call
-        .own(Kind::Volume, &volume_id)
+        .accessible(Kind::Volume, &volume_id)
         .ok_or_else(|| Fault::missing(format!("Volume {volume_id} could not be found.")))?;
     let here = doc
         .list("_volumes")
@@ -95,7 +95,7 @@ fn attach(call: &mut Call<'_>) -> Answer {
 
 fn detach(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
-    let one = own(call, &doc)?;
+    let one = attachment_of(call, &doc)?;
     let volume_id = one["id"].as_str().unwrap_or_default().to_owned();
     volume::detach(call.state, &volume_id, doc.text("id"));
     change(call, doc.text("id"), |doc| {
@@ -110,7 +110,7 @@ fn detach(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-fn own(call: &Call<'_>, doc: &Doc) -> Result<Value, Fault> {
+fn attachment_of(call: &Call<'_>, doc: &Doc) -> Result<Value, Fault> {
     let id = call.parameter("volume_id");
     let found = doc
         .list("_volumes")

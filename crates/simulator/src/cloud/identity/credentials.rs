@@ -171,12 +171,12 @@ fn own_user(call: &Call<'_>) -> Result<String, Fault> {
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
     let mut out = public_fields(doc);
-    let own = format!(
+    let url = format!(
         "{}/v3/users/{}/application_credentials/{}",
         call.root(),
         doc.text("user_id"),
         doc.text("id")
     );
-    out.set("links", json!({"self": own}));
+    out.set("links", json!({"self": url}));
     out
 }

@@ -20,7 +20,7 @@ pub(crate) fn domains(call: &mut Call<'_>) -> Answer {
 }
 
 /// GET /v3/auth/domains: those in which the user has a role. Here roles are assigned in projects only.
-pub(crate) fn own_domains(call: &mut Call<'_>) -> Answer {
+pub(crate) fn domains_of_caller(call: &mut Call<'_>) -> Answer {
     Ok(listing(call, "domains", Vec::new()))
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn projects(call: &mut Call<'_>) -> Answer {
 }
 
 /// GET /v3/auth/projects and /v3/users/{id}/projects
-pub(crate) fn own_projects(call: &mut Call<'_>) -> Answer {
+pub(crate) fn projects_of_user(call: &mut Call<'_>) -> Answer {
     let user = match call.parameter("user_id") {
         "" => call.who.user_id.clone(),
         other if other == call.who.user_id || call.who.admin() => other.to_owned(),
@@ -189,8 +189,8 @@ pub(crate) fn role(call: &mut Call<'_>) -> Answer {
 
 /// GET /v3/role_assignments
 pub(crate) fn assignments(call: &mut Call<'_>) -> Answer {
-    let own = call.query.get("user.id") == Some(&call.who.user_id);
-    if !own {
+    let is_caller = call.query.get("user.id") == Some(&call.who.user_id);
+    if !is_caller {
         admin_only(call, "list_role_assignments")?;
     }
     let wanted = |name: &str, value: &str| call.query.get(name).is_none_or(|text| text == value);
@@ -268,8 +268,8 @@ pub(crate) fn services(call: &mut Call<'_>) -> Answer {
         .filter(|entry| call.query.get("type").is_none_or(|wanted| entry["type"] == wanted))
         .map(|entry| {
             let id = entry["id"].as_str().unwrap_or_default();
-            let own = format!("{}/v3/services/{id}", call.root());
-            json!({"id": id, "type": entry["type"], "name": entry["name"], "enabled": true, "links": {"self": own}})
+            let url = format!("{}/v3/services/{id}", call.root());
+            json!({"id": id, "type": entry["type"], "name": entry["name"], "enabled": true, "links": {"self": url}})
         })
         .collect();
     Ok(Reply::ok(
@@ -286,8 +286,8 @@ pub(crate) fn endpoints(call: &mut Call<'_>) -> Answer {
             endpoint["service_id"] = entry["id"].clone();
             endpoint["enabled"] = json!(true);
             let id = endpoint["id"].as_str().unwrap_or_default();
-            let own = format!("{}/v3/endpoints/{id}", call.root());
-            endpoint["links"] = json!({"self": own});
+            let url = format!("{}/v3/endpoints/{id}", call.root());
+            endpoint["links"] = json!({"self": url});
             endpoints.push(endpoint);
         }
     }
@@ -372,8 +372,8 @@ fn one(call: &Call<'_>, kind: Kind, name: &str) -> Answer {
 
 fn with_link(call: &Call<'_>, many: &str, mut doc: Doc) -> Doc {
     doc.retain(|name, _| !name.starts_with('_'));
-    let own = format!("{}/v3/{many}/{}", call.root(), doc.text("id"));
-    doc.set("links", json!({"self": own}));
+    let url = format!("{}/v3/{many}/{}", call.root(), doc.text("id"));
+    doc.set("links", json!({"self": url}));
     doc
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn authenticate(call: &Call<'_>) -> Option<Who> {
     })
 }
 
-/// The project of the request's token, or nothing.
+/// The project of the request's token, or an empty text.
 pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
     header(headers, "x-auth-token")
         .and_then(|token| state.get(Kind::Token, &hashed(token)))
@@ -165,7 +165,7 @@ struct Login {
     methods: Vec<String>,
     /// The project an application credential or a token is bound to.
     project: Option<String>,
-    /// The roles an application credential was cut down to.
+    /// The roles to which an application credential is restricted.
     roles: Option<Vec<String>>,
     credential: Option<String>,
     expires_ms: Option<i64>,
@@ -176,7 +176,7 @@ struct Scope {
     project: Option<Arc<Doc>>,
     domain: Option<String>,
     roles: Vec<String>,
-    /// The trust that the token is for, and whose token it is then.
+    /// The trust of the token, which then belongs to the trust's user.
     trust: Option<Arc<Doc>>,
     user: Option<Arc<Doc>>,
 }
@@ -247,8 +247,9 @@ fn credential(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
             .and_then(Value::as_object)
             .ok_or_else(|| required("user"))?;
         let user = named_user(state, user).ok_or_else(Fault::unauthenticated)?;
-        let own = state.by(Kind::Credential, "user_id", user.text("id"));
-        own.into_iter()
+        let credentials = state.by(Kind::Credential, "user_id", user.text("id"));
+        credentials
+            .into_iter()
             .find(|doc| doc.text("name") == given.text("name"))
     };
     let found = found.ok_or_else(Fault::unauthenticated)?;
@@ -400,7 +401,7 @@ fn valid(state: &State, token: &str) -> Option<Arc<Doc>> {
         .then_some(doc)
 }
 
-/// Forgets expired tokens now and then.
+/// Removes expired tokens from time to time.
 fn sweep(state: &mut State) {
     if !state.count(Kind::Token).is_multiple_of(256) {
         return;

@@ -45,16 +45,16 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// What a token that is scoped to a trust is for.
+/// The effect of a token that is scoped to a trust.
 pub(crate) struct Trusted {
-    /// The trustor if the trust says that the trustee impersonates, else the trustee.
+    /// The trustor if the trust allows impersonation, else the trustee.
     pub(crate) user: Arc<Doc>,
     pub(crate) project: Arc<Doc>,
     pub(crate) roles: Vec<String>,
     pub(crate) trust: Arc<Doc>,
 }
 
-/// Checks that `user` may use the trust now. Keystone's answer to everything else is 401 or 403.
+/// Checks that `user` may use the trust now. Keystone's other answers are 401 and 403.
 pub(crate) fn scope(call: &Call<'_>, user: &Arc<Doc>, id: &str) -> Result<Trusted, Fault> {
     let state = &*call.state;
     let trust = state
@@ -91,7 +91,7 @@ pub(crate) fn scope(call: &Call<'_>, user: &Arc<Doc>, id: &str) -> Result<Truste
     })
 }
 
-/// Counts one use of a trust that has only so many.
+/// Counts one use of a trust with a limited number of uses.
 pub(crate) fn consume(call: &mut Call<'_>, trust: &Doc) {
     if trust.given("remaining_uses") {
         let left = trust.number("remaining_uses") - 1;
@@ -111,8 +111,8 @@ pub(crate) fn alive(trust: &Doc, now_ms: i64) -> bool {
 fn list(call: &mut Call<'_>) -> Answer {
     let filter = |name: &str| call.query.get(name).map(str::to_owned);
     let (trustor, trustee) = (filter("trustor_user_id"), filter("trustee_user_id"));
-    let own = |wanted: &Option<String>| wanted.as_ref() == Some(&call.who.user_id);
-    if !call.who.admin() && !own(&trustor) && !own(&trustee) {
+    let is_caller = |wanted: &Option<String>| wanted.as_ref() == Some(&call.who.user_id);
+    if !call.who.admin() && !is_caller(&trustor) && !is_caller(&trustee) {
         return Err(denied("list_trusts"));
     }
     let is = |doc: &Doc, field: &str, wanted: &Option<String>| {
@@ -190,9 +190,9 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"trust": body})))
 }
 
-/// The roles by id or name; each must be the trustor's own in the project.
+/// The roles by id or name; the trustor must have each of them in the project.
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
-    let own = roles_in(call.state, &call.who.user_id, given.text("project_id"));
+    let trustor_roles = roles_in(call.state, &call.who.user_id, given.text("project_id"));
     let mut roles = Vec::new();
     for wanted in given.list("roles").iter().filter_map(Value::as_object) {
         let (id, name) = (wanted.text("id"), wanted.text("name"));
@@ -200,7 +200,7 @@ fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
             .state
             .get(Kind::Role, id)
             .or_else(|| call.state.by(Kind::Role, "name", name).into_iter().next())
-            .filter(|role| own.iter().any(|own| own == role.text("name")))
+            .filter(|role| trustor_roles.iter().any(|name| name == role.text("name")))
             .ok_or_else(|| {
                 let named = if id.is_empty() { name } else { id };
                 Fault::missing(format!("Could not find role: {named}."))
@@ -238,7 +238,7 @@ fn role_names(trust: &Doc) -> impl Iterator<Item = &str> {
     roles.filter_map(|role| role.get("name").and_then(Value::as_str))
 }
 
-/// A trust is for its two users, and for administrators.
+/// The trust of the path, which only its two users and administrators may see.
 fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     let id = call.parameter("id");
     let doc = call
@@ -255,12 +255,12 @@ fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
 
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
     let mut out = public_fields(doc);
-    let own = format!("{}/v3/OS-TRUST/trusts/{}", call.root(), doc.text("id"));
+    let url = format!("{}/v3/OS-TRUST/trusts/{}", call.root(), doc.text("id"));
     out.set(
         "roles_links",
-        json!({"self": format!("{own}/roles"), "next": null, "previous": null}),
+        json!({"self": format!("{url}/roles"), "next": null, "previous": null}),
     );
-    out.set("links", json!({"self": own}));
+    out.set("links", json!({"self": url}));
     out
 }
 

@@ -1,23 +1,23 @@
-//! The data of images. Small data is kept and given back; of more only the size and the hash are known.
+//! The data of images. Small data is stored; of large data only size and hash.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use sha2::{Digest, Sha512};
 
-use super::{find, find_own};
+use super::{find, find_writable};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::zulu;
 use crate::cloud::document::Fields;
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 
-/// The most that is kept.
+/// The maximum size of stored data in bytes.
 const KEPT: usize = 1 << 20;
 
 /// PUT /v2/images/{id}/file
 pub(super) fn upload(call: &mut Call<'_>) -> Answer {
-    let doc = find_own(call)?;
+    let doc = find_writable(call)?;
     if doc.text("status") != "queued" {
         return Err(Fault::conflict(format!(
             "Image status transition from {} to saving is not allowed",

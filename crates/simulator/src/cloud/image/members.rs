@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{body, find, find_own};
+use super::{body, find, find_writable};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::zulu;
 use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
@@ -26,7 +26,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
         })
         .on(Method::PUT, one, Access::Member, update)
         .delete(one, |call| {
-            find_own(call)?;
+            find_writable(call)?;
             let doc = member(call)?;
             call.state.remove(Kind::ImageMember, doc.text("id"));
             Ok(Reply {
@@ -36,14 +36,14 @@ pub(super) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The project's answer to the image being shared with it: `pending`, `accepted` or `rejected`.
+/// The member status of the project: `pending`, `accepted` or `rejected`.
 pub(super) fn status(call: &Call<'_>, image: &str) -> Option<String> {
     let key = key(image, &call.who.project_id);
     let doc = call.state.get(Kind::ImageMember, &key)?;
     Some(doc.text("status").to_owned())
 }
 
-/// Members go with their image.
+/// Deletes the members of an image.
 pub(super) fn forget(call: &mut Call<'_>, image: &str) {
     for doc in call.state.by(Kind::ImageMember, "image_id", image) {
         call.state.remove(Kind::ImageMember, doc.text("id"));
@@ -66,7 +66,7 @@ fn list(call: &mut Call<'_>) -> Answer {
 }
 
 fn create(call: &mut Call<'_>) -> Answer {
-    let image = find_own(call)?;
+    let image = find_writable(call)?;
     if image.text("visibility") != "shared" {
         return Err(Fault::forbidden("Only shared images have members."));
     }
@@ -90,7 +90,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(Value::Object(view(&doc))))
 }
 
-/// The member itself accepts or rejects; not even the owner does it for it.
+/// Only the member itself can accept or reject, not the owner.
 fn update(call: &mut Call<'_>) -> Answer {
     find(call)?;
     let doc = member(call)?;
@@ -114,7 +114,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(Value::Object(view(&doc))))
 }
 
-/// The path's member, visible to the image's owner and to itself.
+/// The member of the path, visible to the owner of the image and to itself.
 fn member(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let image = find(call)?;
     let member = call.parameter("member");

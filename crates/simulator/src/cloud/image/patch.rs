@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{find_own, view};
+use super::{find_writable, view};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::zulu;
 use crate::cloud::document::{Doc, Fields};
@@ -28,7 +28,7 @@ const READ_ONLY: [&str; 13] = [
     "os_hash_value",
     "direct_url",
 ];
-/// What every image has: it can be changed, and not removed.
+/// Properties that every image has: they can be changed, and not removed.
 const BASE: [&str; 10] = [
     "name",
     "visibility",
@@ -53,7 +53,7 @@ pub(super) fn apply(call: &mut Call<'_>) -> Answer {
             format!("Unsupported Media Type: use one of {}", KINDS.join(", ")),
         ));
     }
-    let image = find_own(call)?;
+    let image = find_writable(call)?;
     let operations: Value = serde_json::from_slice(&call.raw_body)
         .map_err(|_| Fault::bad("Malformed JSON in request body."))?;
     let Value::Array(operations) = operations else {

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::{Latency, RouteTiming, Timings};
 use crate::cloud::dispatch;
 
-/// Why a file of latencies cannot be used.
+/// Why a file of latencies is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
-    /// It is no YAML, or has what is not known.
+    /// The file is malformed or has unknown fields.
     #[error("the latencies cannot be read")]
     Unreadable(#[source] serde_saphyr::Error),
     /// A duration for an unknown operation.
@@ -30,7 +30,7 @@ pub enum LatencyError {
     },
 }
 
-/// The file: milliseconds everywhere. What is left out takes no time.
+/// The file, in milliseconds. Absent durations are 0.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct File {
@@ -54,7 +54,7 @@ struct Route {
 }
 
 impl Latency {
-    /// Reads latencies from YAML (docs/latencies.yaml is an example).
+    /// Parses latencies from YAML (docs/latencies.yaml is an example).
     ///
     /// # Errors
     /// If it is malformed, has unknown fields, or names an unknown operation.

@@ -21,7 +21,7 @@ fn a_file_sets_requests_routes_and_transitions() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_name_the_entry() {
     let unknown = "routes: [{service: network, method: GET, route: /v2.0/nets, milliseconds: 1}]";
     let error = Latency::parse(unknown).unwrap_err().to_string();
     assert!(error.contains("routes[0]"), "{error}");
@@ -37,13 +37,13 @@ fn mistakes_are_named() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,200}") {
+    fn parsing_any_text_never_panics(text in ".{0,200}") {
         let _ = Latency::parse(&text);
     }
 }
 
 #[test]
-fn the_documented_example_is_read() {
+fn the_documented_example_is_valid() {
     let text = include_str!("../../../../../docs/latencies.yaml");
     let latency = Latency::parse(text).unwrap();
     assert_eq!(

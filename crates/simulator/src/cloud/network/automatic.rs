@@ -1,5 +1,5 @@
-//! IPv6 subnets whose addresses follow from hardware addresses (`slaac`, `dhcpv6-stateless`): each port of the network but
-//! routers' interfaces has an address in each of them, whether it was asked for or not.
+//! IPv6 subnets whose addresses are derived from hardware addresses (`slaac`, `dhcpv6-stateless`): each port of the
+//! network, except interfaces of routers, has an address in each of them, requested or not.
 //!
 //! Source: Neutron's `ipam_pluggable_backend` and `_validate_ipv6_attributes`; RFC 4291, appendix A.
 
@@ -14,17 +14,17 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// The length of the prefix that leaves room for a hardware address.
+/// The prefix length for which a hardware address fits.
 const PREFIX: u8 = 64;
 
-/// Whether the addresses of a subnet follow from hardware addresses.
+/// Whether the addresses of a subnet are derived from hardware addresses.
 pub(crate) fn is_automatic(subnet: &Doc) -> bool {
     ["ipv6_address_mode", "ipv6_ra_mode"]
         .iter()
         .any(|mode| matches!(subnet.text(mode), "slaac" | "dhcpv6-stateless"))
 }
 
-/// Refuses modes that contradict each other or the rest of a subnet.
+/// Rejects modes that contradict each other or other fields of a subnet.
 pub(crate) fn check(subnet: &Doc, net: &IpNet) -> Result<(), Fault> {
     let (address, advertised) = (
         subnet.text("ipv6_address_mode"),
@@ -58,7 +58,7 @@ pub(crate) fn check(subnet: &Doc, net: &IpNet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The refusal of a chosen address.
+/// The error for a requested address.
 pub(crate) fn chosen(address: &str, subnet: &str) -> Fault {
     Fault::new(
         400,
@@ -69,7 +69,7 @@ pub(crate) fn chosen(address: &str, subnet: &str) -> Fault {
     )
 }
 
-/// Gives a port the addresses that it lacks in the automatic subnets of its network.
+/// Adds the missing addresses of a port in the automatic subnets of its network.
 pub(crate) fn complete(state: &State, port: &mut Doc) {
     if port.text("device_owner") == ROUTER_INTERFACE {
         return;
@@ -77,7 +77,7 @@ pub(crate) fn complete(state: &State, port: &mut Doc) {
     let mut fixed = port.list("fixed_ips").to_vec();
     for subnet in state.by(Kind::Subnet, "network_id", port.text("network_id")) {
         let id = subnet.text("id");
-        if !is_automatic(&subnet) || fixed.iter().any(|own| own["subnet_id"] == id) {
+        if !is_automatic(&subnet) || fixed.iter().any(|existing| existing["subnet_id"] == id) {
             continue;
         }
         if let Some(address) = address(&subnet, port.text("mac_address")) {
@@ -87,7 +87,7 @@ pub(crate) fn complete(state: &State, port: &mut Doc) {
     port.set("fixed_ips", fixed);
 }
 
-/// Gives the ports that are on a network already their addresses in its new automatic subnet, as each change of a port does.
+/// Adds addresses in a new automatic subnet to the existing ports of its network.
 pub(crate) fn join(state: &mut State, subnet: &Doc) {
     for port in state.by(Kind::Port, "network_id", subnet.text("network_id")) {
         if port.text("device_owner") != ROUTER_INTERFACE {

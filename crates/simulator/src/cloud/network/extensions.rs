@@ -1,4 +1,4 @@
-//! The extension list, and collections that are there but empty.
+//! The list of extensions, and collections that are always empty.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ const ALIASES: &[&str] = &[
     "trunk-details",
 ];
 
-/// Collections nobody has put anything into: path, key.
+/// Collections without resources: path, key.
 const EMPTY: &[(&str, &str)] = &[
     ("/v2.0/subnetpools", "subnetpools"),
     ("/v2.0/address-scopes", "address_scopes"),

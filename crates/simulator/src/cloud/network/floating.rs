@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::networks::NETWORK;
 use super::ports::{self, FLOATING, PORT};
-use super::resource::{Resource, merge, own, referenced, routes as standard, touch};
+use super::resource::{Resource, merge, owner_only, referenced, routes as standard, touch};
 use super::routers;
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -42,7 +42,7 @@ pub(crate) static FLOATING_IP: Resource = Resource {
         many: "floatingips",
         attributes: ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present,
         missing,
     },
@@ -170,7 +170,7 @@ fn update(call: &mut Call<'_>, _: &Doc, new: &mut Doc, changes: &Doc) -> Result<
     if !new.given("port_id") {
         return Ok(());
     }
-    // Any other update associates anew, and never by the stored address.
+    // Any other update associates it again, never with the stored fixed address.
     let fixed = changes.get("fixed_ip_address").cloned();
     new.set("fixed_ip_address", fixed.unwrap_or_default());
     associate(call, new)

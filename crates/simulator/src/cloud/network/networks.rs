@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ports;
-use super::resource::{Resource, merge, own, routes as standard};
+use super::resource::{Resource, merge, owner_only, routes as standard};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
@@ -101,7 +101,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     doc.set("ipv4_address_scope", Value::Null);
     doc.set("ipv6_address_scope", Value::Null);
     call.state.put(Kind::Network, doc.clone());
-    // Shown of external networks, and in the answer to a creation.
+    // Returned for external networks, and in the answer to a creation.
     if !doc.contains_key("is_default") {
         doc.set("is_default", false);
     }
@@ -149,7 +149,7 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
 }
 
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
-    own(call, doc) || doc.flag("shared") || doc.flag("router:external")
+    owner_only(call, doc) || doc.flag("shared") || doc.flag("router:external")
 }
 
 fn present(state: &State, who: &Who, doc: &mut Doc) {

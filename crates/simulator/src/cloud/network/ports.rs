@@ -1,4 +1,4 @@
-//! Ports and the addresses they take.
+//! Ports and their addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::resource::{Resource, merge, own, referenced, routes as standard, stamp, touch};
+use super::resource::{Resource, merge, owner_only, referenced, routes as standard, stamp, touch};
 use super::{automatic, floating, security, subnets};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -97,7 +97,7 @@ pub(crate) static PORT: Resource = Resource {
         many: "ports",
         attributes: ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present,
         missing,
     },
@@ -112,11 +112,12 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/ports", "/v2.0/ports/{id}", &PORT);
 }
 
-/// Adds a checked port: takes addresses, a hardware address and the default security group where none are given.
+/// Creates a validated port: allocates addresses, a hardware address and the default security group where none are
+/// requested.
 pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     doc.set("tags", json!([]));
     let network = referenced(call, &NETWORK, doc.text("network_id"))?;
-    let shared = network.flag("shared") || call.owns(&network);
+    let shared = network.flag("shared") || call.may_access(&network);
     if !shared && doc.text("device_owner") != FLOATING {
         return Err(Fault::forbidden(
             "(rule:create_port and rule:network_owner) is disallowed by policy",
@@ -140,7 +141,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     Ok(finish(call.state, doc))
 }
 
-/// Adds a port that belongs to the cloud, without checking quota or policy. Takes `network_id` and further fields.
+/// Creates a port of the cloud itself, without checks of quota or policy. Takes `network_id` and further fields.
 pub(crate) fn create_internal(state: &mut State, given: Value) -> Doc {
     let mut doc = to_doc(given);
     let project = doc.text("project_id").to_owned();
@@ -210,8 +211,8 @@ pub(crate) fn remove(state: &mut State, id: &str) {
     state.remove(Kind::Port, id);
 }
 
-/// Chooses addresses: the wanted ones, or one of each family that the network offers. Those in automatic subnets are not
-/// chosen; a port has them once its hardware address is known ([`automatic::complete`]).
+/// Allocates addresses: the requested ones, or one of each family of the network. Addresses in automatic subnets are
+/// added when the hardware address is known ([`automatic::complete`]).
 pub(crate) fn allocate(
     state: &mut State,
     network: &str,
@@ -350,8 +351,8 @@ pub(crate) fn allocate(
 }
 
 fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(), Fault> {
-    let own_by_router = old.text("device_owner").starts_with("network:router");
-    if own_by_router
+    let of_router = old.text("device_owner").starts_with("network:router");
+    if of_router
         && (changes.contains_key("device_id") || changes.contains_key("device_owner"))
         && !call.who.admin()
     {
@@ -430,7 +431,7 @@ fn prefix(subnet: &Doc) -> Option<IpNet> {
     subnet.text("cidr").parse().ok()
 }
 
-/// Security groups: the default one if a new port names none, and none at all without port security.
+/// Sets security groups: the default group for a new port without any, and none without port security.
 fn secure(call: &mut Call<'_>, doc: &mut Doc, new: bool) -> Result<(), Fault> {
     let project = doc.text("project_id").to_owned();
     let enabled = doc.flag("port_security_enabled");
@@ -467,7 +468,7 @@ fn secure(call: &mut Call<'_>, doc: &mut Doc, new: bool) -> Result<(), Fault> {
         let known = call
             .state
             .get(Kind::SecurityGroup, id)
-            .filter(|group| call.owns(group));
+            .filter(|group| call.may_access(group));
         known.ok_or_else(|| {
             Fault::new(
                 404,
@@ -520,11 +521,11 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
         .list("allowed_address_pairs")
         .iter()
         .map(|pair| {
-            let own = pair
+            let mac = pair
                 .get("mac_address")
                 .and_then(Value::as_str)
                 .unwrap_or(&mac);
-            json!({"ip_address": pair["ip_address"], "mac_address": own})
+            json!({"ip_address": pair["ip_address"], "mac_address": mac})
         })
         .collect();
     doc.set("allowed_address_pairs", pairs);
@@ -575,7 +576,7 @@ pub(crate) fn addresses(port: &Doc) -> impl Iterator<Item = &str> {
         .filter_map(|fixed| fixed["ip_address"].as_str())
 }
 
-/// Changes a stored port and notes it. Addresses in automatic subnets cannot be taken from it.
+/// Changes a stored port and its revision. Addresses in automatic subnets cannot be removed.
 pub(crate) fn change(state: &mut State, id: &str, change: impl FnOnce(&mut Doc)) {
     if let Some(old) = state.get(Kind::Port, id) {
         let mut doc = (*old).clone();

@@ -1,4 +1,4 @@
-//! What creation, update and deletion of all Neutron resources have in common.
+//! Creation, update and deletion of all Neutron resources.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
-/// One resource with what is particular to it.
+/// A resource and its particular operations.
 pub(crate) struct Resource {
     pub(crate) collection: Collection,
     /// Its name among the quotas.
     pub(crate) quota: &'static str,
-    /// Puts a checked body into the cloud and returns what was put.
+    /// Creates the resource from a validated body and returns it.
     pub(crate) create: fn(&mut Call<'_>, Doc) -> Result<Doc, Fault>,
-    /// Applies a checked change to the resource.
+    /// Applies a validated change to the resource.
     pub(crate) update: fn(&mut Call<'_>, &Doc, &mut Doc, &Doc) -> Result<(), Fault>,
     /// Removes the resource, or returns why that is rejected.
     pub(crate) delete: fn(&mut Call<'_>, &Doc) -> Result<(), Fault>,
@@ -72,11 +72,11 @@ impl Resource {
             for item in items {
                 created.push(self.create_one(call, item)?);
             }
-            let shown: Vec<Doc> = created
+            let views: Vec<Doc> = created
                 .iter()
                 .map(|doc| self.collection.show(call, doc))
                 .collect();
-            return Ok(Reply::with(201, json!({many: shown})));
+            return Ok(Reply::with(201, json!({many: views})));
         }
         let item = call.wrapped(one)?;
         let doc = self.create_one(call, item)?;
@@ -106,7 +106,7 @@ impl Resource {
     fn put(&self, call: &mut Call<'_>) -> Answer {
         let one = self.collection.one;
         let given = call.wrapped(one)?;
-        let old = self.collection.find_own(call, call.parameter("id"))?;
+        let old = self.collection.find_writable(call, call.parameter("id"))?;
         check_revision(call, &old)?;
         let admin = call.who.admin();
         let changes = check(
@@ -126,14 +126,14 @@ impl Resource {
     }
 
     fn remove(&self, call: &mut Call<'_>) -> Answer {
-        let doc = self.collection.find_own(call, call.parameter("id"))?;
+        let doc = self.collection.find_writable(call, call.parameter("id"))?;
         check_revision(call, &doc)?;
         (self.delete)(call, &doc)?;
         Ok(Reply::empty(204))
     }
 }
 
-/// Rejects what would exceed a quota, with Neutron's message.
+/// Rejects a creation that exceeds a quota, with Neutron's message.
 pub(crate) fn within_quota(
     call: &Call<'_>,
     name: &str,
@@ -149,7 +149,7 @@ pub(crate) fn within_quota(
     Err(Fault::new(409, "OverQuota", message))
 }
 
-/// Gives a new resource its standard fields.
+/// Sets the standard fields of a new resource.
 pub(crate) fn stamp(doc: &mut Doc, id: String, project: &str, state: &State) {
     let now = zulu(state.now());
     doc.set("id", id);
@@ -169,7 +169,7 @@ pub(crate) fn touch(doc: &mut Doc, state: &State) {
     doc.set("revision_number", doc.number("revision_number") + 1);
 }
 
-/// As [`touch`], of a stored resource whose parts changed.
+/// As [`touch`], for a stored resource whose parts changed.
 pub(crate) fn bump(state: &mut State, kind: Kind, id: &str) {
     let now = zulu(state.now());
     state.edit(kind, id, |doc| {
@@ -191,23 +191,23 @@ pub(crate) fn with_tenant(_: &State, _: &Who, doc: &mut Doc) {
     doc.set("tenant_id", project);
 }
 
-/// Only the owner and administrators see it.
-pub(crate) fn own(call: &Call<'_>, doc: &Doc) -> bool {
-    call.owns(doc)
+/// Whether the caller is the owner or an administrator.
+pub(crate) fn owner_only(call: &Call<'_>, doc: &Doc) -> bool {
+    call.may_access(doc)
 }
 
-/// A resource that a body names, or the error of that resource's collection.
+/// A resource that a body refers to, or the error of that resource's collection.
 pub(crate) fn referenced(call: &Call<'_>, what: &Resource, id: &str) -> Result<Arc<Doc>, Fault> {
     what.collection.find(call, id)
 }
 
-/// The project of a new resource: the caller's, unless an administrator names another one.
+/// The project of a new resource: the caller's, unless an administrator sets another one.
 fn project(call: &Call<'_>, given: &mut Doc) -> Result<String, Fault> {
     let wanted = [given.remove("project_id"), given.remove("tenant_id")];
-    let own = &call.who.project_id;
+    let default = &call.who.project_id;
     match wanted.iter().flatten().find_map(Value::as_str) {
-        None => Ok(own.clone()),
-        Some(wanted) if wanted == own || call.who.admin() => Ok(wanted.to_owned()),
+        None => Ok(default.clone()),
+        Some(wanted) if wanted == default || call.who.admin() => Ok(wanted.to_owned()),
         Some(_) => Err(Fault::bad(
             "Specifying 'project_id' or 'tenant_id' other than the authenticated project in \
              request requires admin privileges",

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::networks::NETWORK;
 use super::ports::{self, ROUTER_GATEWAY, ROUTER_INTERFACE};
-use super::resource::{Resource, bump, merge, own, referenced, routes as standard, with_tenant};
+use super::resource::{
+    Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
+};
 use super::subnets::SUBNET;
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply};
@@ -49,7 +51,7 @@ pub(crate) static ROUTER: Resource = Resource {
         many: "routers",
         attributes: ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present: with_tenant,
         missing,
     },
@@ -178,7 +180,9 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
 }
 
 fn add_interface(call: &mut Call<'_>) -> Answer {
-    let router = ROUTER.collection.find_own(call, call.parameter("id"))?;
+    let router = ROUTER
+        .collection
+        .find_writable(call, call.parameter("id"))?;
     let id = router.text("id").to_owned();
     let body = interface_body(call)?;
     let port = match (body.text("subnet_id"), body.text("port_id")) {
@@ -195,15 +199,17 @@ fn add_interface(call: &mut Call<'_>) -> Answer {
 }
 
 fn remove_interface(call: &mut Call<'_>) -> Answer {
-    let router = ROUTER.collection.find_own(call, call.parameter("id"))?;
+    let router = ROUTER
+        .collection
+        .find_writable(call, call.parameter("id"))?;
     let id = router.text("id").to_owned();
     let body = interface_body(call)?;
-    let own = interfaces(call.state, &id);
+    let attached = interfaces(call.state, &id);
     let (subnet, port) = (body.text("subnet_id"), body.text("port_id"));
     if subnet.is_empty() && port.is_empty() {
         return Err(bad("Either subnet_id or port_id must be specified"));
     }
-    let found = own.iter().find(|candidate| {
+    let found = attached.iter().find(|candidate| {
         (port.is_empty() || candidate.text("id") == port)
             && (subnet.is_empty() || first_subnet(candidate) == subnet)
     });
@@ -259,12 +265,14 @@ fn remove_interface(call: &mut Call<'_>) -> Answer {
 }
 
 fn change_routes(call: &mut Call<'_>, add: bool) -> Answer {
-    let router = ROUTER.collection.find_own(call, call.parameter("id"))?;
+    let router = ROUTER
+        .collection
+        .find_writable(call, call.parameter("id"))?;
     let given = call.wrapped("router")?;
     let mut routes = router.list("routes").to_vec();
     for route in given.list("routes") {
         if !add {
-            routes.retain(|own| own != route);
+            routes.retain(|existing| existing != route);
         } else if !routes.contains(route) {
             routes.push(route.clone());
         }
@@ -274,21 +282,21 @@ fn change_routes(call: &mut Call<'_>, add: bool) -> Answer {
     doc.set("routes", routes);
     super::resource::touch(&mut doc, call.state);
     call.state.put(Kind::Router, doc.clone());
-    let mut shown = ROUTER.collection.show(call, &doc);
-    // These answers do not go through what hides the rest from members.
+    let mut view = ROUTER.collection.show(call, &doc);
+    // Neutron does not filter these answers, so members see fields of administrators.
     let ports = call.state.by(Kind::Port, "device_id", doc.text("id"));
     let gateway = ports
         .iter()
         .find(|port| port.text("device_owner") == ROUTER_GATEWAY);
     let gateway = gateway.map_or(Value::Null, |port| json!(port.text("id")));
-    shown.set("gw_port_id", gateway);
-    shown.set("distributed", false);
-    shown.set("ha", false);
-    shown.set("ha_vr_id", 0);
-    Ok(Reply::ok(json!({"router": shown})))
+    view.set("gw_port_id", gateway);
+    view.set("distributed", false);
+    view.set("ha", false);
+    view.set("ha_vr_id", 0);
+    Ok(Reply::ok(json!({"router": view})))
 }
 
-/// Every next hop must be on a subnet of the router's.
+/// Checks that every next hop is in a subnet of the router.
 fn reachable(state: &State, router: &str, routes: &[Value]) -> Result<(), Fault> {
     let nets: Vec<IpNet> = state
         .by(Kind::Port, "device_id", router)
@@ -375,7 +383,7 @@ fn by_port(call: &mut Call<'_>, router: &Doc, port: &str) -> Result<Doc, Fault> 
     Ok((*call.state.get(Kind::Port, port).unwrap_or_default()).clone())
 }
 
-/// A router has one port on a subnet, and its subnets do not overlap.
+/// Checks that the router has no port in the subnet yet, and that its subnets do not overlap.
 fn no_clash(state: &State, router: &str, subnet: &Doc) -> Result<(), Fault> {
     let Ok(net) = subnet.text("cidr").parse::<IpNet>() else {
         return Ok(());

@@ -4,7 +4,8 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::resource::{
-    Resource, bump, merge, own, referenced, routes as standard, stamp, with_tenant, within_quota,
+    Resource, bump, merge, owner_only, referenced, routes as standard, stamp, with_tenant,
+    within_quota,
 };
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -57,7 +58,7 @@ pub(crate) static GROUP: Resource = Resource {
         many: "security_groups",
         attributes: GROUP_ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present: with_rules,
         missing: missing_group,
     },
@@ -75,7 +76,7 @@ pub(crate) static RULE: Resource = Resource {
         many: "security_group_rules",
         attributes: RULE_ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present: rule_present,
         missing: missing_rule,
     },
@@ -91,7 +92,7 @@ pub(crate) static RULE: Resource = Resource {
     delete: delete_rule,
 };
 
-/// Neutron takes the rules of one group at a time.
+/// Neutron accepts the rules of one group only in a request.
 pub(crate) fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
     let group = |rule: &Doc| rule.text("security_group_id").to_owned();
     let first = rules.first().map(group);
@@ -125,10 +126,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     );
 }
 
-/// The project's group `default`, which Neutron makes with the project's first security group or port.
+/// The project's group `default`, which Neutron creates with the project's first security group or port.
 pub(crate) fn ensure_default_group(state: &mut State, project: &str) -> String {
-    let own = state.by(Kind::SecurityGroup, "project_id", project);
-    if let Some(group) = own.iter().find(|group| group.text("name") == "default") {
+    let groups = state.by(Kind::SecurityGroup, "project_id", project);
+    if let Some(group) = groups.iter().find(|group| group.text("name") == "default") {
         return group.text("id").to_owned();
     }
     let mut doc = to_doc(
@@ -330,8 +331,8 @@ fn normalise(doc: &mut Doc) -> Result<(), Fault> {
     }
 }
 
-/// What makes two rules the same (neutron's `_rule_to_key`): all but id, description and times, with "any address"
-/// spelled or not.
+/// The identity of a rule (neutron's `_rule_to_key`): all fields except id, description and times, where an explicit
+/// "any address" equals an absent one.
 fn fingerprint(doc: &Doc) -> String {
     let prefix = match doc.text("remote_ip_prefix") {
         "0.0.0.0/0" | "::/0" => "",
@@ -427,7 +428,7 @@ fn with_rules(state: &State, who: &Who, doc: &mut Doc) {
         .map(|rule| {
             let mut rule = public_fields(rule);
             rule_present(state, who, &mut rule);
-            // Inside a group they show a little more.
+            // Rules within a group have more fields.
             rule.set("standard_attr_id", 1);
             rule.set("tags", json!([]));
             Value::Object(rule)

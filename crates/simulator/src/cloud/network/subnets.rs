@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::resource::{Resource, merge, own, referenced, routes as standard, with_tenant};
+use super::resource::{Resource, merge, owner_only, referenced, routes as standard, with_tenant};
 use super::{automatic, ports};
 use crate::cloud::addresses::{from_number, to_number};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
@@ -88,7 +88,7 @@ pub(crate) fn pools(subnet: &Doc) -> Vec<(IpAddr, IpAddr)> {
 /// Adds a subnet, and gives the network's metadata port an address in it.
 pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     let network = referenced(call, &NETWORK, doc.text("network_id"))?;
-    if !call.owns(&network) {
+    if !call.may_access(&network) {
         return Err(Fault::forbidden(
             "(rule:create_subnet and rule:network_owner) is disallowed by policy",
         ));
@@ -117,7 +117,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     } else {
         default_pools(&net, gateway)
     };
-    doc.set("allocation_pools", shown_pools(&pools));
+    doc.set("allocation_pools", pools_view(&pools));
     call.state.put(Kind::Subnet, doc.clone());
     if automatic::is_automatic(&doc) {
         automatic::join(call.state, &doc);
@@ -136,7 +136,7 @@ fn update(_: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(
     let gateway = gateway(new, &net)?;
     if changes.contains_key("allocation_pools") {
         let pools = checked_pools(new, &net, gateway)?;
-        new.set("allocation_pools", shown_pools(&pools));
+        new.set("allocation_pools", pools_view(&pools));
     }
     Ok(())
 }
@@ -159,11 +159,11 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
     let mut leaving = Vec::new();
     for port in call.state.by(Kind::Port, "subnet_id", id) {
         let owner = port.text("device_owner");
-        let holds = match automatic {
+        let fits = match automatic {
             true => owner == ports::ROUTER_INTERFACE,
             false => owner != ports::METADATA,
         };
-        if holds {
+        if fits {
             let reason = "One or more ports have an IP allocation from this subnet";
             return Err(Fault::new(
                 409,
@@ -189,7 +189,7 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
 }
 
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
-    own(call, doc)
+    owner_only(call, doc)
         || call
             .state
             .get(Kind::Network, doc.text("network_id"))
@@ -227,7 +227,7 @@ fn no_overlap(state: &State, network: &str, net: &IpNet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The gateway: as given, none if null, the first address otherwise.
+/// The gateway: the requested address, none for null, otherwise the first address.
 fn gateway(doc: &Doc, net: &IpNet) -> Result<Option<IpAddr>, Fault> {
     match doc.get("gateway_ip") {
         Some(Value::Null) => Ok(None),
@@ -246,7 +246,7 @@ fn gateway(doc: &Doc, net: &IpNet) -> Result<Option<IpAddr>, Fault> {
     }
 }
 
-/// The whole prefix but network, broadcast and gateway address.
+/// The whole prefix without network, broadcast and gateway address.
 fn default_pools(net: &IpNet, gateway: Option<IpAddr>) -> Vec<(IpAddr, IpAddr)> {
     let v4 = net.addr().is_ipv4();
     let (first, last) = bounds(net);
@@ -334,7 +334,7 @@ fn checked_pools(
     Ok(pools)
 }
 
-fn shown_pools(pools: &[(IpAddr, IpAddr)]) -> Vec<Value> {
+fn pools_view(pools: &[(IpAddr, IpAddr)]) -> Vec<Value> {
     pools
         .iter()
         .map(|(start, end)| json!({"start": start.to_string(), "end": end.to_string()}))

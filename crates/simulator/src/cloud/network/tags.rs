@@ -86,7 +86,7 @@ fn replace(call: &mut Call<'_>, what: &Resource) -> Answer {
             .as_str()
             .ok_or_else(|| invalid(&format!("'{tag}' is not a valid string")))?;
         check(tag)?;
-        if !tags.iter().any(|own| own == tag) {
+        if !tags.iter().any(|existing| existing == tag) {
             tags.push(tag.to_owned());
         }
     }
@@ -103,7 +103,7 @@ fn clear(call: &mut Call<'_>, what: &Resource) -> Answer {
 fn has(call: &mut Call<'_>, what: &Resource) -> Answer {
     let doc = what.collection.find(call, call.parameter("id"))?;
     let tag = call.parameter("tag");
-    if doc.texts("tags").any(|own| own == tag) {
+    if doc.texts("tags").any(|existing| existing == tag) {
         Ok(Reply::empty(204))
     } else {
         Err(missing(tag))
@@ -129,7 +129,7 @@ fn remove(call: &mut Call<'_>, what: &Resource) -> Answer {
         if !tags.contains(&tag) {
             return Err(missing(&tag));
         }
-        tags.retain(|own| *own != tag);
+        tags.retain(|existing| *existing != tag);
         Ok(tags)
     })?;
     Ok(Reply::empty(204))
@@ -140,7 +140,7 @@ fn set(
     what: &Resource,
     change: impl FnOnce(Vec<String>) -> Result<Vec<String>, Fault>,
 ) -> Result<(), Fault> {
-    let doc = what.collection.find_own(call, call.parameter("id"))?;
+    let doc = what.collection.find_writable(call, call.parameter("id"))?;
     let old: Vec<String> = doc.texts("tags").map(str::to_owned).collect();
     let new = change(old.clone())?;
     if new != old {

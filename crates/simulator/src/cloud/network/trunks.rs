@@ -4,7 +4,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::ports::PORT;
-use super::resource::{Resource, bump, merge, own, referenced, routes as standard, with_tenant};
+use super::resource::{
+    Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
+};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::collection::Collection;
@@ -33,7 +35,7 @@ pub(crate) static TRUNK: Resource = Resource {
         many: "trunks",
         attributes: ATTRIBUTES,
         across_projects: false,
-        visible: own,
+        visible: owner_only,
         present: with_tenant,
         missing,
     },
@@ -82,12 +84,12 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     }
     let wanted = doc.list("sub_ports").to_vec();
     doc.set("sub_ports", json!([]));
-    // OVN has nothing to wait for.
+    // OVN binds a trunk at once.
     doc.set("status", "ACTIVE");
-    let own = doc.text("id").to_owned();
+    let trunk_id = doc.text("id").to_owned();
     call.state.put(Kind::Trunk, doc);
-    attach(call, &own, &id, &wanted)?;
-    Ok((*call.state.get(Kind::Trunk, &own).unwrap_or_default()).clone())
+    attach(call, &trunk_id, &id, &wanted)?;
+    Ok((*call.state.get(Kind::Trunk, &trunk_id).unwrap_or_default()).clone())
 }
 
 fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
@@ -103,20 +105,20 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
 }
 
 fn add_subports(call: &mut Call<'_>) -> Answer {
-    let trunk = TRUNK.collection.find_own(call, call.parameter("id"))?;
+    let trunk = TRUNK.collection.find_writable(call, call.parameter("id"))?;
     let wanted = subports(call)?;
     attach(call, trunk.text("id"), trunk.text("port_id"), &wanted)?;
     bump(call.state, Kind::Trunk, trunk.text("id"));
-    shown(call, trunk.text("id"))
+    answer_with(call, trunk.text("id"))
 }
 
 fn remove_subports(call: &mut Call<'_>) -> Answer {
-    let trunk = TRUNK.collection.find_own(call, call.parameter("id"))?;
+    let trunk = TRUNK.collection.find_writable(call, call.parameter("id"))?;
     let mut left = trunk.list("sub_ports").to_vec();
     for sub in subports(call)? {
         let port = sub["port_id"].as_str().unwrap_or_default();
         let before = left.len();
-        left.retain(|own| own["port_id"] != port);
+        left.retain(|existing| existing["port_id"] != port);
         if left.len() == before {
             return Err(Fault::new(
                 404,
@@ -133,7 +135,7 @@ fn remove_subports(call: &mut Call<'_>) -> Answer {
         doc.set("sub_ports", left)
     });
     bump(call.state, Kind::Trunk, trunk.text("id"));
-    shown(call, trunk.text("id"))
+    answer_with(call, trunk.text("id"))
 }
 
 fn get_subports(call: &mut Call<'_>) -> Answer {
@@ -181,7 +183,7 @@ fn attach(call: &mut Call<'_>, trunk: &str, parent: &str, wanted: &[Value]) -> R
         if stored
             .list("sub_ports")
             .iter()
-            .any(|own| own["segmentation_id"] == segment)
+            .any(|existing| existing["segmentation_id"] == segment)
         {
             return Err(Fault::new(
                 409,
@@ -216,7 +218,7 @@ fn subports(call: &Call<'_>) -> Result<Vec<Value>, Fault> {
     }
 }
 
-fn shown(call: &Call<'_>, id: &str) -> Answer {
+fn answer_with(call: &Call<'_>, id: &str) -> Answer {
     let doc = call.state.get(Kind::Trunk, id).unwrap_or_default();
     Ok(Reply::ok(Value::Object(TRUNK.collection.show(call, &doc))))
 }

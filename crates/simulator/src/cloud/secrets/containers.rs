@@ -54,7 +54,7 @@ fn create(call: &mut Call<'_>) -> Answer {
         }
         let wanted = one.text("secret_ref");
         let id = wanted.rsplit('/').next().unwrap_or_default();
-        if call.own(Kind::Secret, id).is_none() {
+        if call.accessible(Kind::Secret, id).is_none() {
             return Err(Fault::missing(
                 "Secret provided for '".to_owned() + name + "' doesn't exist.",
             ));

@@ -70,7 +70,7 @@ impl Payload {
         Self::of_size(bytes, content_type)
     }
 
-    /// Puts the payload into the secret.
+    /// Stores the payload in the secret.
     pub(super) fn keep(&self, doc: &mut Doc) {
         doc.set("_payload", STANDARD.encode(&self.bytes));
         doc.set("_content_type", self.content_type);

@@ -4,10 +4,10 @@ use super::*;
 
 async fn volume(client: &Client, size: i64) -> String {
     let path = format!("/volume/v3/{}/volumes", client.project);
-    let made = client
+    let created = client
         .make(&path, json!({"volume": {"size": size, "name": "v"}}))
         .await;
-    id(&made)
+    id(&created)
 }
 
 #[tokio::test]
@@ -15,14 +15,14 @@ async fn a_volume_is_backed_up_and_restored_to_a_new_one() {
     let (cloud, client) = demo().await;
     let path = format!("/volume/v3/{}/backups", client.project);
     let source = volume(&client, 2).await;
-    let made = client
+    let created = client
         .make(&path, json!({"backup": {"volume_id": source, "name": "b"}}))
         .await;
-    let one = format!("{path}/{}", id(&made));
-    let shown = client.fetch(&one).await;
-    assert_eq!(shown["status"], "available");
-    assert_eq!(shown["size"], 2);
-    assert_eq!(shown["has_dependent_backups"], false);
+    let one = format!("{path}/{}", id(&created));
+    let found = client.fetch(&one).await;
+    assert_eq!(found["status"], "available");
+    assert_eq!(found["size"], 2);
+    assert_eq!(found["has_dependent_backups"], false);
     let volumes = format!("/volume/v3/{}/volumes", client.project);
     let after = client.fetch(&format!("{volumes}/{source}")).await;
     assert_eq!(after["status"], "available");
@@ -52,7 +52,7 @@ async fn an_incremental_backup_keeps_the_one_it_builds_on() {
         .make(&path, json!({"backup": {"volume_id": source}}))
         .await;
     let part = client.make(&path, body).await;
-    let [full, part] = [full, part].map(|made| format!("{path}/{}", id(&made)));
+    let [full, part] = [full, part].map(|created| format!("{path}/{}", id(&created)));
     assert_eq!(client.fetch(&full).await["has_dependent_backups"], true);
     assert_eq!(client.delete(&full).await.status, 400);
     assert_eq!(client.delete(&part).await.status, 202);
@@ -78,10 +78,10 @@ async fn backups_are_refused_as_cinder_refuses_them() {
             "{body}"
         );
     }
-    let made = client
+    let created = client
         .make(&path, json!({"backup": {"volume_id": large}}))
         .await;
-    let restore = format!("{path}/{}/restore", id(&made));
+    let restore = format!("{path}/{}/restore", id(&created));
     for (volume, status) in [(small.as_str(), 400), ("nope", 404), (large.as_str(), 202)] {
         let got = client
             .post(&restore, json!({"restore": {"volume_id": volume}}))

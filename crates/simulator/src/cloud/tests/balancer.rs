@@ -22,14 +22,14 @@ async fn a_pending_load_balancer_and_its_parts_cannot_be_changed() {
     let cloud = Cloud::open(options).await.unwrap();
     let client = Client::login(&cloud, "demo").await;
     let net = net(&client, "10.6.0.0/24").await;
-    let made = client
+    let created = client
         .make(
             &format!("{LBAAS}/loadbalancers"),
             json!({"loadbalancer": {"vip_subnet_id": net.subnet}}),
         )
         .await;
-    let path = format!("{LBAAS}/loadbalancers/{}", id(&made));
-    let listener = json!({"listener": {"loadbalancer_id": made["id"], "protocol": "TCP", "protocol_port": 80}});
+    let path = format!("{LBAAS}/loadbalancers/{}", id(&created));
+    let listener = json!({"listener": {"loadbalancer_id": created["id"], "protocol": "TCP", "protocol_port": 80}});
     for got in [
         client
             .post(&format!("{LBAAS}/listeners"), listener.clone())
@@ -50,8 +50,8 @@ async fn a_pending_load_balancer_and_its_parts_cannot_be_changed() {
     }
     cloud.advance_clock(Duration::from_secs(61));
     assert_eq!(client.fetch(&path).await["provisioning_status"], "ACTIVE");
-    let made = client.make(&format!("{LBAAS}/listeners"), listener).await;
-    assert_eq!(made["provisioning_status"], "PENDING_CREATE");
+    let created = client.make(&format!("{LBAAS}/listeners"), listener).await;
+    assert_eq!(created["provisioning_status"], "PENDING_CREATE");
     assert_eq!(
         client.fetch(&path).await["provisioning_status"],
         "PENDING_UPDATE"
@@ -223,10 +223,10 @@ async fn a_load_balancer_is_of_a_flavor_and_in_a_zone_that_an_administrator_made
         201
     );
     let balancer = json!({"loadbalancer": {"vip_subnet_id": net.subnet, "flavor_id": flavor["id"], "availability_zone": "z"}});
-    let made = client.make(&path("loadbalancers"), balancer).await;
-    assert_eq!(made["provider"], "octavia", "the flavor's");
+    let created = client.make(&path("loadbalancers"), balancer).await;
+    assert_eq!(created["provider"], "octavia", "the flavor's");
     assert_eq!(
-        (&made["flavor_id"], &made["availability_zone"]),
+        (&created["flavor_id"], &created["availability_zone"]),
         (&flavor["id"], &json!("z"))
     );
     let in_use = [
@@ -239,7 +239,7 @@ async fn a_load_balancer_is_of_a_flavor_and_in_a_zone_that_an_administrator_made
         assert_eq!(admin.delete(&path(one)).await.status, 409, "{one}");
     }
     client
-        .delete(&path(&format!("loadbalancers/{}", id(&made))))
+        .delete(&path(&format!("loadbalancers/{}", id(&created))))
         .await;
     for one in &in_use {
         assert_eq!(admin.delete(&path(one)).await.status, 204, "{one}");

@@ -286,12 +286,12 @@ async fn a_server_that_no_host_takes_goes_to_error_with_a_fault() {
         last = client.make("/compute/v2.1/servers", json!({"server": {"name": format!("s{n}"), "flavorRef": "2", "imageRef": image, "networks": "none"},
             "os:scheduler_hints": {"group": group["id"]}})).await;
     }
-    let shown = client
+    let found = client
         .fetch(&format!("/compute/v2.1/servers/{}", id(&last)))
         .await;
-    assert_eq!(shown["status"], "ERROR");
+    assert_eq!(found["status"], "ERROR");
     assert!(
-        shown["fault"]["message"]
+        found["fault"]["message"]
             .as_str()
             .unwrap()
             .contains("No valid host was found")
@@ -306,20 +306,20 @@ async fn booting_from_an_image_makes_a_volume_that_goes_with_the_server() {
         "block_device_mapping_v2": [{"boot_index": 0, "uuid": image(&client).await, "source_type": "image",
             "destination_type": "volume", "volume_size": 20, "delete_on_termination": true}]}})).await;
     let path = format!("/compute/v2.1/servers/{}", id(&server));
-    let shown = client.fetch(&path).await;
+    let found = client.fetch(&path).await;
     assert_eq!(
-        (&shown["status"], &shown["image"]),
+        (&found["status"], &found["image"]),
         (&json!("ACTIVE"), &json!(""))
     );
-    let volume = shown["os-extended-volumes:volumes_attached"][0]["id"]
+    let volume = found["os-extended-volumes:volumes_attached"][0]["id"]
         .as_str()
         .unwrap()
         .to_owned();
-    let shown = client
+    let found = client
         .fetch(&format!("/volume/v3/{}/volumes/{volume}", client.project))
         .await;
     assert_eq!(
-        (&shown["status"], &shown["attachments"][0]["server_id"]),
+        (&found["status"], &found["attachments"][0]["server_id"]),
         (&json!("in-use"), &server["id"])
     );
     client.delete(&path).await;
@@ -339,13 +339,13 @@ async fn volumes_and_ports_attach_and_detach() {
         .await;
     assert_eq!(volume["status"], "creating");
     let attachments = format!("{path}/os-volume_attachments");
-    let made = client
+    let created = client
         .make(
             &attachments,
             json!({"volumeAttachment": {"volumeId": volume["id"]}}),
         )
         .await;
-    assert_eq!(made["device"], "/dev/vdb");
+    assert_eq!(created["device"], "/dev/vdb");
     let one = format!("{volumes}/{}", id(&volume));
     assert_eq!(client.fetch(&one).await["status"], "in-use");
     assert_eq!(client.delete(&one).await.status, 400);
@@ -430,22 +430,22 @@ async fn addresses_come_and_go_through_nova_up_to_2_43() {
 #[tokio::test]
 async fn keypairs_come_with_a_private_key_only_when_nova_made_them() {
     let (_cloud, client) = demo().await;
-    let made = client
+    let created = client
         .make(
             "/compute/v2.1/os-keypairs",
             json!({"keypair": {"name": "k"}}),
         )
         .await;
     assert!(
-        made["private_key"]
+        created["private_key"]
             .as_str()
             .unwrap()
             .starts_with("-----BEGIN")
     );
-    let given = json!({"keypair": {"name": "k2", "public_key": made["public_key"]}});
+    let given = json!({"keypair": {"name": "k2", "public_key": created["public_key"]}});
     let given = client.make("/compute/v2.1/os-keypairs", given).await;
     assert!(given.get("private_key").is_none());
-    assert_eq!(given["fingerprint"], made["fingerprint"]);
+    assert_eq!(given["fingerprint"], created["fingerprint"]);
     let got = client
         .post(
             "/compute/v2.1/os-keypairs",
@@ -477,9 +477,9 @@ async fn a_cloud_that_reclaims_later_keeps_deleted_servers_aside() {
         hour
     );
     assert_eq!(client.delete(&at).await.status, 204);
-    let shown = client.fetch(&at).await;
+    let found = client.fetch(&at).await;
     assert_eq!(
-        (&shown["status"], &shown["OS-EXT-STS:vm_state"]),
+        (&found["status"], &found["OS-EXT-STS:vm_state"]),
         (&json!("SOFT_DELETED"), &json!("soft-delete"))
     );
     assert_eq!(client.fetch("/compute/v2.1/servers").await, json!([]));

@@ -77,7 +77,7 @@ async fn a_refused_request_stores_nothing() {
     let external = client
         .fetch("/network/v2.0/networks?router:external=true")
         .await;
-    // The gateway port is made before the unknown attribute of the second router is found.
+    // The gateway port is created before the unknown attribute of the second router is detected.
     let routers = json!({"routers": [{"external_gateway_info": {"network_id": external[0]["id"]}}, {"nonsense": 1}]});
     assert_eq!(
         client.post("/network/v2.0/routers", routers).await.status,
@@ -139,7 +139,7 @@ async fn equal_seeds_give_equal_ids() {
     assert_ne!(first, other);
 }
 
-/// The store is free once the last clone and the task behind it are gone, which takes a moment.
+/// Opens the store after the last clone and its task have ended, which takes a moment.
 async fn reopen(options: &Options) -> Cloud {
     for _ in 0..50 {
         match Cloud::open(options.clone()).await {

@@ -70,11 +70,11 @@ async fn malformed_rules_are_refused() {
 async fn requests_are_counted_by_route_and_the_log_has_no_secret() {
     let (cloud, client) = demo().await;
     cloud.reset_requests();
-    let made = client
+    let created = client
         .make("/network/v2.0/networks", json!({"network": {}}))
         .await;
     client
-        .get(&format!("/network/v2.0/networks/{}", id(&made)))
+        .get(&format!("/network/v2.0/networks/{}", id(&created)))
         .await;
     client.get("/network/v2.0/networks/nope").await;
     let counts = cloud.requests();
@@ -87,7 +87,7 @@ async fn requests_are_counted_by_route_and_the_log_has_no_secret() {
     assert_eq!(of("GET", "/v2.0/networks/{id}"), Some(2));
     assert_eq!(of("POST", "/v2.0/networks"), Some(1));
     Client::login(&cloud, "demo").await;
-    // Refusals quote the body, and that may be misspelt where the password is not.
+    // Errors quote the body, and the name of the object may be misspelt while the password is not.
     let misspelt = json!({"sever": {"adminPass": "secret"}});
     let got = client.post("/compute/v2.1/servers", misspelt).await;
     assert!(
@@ -137,10 +137,10 @@ async fn a_chosen_server_fails_to_build() {
     let image = client.fetch("/image/v2/images?name=ubuntu-24.04").await;
     let mut statuses = Vec::new();
     for name in ["good", "bad-1", "bad-2"] {
-        let made = client.make("/compute/v2.1/servers", json!({"server": {"name": name, "flavorRef": "2", "imageRef": image[0]["id"], "networks": "none"}})).await;
+        let created = client.make("/compute/v2.1/servers", json!({"server": {"name": name, "flavorRef": "2", "imageRef": image[0]["id"], "networks": "none"}})).await;
         statuses.push(
             client
-                .fetch(&format!("/compute/v2.1/servers/{}", id(&made)))
+                .fetch(&format!("/compute/v2.1/servers/{}", id(&created)))
                 .await["status"]
                 .clone(),
         );

@@ -52,11 +52,11 @@ async fn the_catalog_has_unversioned_urls_except_for_nova_and_cinder() {
 async fn an_application_credential_logs_in_until_it_is_deleted() {
     let (_cloud, client) = demo().await;
     let path = format!("/identity/v3/users/{}/application_credentials", client.user);
-    let made = client
+    let created = client
         .make(&path, json!({"application_credential": {"name": "ac"}}))
         .await;
     let body = json!({"auth": {"identity": {"methods": ["application_credential"],
-        "application_credential": {"id": made["id"], "secret": made["secret"]}}}});
+        "application_credential": {"id": created["id"], "secret": created["secret"]}}}});
     let got = client.post("/identity/v3/auth/tokens", body.clone()).await;
     assert_eq!(got.status, 201, "{}", got.text);
     assert_eq!(got.body["token"]["project"]["id"], client.project);
@@ -70,11 +70,14 @@ async fn an_application_credential_logs_in_until_it_is_deleted() {
         .post(&path, json!({"application_credential": {"name": "ac"}}))
         .await;
     assert_eq!(again.status, 409);
-    let shown = client.fetch(&format!("{path}/{}", id(&made))).await;
-    assert!(shown.get("secret").is_none() && !shown.to_string().contains("_secret"));
+    let found = client.fetch(&format!("{path}/{}", id(&created))).await;
+    assert!(found.get("secret").is_none() && !found.to_string().contains("_secret"));
 
     assert_eq!(
-        client.delete(&format!("{path}/{}", id(&made))).await.status,
+        client
+            .delete(&format!("{path}/{}", id(&created)))
+            .await
+            .status,
         204
     );
     assert_eq!(
@@ -166,19 +169,19 @@ async fn a_reader_reads_and_does_not_write() {
 async fn projects_do_not_see_each_other() {
     let (cloud, demo) = demo().await;
     let admin = Client::login(&cloud, "admin").await;
-    let made = admin
+    let created = admin
         .make(
             "/network/v2.0/networks",
             json!({"network": {"name": "theirs"}}),
         )
         .await;
     assert_eq!(
-        demo.get(&format!("/network/v2.0/networks/{}", id(&made)))
+        demo.get(&format!("/network/v2.0/networks/{}", id(&created)))
             .await
             .status,
         404
     );
-    let own = demo
+    let network = demo
         .make(
             "/network/v2.0/networks",
             json!({"network": {"name": "ours"}}),
@@ -186,7 +189,7 @@ async fn projects_do_not_see_each_other() {
         .await;
     assert_eq!(
         admin
-            .get(&format!("/network/v2.0/networks/{}", id(&own)))
+            .get(&format!("/network/v2.0/networks/{}", id(&network)))
             .await
             .status,
         200

@@ -61,9 +61,9 @@ async fn an_image_is_changed_by_a_patch() {
         let got = client.send(Method::PATCH, &one, &PATCH, &body).await;
         assert_eq!(got.status, status, "{operation}: {}", got.text);
     }
-    let shown = client.get(&one).await.body;
-    assert_eq!(shown["os_distro"], "ubuntu");
-    assert_eq!(shown["tags"], json!(["a"]));
+    let found = client.get(&one).await.body;
+    assert_eq!(found["os_distro"], "ubuntu");
+    assert_eq!(found["tags"], json!(["a"]));
     let plain = client.send(Method::PATCH, &one, &[], &json!([])).await;
     assert_eq!(plain.status, 415);
 }
@@ -100,11 +100,11 @@ async fn small_data_is_given_back() {
     assert_eq!(client.get(&file).await.status, 204);
     assert_eq!(client.put(&file, json!("data")).await.status, 204);
     assert_eq!(client.get(&file).await.text, "\"data\"");
-    let shown = client.get(&one).await.body;
+    let found = client.get(&one).await.body;
     assert_eq!(
-        (&shown["status"], &shown["size"]),
+        (&found["status"], &found["size"]),
         (&json!("active"), &json!(6))
     );
-    assert_eq!(shown["os_hash_value"].as_str().unwrap().len(), 128);
+    assert_eq!(found["os_hash_value"].as_str().unwrap().len(), 128);
     assert_eq!(client.put(&file, json!("more")).await.status, 409);
 }

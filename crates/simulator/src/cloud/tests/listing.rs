@@ -1,11 +1,11 @@
-//! Lists of servers are kept as text: they must tell what each server tells of itself, whatever changed.
+//! Lists of servers are cached as text: they must equal the servers, whatever changed.
 
 use serde_json::json;
 
 use super::*;
 
-/// Each server of the list, and the server as it is shown alone.
-async fn list_tells_the_truth(client: &Client, microversion: &str, after: &str) {
+/// Compares each server of the list with the server itself.
+async fn check_list(client: &Client, microversion: &str, after: &str) {
     let version = format!("compute {microversion}");
     let headers = [("openstack-api-version", version.as_str())];
     let get = async |path: &str| {
@@ -15,7 +15,7 @@ async fn list_tells_the_truth(client: &Client, microversion: &str, after: &str) 
             .await
             .body
     };
-    // The first list is made, the second repeated.
+    // The first list fills the cache, the second one uses it.
     let list = get("detail?all_tenants=0").await;
     assert_eq!(list, get("detail?all_tenants=0").await, "{after}");
     for listed in list["servers"].as_array().unwrap() {
@@ -31,9 +31,9 @@ async fn a_list_of_servers_follows_every_change_of_what_it_shows() {
     let admin = Client::login(&cloud, "admin").await;
     let check = async |after: &str| {
         for microversion in ["2.1", "2.60", "2.93"] {
-            list_tells_the_truth(&client, microversion, after).await;
+            check_list(&client, microversion, after).await;
         }
-        list_tells_the_truth(&admin, "2.60", after).await;
+        check_list(&admin, "2.60", after).await;
     };
     let network = id(&client
         .make("/network/v2.0/networks", json!({"network": {"name": "n"}}))
@@ -102,8 +102,8 @@ async fn a_list_of_servers_follows_every_change_of_what_it_shows() {
     client.put(&interface, json!({"subnet_id": subnet})).await;
     let floating = json!({"floatingip": {"floating_network_id": public, "port_id": port}});
     let floating = client.make("/network/v2.0/floatingips", floating).await;
-    let shown = client.fetch(&at("")).await.to_string();
-    assert!(shown.contains(floating["floating_ip_address"].as_str().unwrap()));
+    let found = client.fetch(&at("")).await.to_string();
+    assert!(found.contains(floating["floating_ip_address"].as_str().unwrap()));
     check("a floating IP").await;
     let of_floating = format!("/network/v2.0/floatingips/{}", id(&floating));
     client
@@ -146,11 +146,11 @@ async fn a_refused_change_leaves_the_list_as_it_was() {
         "block_device_mapping_v2": [{"boot_index": 0, "source_type": "blank",
             "destination_type": "volume", "volume_size": 1}]}});
     let server = id(&client.make("/compute/v2.1/servers", body).await);
-    list_tells_the_truth(&client, "2.60", "creation").await;
+    check_list(&client, "2.60", "creation").await;
     let at = format!("/compute/v2.1/servers/{server}");
     let got = client
         .put(&at, json!({"server": {"name": "x", "colour": "red"}}))
         .await;
     assert_eq!(got.status, 400);
-    list_tells_the_truth(&client, "2.60", "a refused change").await;
+    check_list(&client, "2.60", "a refused change").await;
 }

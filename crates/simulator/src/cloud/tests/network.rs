@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Requests that Neutron refuses: path, body, status, type.
+/// Requests that Neutron rejects: path, body, status, type.
 #[tokio::test]
 async fn refusals_are_neutrons() {
     let (_cloud, client) = demo().await;
@@ -430,10 +430,10 @@ async fn lists_filter_select_and_page() {
         json!([]),
         "silently dropped, as by Zed"
     );
-    for (index, own) in ids.iter().enumerate() {
+    for (index, port_id) in ids.iter().enumerate() {
         let tags = json!({"tags": [format!("t{}", index % 2), "all"]});
         let got = client
-            .put(&format!("/network/v2.0/ports/{own}/tags"), tags)
+            .put(&format!("/network/v2.0/ports/{port_id}/tags"), tags)
             .await;
         assert_eq!(got.status, 200, "{}", got.text);
     }
@@ -485,10 +485,10 @@ async fn lists_filter_select_and_page() {
 #[tokio::test]
 async fn a_stale_revision_is_refused() {
     let (_cloud, client) = demo().await;
-    let made = client
+    let created = client
         .make("/network/v2.0/networks", json!({"network": {"name": "a"}}))
         .await;
-    let path = format!("/network/v2.0/networks/{}", id(&made));
+    let path = format!("/network/v2.0/networks/{}", id(&created));
     let body = json!({"network": {"name": "b"}});
     let stale = [("if-match", "revision_number=7")];
     let got = client.send(Method::PUT, &path, &stale, &body).await;
@@ -496,12 +496,12 @@ async fn a_stale_revision_is_refused() {
         (got.status, &got.body["NeutronError"]["type"]),
         (412, &json!("RevisionNumberConstraintFailed"))
     );
-    let current = format!("revision_number={}", made["revision_number"]);
+    let current = format!("revision_number={}", created["revision_number"]);
     let got = client
         .send(Method::PUT, &path, &[("if-match", &current)], &body)
         .await;
     assert_eq!(got.status, 200);
-    assert!(got.body["network"]["revision_number"].as_i64() > made["revision_number"].as_i64());
+    assert!(got.body["network"]["revision_number"].as_i64() > created["revision_number"].as_i64());
 }
 
 #[tokio::test]

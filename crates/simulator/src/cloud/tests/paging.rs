@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn pages_of_servers_are_the_whole_list_newest_first() {
     let (cloud, client) = demo().await;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for number in 0..7 {
         let body = json!({"server": {"name": format!("s{number}"), "flavorRef": "1",
             "imageRef": "", "networks": "none",
@@ -15,16 +15,16 @@ async fn pages_of_servers_are_the_whole_list_newest_first() {
         let path = "/compute/v2.1/servers";
         let got = client.send(Method::POST, path, &headers, &body).await;
         assert_eq!(got.status, 202, "{}", got.text);
-        made.insert(0, id(&got.body["server"]));
+        created.insert(0, id(&got.body["server"]));
         if number % 3 == 0 {
             cloud.advance_clock(std::time::Duration::from_secs(1));
         }
     }
     let ids = |list: &Value| -> Vec<String> { list.as_array().unwrap().iter().map(id).collect() };
     let whole = ids(&client.fetch("/compute/v2.1/servers").await);
-    // Those of one moment have no order of their own.
-    assert_eq!(whole.len(), made.len());
-    assert_eq!(whole.last(), made.last());
+    // Servers that were created at the same moment have no particular order.
+    assert_eq!(whole.len(), created.len());
+    assert_eq!(whole.last(), created.last());
     for limit in [1, 2, 3, 7, 8] {
         let (mut paged, mut marker) = (Vec::new(), String::new());
         loop {

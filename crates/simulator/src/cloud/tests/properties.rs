@@ -1,4 +1,4 @@
-//! Whatever comes in, the answer is a service's own: never a panic, never 500.
+//! For any input, the answer is one of the service: never a panic, never 500.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +39,7 @@ const PATHS: &[&str] = &[
     "/_simulator/clock",
 ];
 
-/// Names that the services know, so that the values behind them are looked at.
+/// Names that the services know, so that their values are validated.
 const KEYS: &[&str] = &[
     "network",
     "networks",
@@ -161,7 +161,7 @@ fn body() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bodies that are well-formed up to one random value, so that the checks behind the first ones are reached.
+/// Bodies that are valid except for one random value, so that later checks are reached.
 fn nearly() -> impl Strategy<Value = (&'static str, Value)> {
     let rows: Vec<(&str, Value)> = vec![
         (
@@ -259,7 +259,7 @@ fn nearly() -> impl Strategy<Value = (&'static str, Value)> {
         })
 }
 
-/// JSON patches of images, some of them sound.
+/// JSON patches of images, some of them valid.
 fn operations() -> impl Strategy<Value = Value> {
     let path = prop_oneof![
         proptest::sample::select(
@@ -304,7 +304,7 @@ fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
     out.push(at);
 }
 
-/// Real ids in the place of their names.
+/// Replaces names by actual ids.
 fn resolve(value: &mut Value, ids: &[(&str, String)]) {
     match value {
         Value::String(text) => {

@@ -14,10 +14,10 @@ async fn a_secret_is_stored_shown_without_its_payload_and_read() {
     let got = client.post("/key-manager/v1/secrets", body).await;
     assert_eq!(got.status, 201, "{}", got.text);
     let one = path(&got.body["secret_ref"]);
-    let shown = client.get(&one).await;
-    assert_eq!(shown.body["name"], "s");
-    assert_eq!(shown.body["content_types"]["default"], "text/plain");
-    assert!(!shown.text.contains("hush"));
+    let found = client.get(&one).await;
+    assert_eq!(found.body["name"], "s");
+    assert_eq!(found.body["content_types"]["default"], "text/plain");
+    assert!(!found.text.contains("hush"));
     assert_eq!(client.get(&format!("{one}/payload")).await.text, "hush");
     assert_eq!(
         client.get("/key-manager/v1/secrets?name=s").await.body["total"],

@@ -2,20 +2,20 @@ use serde_json::json;
 
 use super::*;
 
-/// A trust of demo's member role to the user admin, and the reply to using it.
+/// A trust of demo's member role to the user admin, and the answer to a login with it.
 async fn trusted(client: &Client, admin: &Client, extra: Value) -> (Value, Got) {
     let mut trust = json!({"trustor_user_id": client.user, "trustee_user_id": admin.user,
         "project_id": client.project, "impersonation": true, "roles": [{"name": "member"}]});
     for (name, value) in extra.as_object().unwrap() {
         trust[name] = value.clone();
     }
-    let made = client
+    let created = client
         .make("/identity/v3/OS-TRUST/trusts", json!({"trust": trust}))
         .await;
     let got = admin
-        .post("/identity/v3/auth/tokens", by_trust(admin, &made))
+        .post("/identity/v3/auth/tokens", by_trust(admin, &created))
         .await;
-    (made, got)
+    (created, got)
 }
 
 fn by_trust(trustee: &Client, trust: &Value) -> Value {
@@ -32,12 +32,12 @@ async fn both() -> (Cloud, Client, Client) {
 #[tokio::test]
 async fn a_trustee_acts_as_the_trustor_with_the_roles_of_the_trust() {
     let (_cloud, client, admin) = both().await;
-    let (made, got) = trusted(&client, &admin, json!({})).await;
+    let (created, got) = trusted(&client, &admin, json!({})).await;
     assert_eq!(got.status, 201, "{}", got.text);
     let token = &got.body["token"];
     assert_eq!(token["user"]["id"], client.user);
     assert_eq!(token["project"]["id"], client.project);
-    assert_eq!(token["OS-TRUST:trust"]["id"], made["id"]);
+    assert_eq!(token["OS-TRUST:trust"]["id"], created["id"]);
     assert_eq!(token["roles"].as_array().unwrap().len(), 1);
     let mut acting = admin.clone();
     acting.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
@@ -50,12 +50,12 @@ async fn a_trustee_acts_as_the_trustor_with_the_roles_of_the_trust() {
 #[tokio::test]
 async fn tokens_of_a_trust_end_with_it() {
     let (_cloud, client, admin) = both().await;
-    let (made, got) = trusted(&client, &admin, json!({"impersonation": false})).await;
+    let (created, got) = trusted(&client, &admin, json!({"impersonation": false})).await;
     assert_eq!(got.body["token"]["user"]["id"], admin.user);
     let mut acting = admin.clone();
     acting.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
     assert_eq!(acting.get("/compute/v2.1/servers").await.status, 200);
-    let one = format!("/identity/v3/OS-TRUST/trusts/{}", id(&made));
+    let one = format!("/identity/v3/OS-TRUST/trusts/{}", id(&created));
     assert_eq!(client.delete(&one).await.status, 204);
     assert_eq!(acting.get("/compute/v2.1/servers").await.status, 401);
     assert_eq!(client.get(&one).await.status, 404);
@@ -64,10 +64,10 @@ async fn tokens_of_a_trust_end_with_it() {
 #[tokio::test]
 async fn a_trust_with_one_use_is_used_once() {
     let (_cloud, client, admin) = both().await;
-    let (made, got) = trusted(&client, &admin, json!({"remaining_uses": 1})).await;
+    let (created, got) = trusted(&client, &admin, json!({"remaining_uses": 1})).await;
     assert_eq!(got.status, 201);
     let again = admin
-        .post("/identity/v3/auth/tokens", by_trust(&admin, &made))
+        .post("/identity/v3/auth/tokens", by_trust(&admin, &created))
         .await;
     assert_eq!(again.status, 401);
 }
@@ -94,9 +94,9 @@ async fn trusts_are_refused_as_keystone_refuses_them() {
     }
     let all = client.get("/identity/v3/OS-TRUST/trusts").await;
     assert_eq!(all.status, 403);
-    let own = format!(
+    let url = format!(
         "/identity/v3/OS-TRUST/trusts?trustor_user_id={}",
         client.user
     );
-    assert_eq!(client.fetch(&own).await, json!([]));
+    assert_eq!(client.fetch(&url).await, json!([]));
 }

@@ -19,13 +19,13 @@ async fn volumes_are_made_listed_extended_and_deleted() {
         let got = client.post(&path, body).await;
         assert_eq!(got.status, status, "{}", got.text);
     }
-    let made = client
+    let created = client
         .make(
             &path,
             json!({"volume": {"size": 1, "name": "v", "volume_type": "fast"}}),
         )
         .await;
-    let one = format!("{path}/{}", id(&made));
+    let one = format!("{path}/{}", id(&created));
     assert_eq!(client.fetch(&one).await["status"], "available");
     assert_eq!(
         client
@@ -59,7 +59,7 @@ async fn volumes_are_made_listed_extended_and_deleted() {
 async fn cinder_tells_attachments_and_reserves_volumes() {
     let (_cloud, client) = demo().await;
     let volume = |rest: &str| format!("/volume/v3/{}/{rest}", client.project);
-    let made = client
+    let created = client
         .make(&volume("volumes"), json!({"volume": {"size": 1}}))
         .await;
     let headers = [("openstack-api-version", "volume 3.27")];
@@ -68,12 +68,13 @@ async fn cinder_tells_attachments_and_reserves_volumes() {
     };
     let old = client.get(&volume("attachments")).await;
     assert_eq!(old.status, 404, "{}", old.text);
-    let body = json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": made["id"]}});
+    let body =
+        json!({"attachment": {"volume_uuid": created["id"], "instance_uuid": created["id"]}});
     let got = send(Method::POST, "attachments", body.clone()).await;
     assert_eq!(got.status, 200, "{}", got.text);
     let one = format!("attachments/{}", id(&got.body["attachment"]));
     let another =
-        json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": client.project}});
+        json!({"attachment": {"volume_uuid": created["id"], "instance_uuid": client.project}});
     let got = send(Method::POST, "attachments", another).await;
     assert_eq!(got.status, 400, "reserved for another: {}", got.text);
     let got = send(Method::POST, "attachments", body).await;
@@ -81,14 +82,14 @@ async fn cinder_tells_attachments_and_reserves_volumes() {
     let again = format!("attachments/{}", id(&got.body["attachment"]));
     assert_eq!(send(Method::DELETE, &again, Value::Null).await.status, 200);
     let listed = send(Method::GET, "attachments?status=reserved", Value::Null).await;
-    assert_eq!(listed.body["attachments"][0]["volume_id"], made["id"]);
-    let shown = send(Method::GET, &one, Value::Null).await;
-    assert_eq!(shown.body["attachment"]["status"], "reserved");
+    assert_eq!(listed.body["attachments"][0]["volume_id"], created["id"]);
+    let found = send(Method::GET, &one, Value::Null).await;
+    assert_eq!(found.body["attachment"]["status"], "reserved");
     assert_eq!(send(Method::DELETE, &one, Value::Null).await.status, 200);
     assert_eq!(send(Method::GET, &one, Value::Null).await.status, 404);
     let server = json!({"server": {"name": "s", "flavorRef": "1", "networks": "none",
         "block_device_mapping_v2": [{"boot_index": 0, "source_type": "volume",
-            "destination_type": "volume", "uuid": made["id"]}]}});
+            "destination_type": "volume", "uuid": created["id"]}]}});
     let server = id(&client.make("/compute/v2.1/servers", server).await);
     let at = format!("attachments/detail?instance_id={server}");
     let listed = send(Method::GET, &at, Value::Null).await;
@@ -101,15 +102,16 @@ async fn cinder_tells_attachments_and_reserves_volumes() {
 async fn an_attachment_that_a_client_makes_itself_is_in_use_and_ends() {
     let (_cloud, client) = demo().await;
     let volume = |rest: &str| format!("/volume/v3/{}/{rest}", client.project);
-    let made = client
+    let created = client
         .make(&volume("volumes"), json!({"volume": {"size": 1}}))
         .await;
     let headers = [("openstack-api-version", "volume 3.44")];
     let send = async |method: Method, rest: &str, body: Value| {
         client.send(method, &volume(rest), &headers, &body).await
     };
-    let shown = format!("volumes/{}", id(&made));
-    let body = json!({"attachment": {"volume_uuid": made["id"], "instance_uuid": made["id"]}});
+    let found = format!("volumes/{}", id(&created));
+    let body =
+        json!({"attachment": {"volume_uuid": created["id"], "instance_uuid": created["id"]}});
     let got = send(Method::POST, "attachments", body).await;
     let one = format!("attachments/{}", id(&got.body["attachment"]));
     let empty = send(Method::PUT, &one, json!({"attachment": {"connector": {}}})).await;
@@ -121,11 +123,11 @@ async fn an_attachment_that_a_client_makes_itself_is_in_use_and_ends() {
     let action = format!("{one}/action");
     let done = json!({"os-complete": {}});
     assert_eq!(send(Method::POST, &action, done).await.status, 204);
-    let got = client.fetch(&volume(&shown)).await;
+    let got = client.fetch(&volume(&found)).await;
     assert_eq!(got["status"], "in-use");
     assert_eq!(got["attachments"][0]["device"], "/dev/vdb");
     assert_eq!(send(Method::DELETE, &one, Value::Null).await.status, 200);
-    let got = client.fetch(&volume(&shown)).await;
+    let got = client.fetch(&volume(&found)).await;
     assert_eq!(got["status"], "available");
     assert_eq!(got["attachments"], json!([]));
 }
@@ -145,7 +147,7 @@ async fn only_a_volume_of_a_shared_type_is_attached_to_two_servers() {
         ("shared", "2.60", 200),
         ("shared", "2.59", 400),
     ] {
-        let made = client
+        let created = client
             .make(
                 &volumes,
                 json!({"volume": {"size": 1, "volume_type": kind}}),
@@ -155,7 +157,7 @@ async fn only_a_volume_of_a_shared_type_is_attached_to_two_servers() {
         let attach = async |server: &str| {
             let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments");
             let headers = [("openstack-api-version", version.as_str())];
-            let body = json!({"volumeAttachment": {"volumeId": made["id"]}});
+            let body = json!({"volumeAttachment": {"volumeId": created["id"]}});
             client.send(Method::POST, &path, &headers, &body).await
         };
         let first = attach(&servers[0]).await.status;

@@ -1,4 +1,4 @@
-//! Attachments, which Nova makes and unmakes.
+//! Attachments that Nova creates and deletes.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::cloud::document::Fields;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// Keeps a volume for a server that is being built.
+/// Reserves a volume for a server that is being built.
 pub(crate) fn reserve(state: &mut State, volume: &str) {
     state.edit(Kind::Volume, volume, |doc| doc.set("status", "reserved"));
 }

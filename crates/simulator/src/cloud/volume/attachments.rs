@@ -1,5 +1,5 @@
-//! Cinder's attachments (microversion 3.27): those that Nova created, and those that a client creates, by which it
-//! reserves the volume, sets the connector, and completes the attachment.
+//! Cinder's attachments (microversion 3.27): those that Nova creates, and those with which a client reserves the
+//! volume, sets the connector, and completes the attachment.
 
 use serde_json::{Value, json};
 
@@ -25,19 +25,19 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v3/{project}/attachments/{id}", release);
 }
 
-/// Where a volume keeps attachments that are not complete, which it does not show itself.
+/// The field of a volume with incomplete attachments, which is not returned.
 const RESERVED: &str = "_reserved";
 
 /// The attachments of a volume as `id`, `status`, `instance`, `volume_id` and so on.
 fn of(volume: &Doc) -> impl Iterator<Item = Doc> {
-    let made = volume.list("attachments").iter().map(|one| {
+    let attached = volume.list("attachments").iter().map(|one| {
         json!({"id": one["attachment_id"], "status": "attached", "instance": one["server_id"],
             "volume_id": one["volume_id"], "attached_at": one["attached_at"], "detached_at": "",
             "attach_mode": "rw", "connection_info": connection(one["attachment_id"].as_str().unwrap_or_default())})
     });
-    let made: Vec<Value> = made.collect();
+    let attached: Vec<Value> = attached.collect();
     let reserved = volume.list(RESERVED).iter().cloned();
-    made.into_iter().chain(reserved).map(to_doc)
+    attached.into_iter().chain(reserved).map(to_doc)
 }
 
 fn connection(id: &str) -> Value {
@@ -99,11 +99,11 @@ fn reserve(call: &mut Call<'_>) -> Answer {
     }
     let id = given.text("volume_uuid").to_owned();
     let volume = call
-        .own(Kind::Volume, &id)
+        .accessible(Kind::Volume, &id)
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))?;
     let free = volume.text("status") == "available";
     let shared = volume.flag("multiattach") && volume.text("status") == "in-use";
-    // Cinder allows an instance to reserve a volume that it has reserved already.
+    // In Cinder, an instance may reserve the same volume twice.
     let again = of(&volume).any(|one| one.text("instance") == given.text("instance_uuid"));
     if !free && !shared && !again {
         return Err(Fault::bad(format!(
@@ -125,7 +125,7 @@ fn reserve(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"attachment": view(&one, true)})))
 }
 
-/// PUT: where the volume is to be attached. Cinder answers with what it knew before it asked its back end.
+/// PUT: sets the connector. Cinder answers with the state from before it asked its back end.
 fn connect(call: &mut Call<'_>) -> Answer {
     let (volume, one) = find(call)?;
     let given = call.wrapped("attachment")?;
@@ -139,12 +139,12 @@ fn connect(call: &mut Call<'_>) -> Answer {
     let info = connection(one.text("id"));
     call.state.edit(Kind::Volume, &volume, |doc| {
         let mut all = doc.list(RESERVED).to_vec();
-        if let Some(own) = all.iter_mut().find(|other| other["id"] == one.text("id")) {
-            own["status"] = json!("attaching");
-            own["attach_mode"] = json!("rw");
-            own["attached_at"] = json!(now);
-            own["connection_info"] = info.clone();
-            own["device"] = connector
+        if let Some(pending) = all.iter_mut().find(|other| other["id"] == one.text("id")) {
+            pending["status"] = json!("attaching");
+            pending["attach_mode"] = json!("rw");
+            pending["attached_at"] = json!(now);
+            pending["connection_info"] = info.clone();
+            pending["device"] = connector
                 .get("mountpoint")
                 .cloned()
                 .unwrap_or_else(|| json!("na"));
@@ -196,21 +196,21 @@ fn complete(call: &mut Call<'_>) -> Answer {
     })
 }
 
-/// Whether Nova knows an attachment: Cinder asks it before it deletes one.
-fn made_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
+/// Whether Nova has created an attachment: Cinder asks it before it deletes one.
+fn created_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
     let server = call.state.get(Kind::Server, one.text("instance"));
-    let holds = |server: &Doc| {
+    let has_volume = |server: &Doc| {
         server
             .list("_volumes")
             .iter()
-            .any(|own| own["id"] == volume)
+            .any(|attached| attached["id"] == volume)
     };
-    one.text("status") == "attached" && server.is_some_and(|server| holds(&server))
+    one.text("status") == "attached" && server.is_some_and(|server| has_volume(&server))
 }
 
 fn release(call: &mut Call<'_>) -> Answer {
     let (volume, one) = find(call)?;
-    if made_by_nova(call, &volume, &one) {
+    if created_by_nova(call, &volume, &one) {
         return Err(Fault::conflict(format!(
             "Detach volume from instance {} using the Compute API",
             one.text("instance")
@@ -241,7 +241,7 @@ fn release(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"attachments": left})))
 }
 
-/// A volume's status by the attachments that it has left.
+/// The status of a volume with the remaining attachments.
 fn status_with(attached: bool, reserved: &[Value]) -> &'static str {
     if attached {
         return "in-use";
@@ -256,7 +256,10 @@ fn status_with(attached: bool, reserved: &[Value]) -> &'static str {
 fn find(call: &Call<'_>) -> Result<(String, Doc), Fault> {
     since_27(call)?;
     let id = call.parameter("id");
-    let volumes = call.state.all(Kind::Volume).filter(|doc| call.owns(doc));
+    let volumes = call
+        .state
+        .all(Kind::Volume)
+        .filter(|doc| call.may_access(doc));
     volumes
         .flat_map(|volume| of(volume).map(|one| (volume.text("id").to_owned(), one)))
         .find(|(_, one)| one.text("id") == id)

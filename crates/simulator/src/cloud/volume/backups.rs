@@ -67,7 +67,7 @@ pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
 }
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
-    let own: Vec<Arc<Doc>> = if call.everyone() {
+    let visible: Vec<Arc<Doc>> = if call.everyone() {
         call.state.all(Kind::Backup).cloned().collect()
     } else {
         call.state
@@ -78,7 +78,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             .get(field)
             .is_none_or(|wanted| doc.text(field) == wanted)
     };
-    let found: Vec<Doc> = own
+    let found: Vec<Doc> = visible
         .iter()
         .filter(|doc| is(doc, "name") && is(doc, "volume_id") && is(doc, "status"))
         .map(|doc| {
@@ -96,7 +96,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("backup")?;
     let wanted = given.text("volume_id");
     let volume = call
-        .own(Kind::Volume, wanted)
+        .accessible(Kind::Volume, wanted)
         .ok_or_else(|| Fault::missing(format!("Volume {wanted} could not be found.")))?;
     let status = volume.text("status");
     if !matches!(status, "available" | "in-use") {
@@ -110,7 +110,7 @@ fn create(call: &mut Call<'_>) -> Answer {
             "Invalid volume: Backing up an in-use volume must use the force flag.",
         ));
     }
-    if !snapshot.is_empty() && call.own(Kind::Snapshot, snapshot).is_none() {
+    if !snapshot.is_empty() && call.accessible(Kind::Snapshot, snapshot).is_none() {
         return Err(Fault::missing(format!(
             "Snapshot {snapshot} could not be found."
         )));
@@ -196,7 +196,7 @@ fn restore(call: &mut Call<'_>) -> Answer {
         }
         existing => {
             let volume = call
-                .own(Kind::Volume, existing)
+                .accessible(Kind::Volume, existing)
                 .ok_or_else(|| Fault::missing(format!("Volume {existing} could not be found.")))?;
             if volume.text("status") != "available" {
                 return Err(Fault::bad(
@@ -242,7 +242,7 @@ fn reset(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-/// The last finished backup of the volume, on which an incremental one builds.
+/// The last finished backup of the volume, the base of an incremental one.
 fn latest(call: &Call<'_>, volume: &Doc) -> Option<Arc<Doc>> {
     let all = call.state.by(Kind::Backup, "volume_id", volume.text("id"));
     all.into_iter()
@@ -288,11 +288,11 @@ fn schedule(call: &mut Call<'_>, action: &'static str, id: &str) {
 
 fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     let id = call.parameter("id");
-    call.own(Kind::Backup, id)
+    call.accessible(Kind::Backup, id)
         .ok_or_else(|| Fault::missing(format!("Backup {id} could not be found.")))
 }
 
-/// What the reply to a creation and short lists show.
+/// The fields in the answer to a creation and in short lists.
 fn brief(call: &Call<'_>, doc: &Doc) -> Doc {
     to_doc(json!({"id": doc.text("id"), "name": doc.get("name"), "links": links(call, doc)}))
 }

@@ -29,11 +29,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 
 fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let id = call.parameter("id");
-    call.own(Kind::Snapshot, id)
+    call.accessible(Kind::Snapshot, id)
         .ok_or_else(|| Fault::missing(format!("Snapshot {id} could not be found.")))
 }
 
-/// The project has another name here; it is returned with the progress, and not at creation.
+/// The project has another field here, which is returned with the progress and not at creation.
 fn view(doc: &Doc, detail: bool) -> Doc {
     let mut out = public_fields(doc);
     out.remove("volume_size");
@@ -47,7 +47,7 @@ fn view(doc: &Doc, detail: bool) -> Doc {
 }
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
-    let own = call
+    let visible = call
         .state
         .by(Kind::Snapshot, "project_id", &call.who.project_id);
     let is = |doc: &Doc, field: &str| {
@@ -55,7 +55,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             .get(field)
             .is_none_or(|wanted| doc.text(field) == wanted)
     };
-    let found: Vec<Value> = own
+    let found: Vec<Value> = visible
         .iter()
         .filter(|doc| is(doc, "name") && is(doc, "volume_id") && is(doc, "status"))
         .map(|doc| Value::Object(view(doc, detail)))
@@ -72,7 +72,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     }
     let volume = given.text("volume_id");
     let volume = call
-        .own(Kind::Volume, volume)
+        .accessible(Kind::Volume, volume)
         .ok_or_else(|| Fault::missing(format!("Volume {volume} could not be found.")))?;
     if volume.text("status") != "available" && !given.flag("force") {
         return Err(Fault::bad(format!(

@@ -12,7 +12,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
-/// The name of the type that volumes have unless they ask for another.
+/// The name of the default type.
 const DEFAULT: &str = "__DEFAULT__";
 
 /// The operations.
@@ -62,8 +62,8 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The first content: the default type, and those of the real cloud in docs/real-openstack.md; volumes of the type
-/// `shared` can be attached to several servers.
+/// Creates the default type, and the types of the real cloud in docs/real-openstack.md; volumes of the type `shared`
+/// can be attached to several servers.
 pub(crate) fn seed(state: &mut State) {
     for (name, specs) in [
         (DEFAULT, json!({})),

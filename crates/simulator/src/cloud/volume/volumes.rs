@@ -40,11 +40,11 @@ const SERVICE: &str = "6a1d1f1e-0000-4000-8000-000000000001";
 /// The path's volume, if the caller may see it.
 pub(crate) fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let id = call.parameter("id");
-    call.own(Kind::Volume, id)
+    call.accessible(Kind::Volume, id)
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))
 }
 
-/// A volume that Nova makes for a new server.
+/// Creates a volume for a new server.
 pub(crate) fn create_for_server(call: &mut Call<'_>, given: Value) -> Result<String, Fault> {
     let doc = create(call, &to_doc(given))?;
     let id = doc.text("id").to_owned();
@@ -53,7 +53,7 @@ pub(crate) fn create_for_server(call: &mut Call<'_>, given: Value) -> Result<Str
     Ok(id)
 }
 
-/// A volume that a backup is restored to.
+/// Creates a volume to which a backup is restored.
 pub(crate) fn create_for_backup(call: &mut Call<'_>, given: Value) -> Result<String, Fault> {
     let doc = create(call, &to_doc(given))?;
     Ok(doc.text("id").to_owned())
@@ -66,7 +66,7 @@ fn create(call: &mut Call<'_>, given: &Doc) -> Result<Doc, Fault> {
         if snapshot.is_empty() {
             None
         } else {
-            let found = call.own(Kind::Snapshot, snapshot);
+            let found = call.accessible(Kind::Snapshot, snapshot);
             Some(found.ok_or_else(|| {
                 Fault::missing(format!("Snapshot {snapshot} could not be found."))
             })?)
@@ -206,7 +206,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             marker.unwrap_or_default()
         ))
     })?;
-    let shown: Vec<Value> = page
+    let views: Vec<Value> = page
         .docs
         .iter()
         .map(|doc| {
@@ -217,7 +217,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             }
         })
         .collect();
-    let mut body = json!({"volumes": shown});
+    let mut body = json!({"volumes": views});
     if let Some(next) = &page.next {
         let href = format!(
             "{}{}?{}",
@@ -230,7 +230,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     Ok(Reply::ok(body))
 }
 
-/// `metadata={'key': 'value'}`: a Python dictionary, also taken in JSON's spelling.
+/// `metadata={'key': 'value'}`: a Python dictionary, or JSON.
 fn metadata_matches(call: &Call<'_>, doc: &Doc) -> bool {
     let Some(text) = call.query.get("metadata") else {
         return true;
@@ -238,14 +238,14 @@ fn metadata_matches(call: &Call<'_>, doc: &Doc) -> bool {
     let Ok(Value::Object(wanted)) = serde_json::from_str(&text.replace('\'', "\"")) else {
         return true;
     };
-    let own = doc
+    let metadata = doc
         .get("metadata")
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
     wanted
         .iter()
-        .all(|(key, value)| own.get(key) == Some(value))
+        .all(|(key, value)| metadata.get(key) == Some(value))
 }
 
 fn update(call: &mut Call<'_>) -> Answer {
@@ -329,7 +329,7 @@ fn links(call: &Call<'_>, doc: &Doc) -> Value {
         {"rel": "bookmark", "href": format!("{root}/{project}/volumes/{id}")}])
 }
 
-/// In answers to a creation or change, extensions add nothing.
+/// In answers to a creation or update, extensions add no fields.
 fn brief(call: &Call<'_>, doc: &Doc) -> Value {
     let mut out = view(call, doc);
     if let Some(fields) = out.as_object_mut() {
