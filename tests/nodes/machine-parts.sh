@@ -13,8 +13,8 @@ requirements() {
 	done
 	[[ $EUID == 0 ]] || refuse "root is needed: a machine is namespaces with mounts and a network of its own"
 	[[ -s $image/inputs ]] || refuse "there is no root file system at $image: tests/nodes/image makes it"
-	[[ $(readlink /proc/self/ns/net) != "$(readlink /proc/1/ns/net)" ]] ||
-		refuse "this is the network namespace of the host: start the cloud in one of its own, as tests/nodes/end-to-end does"
+	[[ -z $(ip -4 route show default) ]] ||
+		refuse "this network namespace has a way to the world, so it is the host's: start the cloud in one of its own, as tests/nodes/end-to-end does"
 	wanted=$(field .flavor.memory_mib)
 	available=$(awk '/^MemTotal:/ {print int($2 / 1024)}' /proc/meminfo)
 	((wanted <= available)) || refuse "the flavor has ${wanted} MiB of memory, and this machine has ${available}"
@@ -93,6 +93,7 @@ switch_on() {
 		sleep 0.05
 	done
 	first=$(pgrep -P "$machine" | head -n 1)
+	echo "$first" >"$directory/first"
 	connect "$first"
 	touch "$directory/connected"
 }
@@ -134,6 +135,7 @@ port_of() {
 		inside address add "$address/$bits" dev "$interface"
 		[[ $gateway != null ]] || continue
 		# The router of the network is this namespace.
+		overlaps "$cidr" "$bridge"
 		ip address replace "$gateway/$bits" dev "$bridge"
 		inside route replace default via "$gateway" 2>/dev/null || true
 	done < <(jq -r '.addresses[] | "\(.address) \(.cidr) \(.gateway)"' <<<"$port")
@@ -142,9 +144,17 @@ port_of() {
 	done < <(jq -r '.addresses[].routes[] | "\(.destination) \(.nexthop)"' <<<"$port")
 }
 
+# overlaps CIDR BRIDGE: two networks with the same addresses cannot be told apart by whoever reaches them from this namespace.
+overlaps() {
+	local other
+	other=$(ip -4 route show "$1" | awk -v bridge="$2" '$3 != bridge { print $3; exit }')
+	[[ -z $other ]] || refuse "the subnet $1 overlaps one of another network, whose bridge is $other"
+}
+
 bridge_of() { jq -r '"n-" + .network_id[0:11]' <<<"$1"; }
 
 switched_off() {
+	rm -f "$directory/first"
 	wait "$machine" 2>/dev/null || true
 	kill "$serial" 2>/dev/null || true
 	wait "$serial" 2>/dev/null || true

@@ -9,6 +9,7 @@ mod faults;
 mod identity;
 mod image;
 mod listing;
+mod machines;
 mod network;
 mod paging;
 mod properties;

@@ -1,1 +1,357 @@
+//! Servers with runners that are shell scripts (tests/runners).
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::*;
+use crate::machine::{Address, Machine, Member, Port};
+use crate::world::Instance;
+
+const ID: &str = "3f2b8a54-0000-4000-8000-000000000001";
+
+/// What the machines told the cloud.
+#[derive(Default)]
+struct Told {
+    machine: Mutex<Option<Machine>>,
+    events: Mutex<Vec<String>>,
+}
+
+impl Servers for Told {
+    fn machine(&self, _: &str) -> Option<Machine> {
+        self.machine.lock().clone()
+    }
+
+    fn ended(&self, server: &str) {
+        self.events.lock().push(format!("{server} ended"));
+    }
+
+    fn failed(&self, server: &str, fault: &str) {
+        self.events.lock().push(format!("{server} failed: {fault}"));
+    }
+
+    fn answering(&self, _: &[Member]) {}
+}
+
+struct Bed {
+    runners: Runners,
+    told: Arc<Told>,
+    world: watch::Sender<Arc<World>>,
+    shutdown: CancellationToken,
+    metadata: String,
+    directory: TempDir,
+}
+
+fn runner(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/runners")
+        .join(name)
+}
+
+fn instance() -> Instance {
+    Instance {
+        id: ID.to_owned(),
+        name: "Node 1".to_owned(),
+        project_id: "p".to_owned(),
+        user_data: Some(Bytes::from_static(b"no cloud-config at all\n")),
+        // The metadata service knows servers by their address, and this test's is the loopback.
+        fixed_ips: vec![[127, 0, 0, 1].into()],
+        availability_zone: "az1".to_owned(),
+        metadata: BTreeMap::from([("role".to_owned(), "worker".to_owned())]),
+        hostname: "node-1".to_owned(),
+        running: true,
+        boot: 1,
+        vcpus: 2,
+        memory_mib: 2048,
+        disk_gib: 20,
+        image: "debian".to_owned(),
+    }
+}
+
+fn hardware() -> Machine {
+    Machine {
+        flavor: "m1.small".to_owned(),
+        config_drive: true,
+        ports: vec![Port {
+            id: "0123456789abcdef".to_owned(),
+            mac_address: "fa:16:3e:00:00:01".to_owned(),
+            network_id: "n".to_owned(),
+            network_name: "net".to_owned(),
+            mtu: 1450,
+            addresses: vec![Address {
+                address: [10, 6, 0, 9].into(),
+                subnet_id: "s".to_owned(),
+                cidr: "10.6.0.0/24".parse().unwrap(),
+                gateway: Some([10, 6, 0, 1].into()),
+                dns_nameservers: vec!["9.9.9.9".to_owned()],
+                routes: Vec::new(),
+                dhcp: true,
+            }],
+            open: Vec::new(),
+        }],
+        ..Machine::default()
+    }
+}
+
+fn world(instance: Instance) -> Arc<World> {
+    Arc::new(World {
+        instances: vec![instance],
+        ..World::default()
+    })
+}
+
+async fn bed(program: &str) -> Bed {
+    let directory = TempDir::new().unwrap();
+    let told = Arc::new(Told::default());
+    *told.machine.lock() = Some(hardware());
+    let (world, receiver) = watch::channel(world(instance()));
+    let shutdown = CancellationToken::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let metadata = format!("http://{}", listener.local_addr().unwrap());
+    let options = Options {
+        patience: Duration::from_millis(200),
+        probe: Duration::from_millis(20),
+        ..Options::new(runner(program), directory.path().to_owned())
+    };
+    let runners = Runners::start(receiver, told.clone(), listener, options, shutdown.clone())
+        .await
+        .unwrap();
+    Bed {
+        runners,
+        told,
+        world,
+        shutdown,
+        metadata,
+        directory,
+    }
+}
+
+impl Bed {
+    fn change(&self, change: impl FnOnce(&mut Instance)) {
+        let mut next = instance();
+        change(&mut next);
+        self.world.send_replace(world(next));
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(ID).join(name)
+    }
+
+    async fn shows(&self, words: &str) {
+        eventually(words, || self.runners.console(ID).contains(words)).await;
+    }
+
+    async fn told(&self, words: &str) {
+        eventually(words, || {
+            self.told.events.lock().iter().any(|it| it.contains(words))
+        })
+        .await;
+    }
+}
+
+async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !check() {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "waited in vain for {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn runs(pid: &str) -> bool {
+    process::started(pid.trim().parse().unwrap()).is_some()
+}
+
+#[tokio::test]
+async fn a_machine_runs_as_long_as_its_server_and_keeps_its_disk_over_a_reboot() {
+    let bed = bed("machine").await;
+    bed.shows("started 1 times\n").await;
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(bed.file("document.json")).unwrap()).unwrap();
+    assert_eq!(document["id"], ID);
+    assert_eq!(document["hostname"], "node-1");
+    assert_eq!(document["flavor"]["memory_mib"], 2048);
+    assert_eq!(document["metadata"]["role"], "worker");
+    assert_eq!(document["ports"][0]["addresses"][0]["gateway"], "10.6.0.1");
+    assert_eq!(document["metadata_service"], bed.metadata.as_str());
+    assert_eq!(document["user_data"], "bm8gY2xvdWQtY29uZmlnIGF0IGFsbAo=");
+    let drive = document["config_drive"].as_str().unwrap();
+    let user_data = std::fs::read(Path::new(drive).join("openstack/latest/user_data")).unwrap();
+    assert_eq!(user_data, b"no cloud-config at all\n");
+
+    bed.change(|server| server.boot = 2);
+    bed.shows("started 2 times\n").await;
+    assert!(
+        bed.runners.console(ID).contains("switched off\n"),
+        "a reboot shuts down first"
+    );
+    bed.change(|server| (server.boot, server.running) = (2, false));
+    eventually("the end", || {
+        bed.runners.console(ID).matches("switched off").count() == 2
+    })
+    .await;
+    assert_eq!(
+        bed.told.events.lock().len(),
+        0,
+        "the cloud knows that it switched the server off"
+    );
+
+    *bed.told.machine.lock() = None;
+    bed.world.send_replace(Arc::default());
+    eventually("the disk to go", || !bed.file("").exists()).await;
+    bed.shutdown.cancel();
+    bed.runners.stopped().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_ends_is_switched_off_and_not_started_again() {
+    let bed = bed("ends-at-once").await;
+    bed.told(&format!("{ID} ended")).await;
+    bed.shows("nothing to do\nthe guest runner ended: exit status: 3\n")
+        .await;
+    // ACTIVE still, as long as the cloud has not noted it: no second start.
+    bed.change(|server| server.metadata.clear());
+    bed.change(|server| server.running = false);
+    bed.change(|server| server.boot = 2);
+    eventually("the second start", || bed.told.events.lock().len() == 2).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_a_fault_of_the_server() {
+    for (program, fault) in [
+        (
+            "refuses",
+            "refuses: the flavor asks for more memory than there is",
+        ),
+        ("missing", "cannot be started: No such file or directory"),
+        ("not-executable", "cannot be started: Permission denied"),
+    ] {
+        let bed = bed(program).await;
+        bed.told(fault).await;
+        bed.shows(fault).await;
+        // In ERROR it is not in the World, but exists: its console stays.
+        bed.world.send_replace(Arc::default());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        bed.shows(fault).await;
+        assert!(bed.file("").exists(), "{program}");
+    }
+}
+
+#[tokio::test]
+async fn a_runner_that_never_ends_is_killed_with_all_it_started() {
+    let bed = bed("never-ends").await;
+    bed.shows("deaf").await;
+    let child = std::fs::read_to_string(bed.file("child")).unwrap();
+    assert!(runs(&child));
+    bed.shutdown.cancel();
+    bed.runners.stopped().await;
+    eventually("the child's end", || !runs(&child)).await;
+}
+
+#[tokio::test]
+async fn what_a_runner_leaves_in_its_group_ends_with_it() {
+    let bed = bed("leaves-a-child").await;
+    bed.told("ended").await;
+    let child = std::fs::read_to_string(bed.file("child")).unwrap();
+    eventually("the child's end", || !runs(&child)).await;
+    assert!(bed.runners.console(ID).starts_with("my child stays\n"));
+}
+
+#[tokio::test]
+async fn endless_binary_output_is_a_console_of_bounded_length() {
+    let bed = bed("babbles").await;
+    let long = || bed.runners.console(ID).len() > 64 << 10;
+    eventually("a long console", long).await;
+    let text = bed.runners.console(ID);
+    assert!(text.len() < 256 << 10);
+    assert!(
+        text.chars()
+            .all(|letter| matches!(letter, '\n' | '\t') || !letter.is_control())
+    );
+    bed.shutdown.cancel();
+    bed.runners.stopped().await;
+}
+
+#[tokio::test]
+async fn what_a_killed_cloud_left_running_is_ended_by_the_next_one() {
+    let first = bed("machine").await;
+    first.shows("started 1 times").await;
+    let left: Value =
+        serde_json::from_slice(&std::fs::read(first.file("runner.json")).unwrap()).unwrap();
+    let pid = left["pid"].to_string();
+    // The next one finds the directory while the runner of the first still runs.
+    let orphan = "3f2b8a54-0000-4000-8000-000000000002";
+    std::fs::create_dir(first.directory.path().join(orphan)).unwrap();
+    let options = Options::new(runner("ends-at-once"), first.directory.path().to_owned());
+    let told = Arc::new(Told::default());
+    let (_world, receiver) = watch::channel(world(instance()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let shutdown = CancellationToken::new();
+    let second = Runners::start(receiver, told, listener, options, shutdown.clone())
+        .await
+        .unwrap();
+    eventually("the end of the first runner", || !runs(&pid)).await;
+    eventually("the disk of a server that is gone to go", || {
+        !first.directory.path().join(orphan).exists()
+    })
+    .await;
+    shutdown.cancel();
+    second.stopped().await;
+}
+
+#[tokio::test]
+async fn the_metadata_service_knows_a_server_by_its_address() {
+    let bed = bed("machine").await;
+    let get = async |path: &str| {
+        let address = bed.metadata.trim_start_matches("http://").to_owned();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let io = hyper_util::rt::TokioIo::new(stream);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let request = http::Request::get(path)
+            .header("host", "169.254.169.254")
+            .body(String::new())
+            .unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = http_body_util::BodyExt::collect(response.into_body())
+            .await
+            .unwrap();
+        (
+            status,
+            String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+        )
+    };
+    let (status, text) = get("/openstack/latest/meta_data.json").await;
+    let data: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &data["uuid"]), (200, &Value::from(ID)));
+    assert_eq!(data["hostname"], "node-1.novalocal");
+    assert_eq!(
+        get("/openstack/2018-08-27/user_data").await.1,
+        "no cloud-config at all\n"
+    );
+    assert_eq!(get("/latest/meta-data/instance-id").await.1, "i-3f2b8a54");
+    assert_eq!(get("/openstack/latest/secrets").await.0, 404);
+
+    let double = Instance {
+        id: "other".to_owned(),
+        ..instance()
+    };
+    let both = World {
+        instances: vec![instance(), double],
+        ..World::default()
+    };
+    bed.world.send_replace(Arc::new(both));
+    assert_eq!(
+        get("/openstack/latest/meta_data.json").await.0,
+        404,
+        "two servers have the address"
+    );
+}

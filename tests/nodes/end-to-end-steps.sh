@@ -1,0 +1,162 @@
+# The steps of tests/nodes/end-to-end.
+
+run=$state/run
+kubectl=("$root/target/tools/kubectl" --kubeconfig "$run/kubeconfig" --request-timeout=10s)
+
+say() { printf 'tests/nodes/end-to-end: %s\n' "$*"; }
+die() {
+	say "$*" >&2
+	[[ ! -s ${run:-}/up.log ]] || tail -n 15 "$run/up.log" >&2
+	exit 1
+}
+
+began=${EPOCHREALTIME/./}
+last=$began
+stage() {
+	local now=${EPOCHREALTIME/./}
+	printf '%-50s %7.1f s\n' "$1" "$(((now - last) / 1000))e-3"
+	last=$now
+}
+
+# step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints how long that took.
+step() {
+	local what=$1 until=$((SECONDS + $2))
+	shift 2
+	until "$@" >"$run/step" 2>&1; do
+		((SECONDS < until)) || {
+			cat "$run/step" >&2
+			die "$what: not within the time given"
+		}
+		sleep 0.5
+	done
+	stage "$what"
+}
+
+# What of machines is on the host: cgroups, mounts, loop devices, processes in them.
+remains() {
+	find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'machine-*' -o -path '/sys/fs/cgroup/unified/*' \) 2>/dev/null | sort
+	grep -o " $state/[^ ]*" /proc/self/mountinfo | sort || true
+	losetup -n -l -O NAME,BACK-FILE 2>/dev/null | grep "$state" || true
+	ip -o link show type bridge 2>/dev/null || true
+}
+
+before() {
+	rm -rf "$run" "$state/data"
+	mkdir -p "$run"
+	remains >"$run/before"
+}
+
+after() {
+	local tries
+	for ((tries = 0; tries < 30; tries++)); do
+		# Of machines that were killed; others remove their own.
+		find /sys/fs/cgroup -depth -type d -path '*/machine-*' -newer "$run/before" -exec rmdir {} + 2>/dev/null || true
+		remains >"$run/after"
+		cmp -s "$run/before" "$run/after" && return
+		sleep 0.5
+	done
+	diff "$run/before" "$run/after" >&2
+	say "something was left on this machine" >&2
+	status=1
+}
+
+# network: the network of the cloud's own hosts: the metadata service's address, and the external network.
+network() {
+	ip link set lo up
+	ip address add 169.254.169.254/32 dev lo
+	ip route add local 203.0.113.0/24 dev lo
+	# The name server of the template: it refuses here, and resolvers do not wait for it.
+	ip address add 9.9.9.9/32 dev lo
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+}
+
+cloud() {
+	"$ferrostack" --log "${FERROSTACK_LOG:-warn}" up --data-dir "$state/data" --cluster-name real --guest-runner "$here/machine" \
+		--metadata-address 169.254.169.254:80 --external-network 203.0.113.0/24 \
+		--control-plane-machine-count "$control_plane" --worker-machine-count "$workers" >"$run/up.log" 2>&1 &
+	up=$!
+}
+
+kubeconfig_works() {
+	kill -0 "$up" || die "ferrostack ended"
+	"$ferrostack" get kubeconfig real --data-dir "$state/data" >"$run/kubeconfig.new"
+	mv "$run/kubeconfig.new" "$run/kubeconfig"
+	"${kubectl[@]}" get --raw /readyz
+}
+
+nodes_are() { (($("${kubectl[@]}" get nodes -o name | wc -l) == $1)); }
+
+nodes_ready() {
+	nodes_are "$1"
+	"${kubectl[@]}" wait --for=condition=Ready nodes --all --timeout=1s
+}
+
+# cloud_controller: what a cloud controller manager does for a node: its addresses, and that the cloud knows it.
+cloud_controller() {
+	local name addresses
+	while read -r name addresses; do
+		"${kubectl[@]}" patch node "$name" --subresource=status --type=merge -p "{\"status\": {\"addresses\": $addresses}}" >/dev/null
+		"${kubectl[@]}" taint nodes "$name" node.cloudprovider.kubernetes.io/uninitialized- >/dev/null
+	done < <(management get machines -o json | jq -r '.items[] | select(.status.nodeRef) | "\(.status.nodeRef.name) \(.status.addresses | tojson)"')
+}
+
+management() { "$root/target/tools/kubectl" --kubeconfig "$state/data/kubeconfig" "$@"; }
+
+cluster_ready() {
+	management wait --for=condition=Available cluster/real --timeout=1s
+	[[ $(management get machines -o 'jsonpath={range .items[*]}{.status.phase}{"\n"}{end}' | sort | uniq -c | xargs) == "$((control_plane + workers)) Running" ]]
+}
+
+logs() {
+	[[ $("${kubectl[@]}" logs -l app=web --tail=1 | grep -c '^serving as web-') == 2 ]]
+	"${kubectl[@]}" logs job/ask | grep -q '^answered$'
+}
+
+# on DIRECTORY COMMAND…: runs a command in a machine.
+on() {
+	local directory=$1
+	shift
+	nsenter -t "$(<"$directory/first")" -m -n -p -u -i "$@"
+}
+
+# etcd_members N: as etcd itself lists them: N members, all started, none a learner, all healthy.
+etcd_members() {
+	local directory pki=/etc/kubernetes/pki/etcd list
+	for directory in "$state"/data/machines/*/disk; do
+		[[ -e $directory/upper$pki/ca.key || -e $directory/upper$pki/server.crt ]] || continue
+		list=$(on "$directory" curl -sS --max-time 5 --cacert $pki/ca.crt --cert $pki/server.crt --key $pki/server.key -d '{}' \
+			https://127.0.0.1:2379/v3/cluster/member/list)
+		jq -e --argjson wanted "$1" '(.members | length) == $wanted and all(.members[]; .name and (.isLearner | not))' <<<"$list" || return 1
+		on "$directory" curl -sS --max-time 5 --cacert $pki/ca.crt --cert $pki/server.crt --key $pki/server.key https://127.0.0.1:2379/health | grep true || return 1
+	done
+	[[ -n ${list:-} ]]
+}
+
+# figures: memory of the machines, as their cgroups count it.
+figures() {
+	local at name
+	for at in /sys/fs/cgroup/memory/machine-*; do
+		[[ -e $at ]] || continue
+		name=${at##*/machine-}
+		awk -v name="$name" '/^total_rss / { printf "memory of %s (resident, without caches) %d MB\n", name, $2 / 1048576 }' "$at/memory.stat"
+	done
+}
+
+delete_cluster() { "$ferrostack" delete cluster real --wait --timeout 150s --data-dir "$state/data"; }
+
+nothing_in_the_cloud() {
+	[[ -z $(ls -A "$state/data/machines") ]] || die "disks of machines were left: $(ls "$state/data/machines")"
+}
+
+stop_cloud() {
+	kill "$up"
+	wait "$up" || die "ferrostack ended with $?"
+}
+
+nothing_in_the_namespace() {
+	local left
+	left=$(ip -o link show | awk -F': ' '$2 != "lo" { print $2 }')
+	[[ -z $left ]] || die "links were left: $left"
+	left=$(ps -e -o pid=,comm= | awk -v own=$$ '$1 != own && $2 !~ /^(ps|awk|bash|end-to-end)$/')
+	[[ -z $left ]] || die "processes were left: $left"
+}
