@@ -144,9 +144,7 @@ figures() {
 
 delete_cluster() { "$ferrostack" delete cluster real --wait --timeout 150s --data-dir "$state/data"; }
 
-nothing_in_the_cloud() {
-	[[ -z $(ls -A "$state/data/machines") ]] || die "disks of machines were left: $(ls "$state/data/machines")"
-}
+nothing_in_the_cloud() { [[ -z $(ls -A "$state/data/machines") ]]; }
 
 stop_cloud() {
 	kill "$up"
