@@ -18,7 +18,8 @@ stage() {
 	last=$now
 }
 
-# step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints how long that took.
+# step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints how long that took. In the condition of a loop no failure ends a
+# function by itself: each has to say so.
 step() {
 	local what=$1 until=$((SECONDS + $2))
 	shift 2
@@ -73,13 +74,13 @@ network() {
 cloud() {
 	"$ferrostack" --log "${FERROSTACK_LOG:-warn}" up --data-dir "$state/data" --cluster-name real --guest-runner "$here/machine" \
 		--metadata-address 169.254.169.254:80 --external-network 203.0.113.0/24 \
-		--control-plane-machine-count "$control_plane" --worker-machine-count "$workers" >"$run/up.log" 2>&1 &
+		--bootstrap-timeout 20s --control-plane-machine-count "$control_plane" --worker-machine-count "$workers" >"$run/up.log" 2>&1 &
 	up=$!
 }
 
 kubeconfig_works() {
 	kill -0 "$up" || die "ferrostack ended"
-	"$ferrostack" get kubeconfig real --data-dir "$state/data" >"$run/kubeconfig.new"
+	"$ferrostack" get kubeconfig real --data-dir "$state/data" >"$run/kubeconfig.new" || return 1
 	mv "$run/kubeconfig.new" "$run/kubeconfig"
 	"${kubectl[@]}" get --raw /readyz
 }
@@ -87,7 +88,7 @@ kubeconfig_works() {
 nodes_are() { (($("${kubectl[@]}" get nodes -o name | wc -l) == $1)); }
 
 nodes_ready() {
-	nodes_are "$1"
+	nodes_are "$1" || return 1
 	"${kubectl[@]}" wait --for=condition=Ready nodes --all --timeout=1s
 }
 
@@ -95,20 +96,37 @@ nodes_ready() {
 cloud_controller() {
 	local name addresses
 	while read -r name addresses; do
-		"${kubectl[@]}" patch node "$name" --subresource=status --type=merge -p "{\"status\": {\"addresses\": $addresses}}" >/dev/null
-		"${kubectl[@]}" taint nodes "$name" node.cloudprovider.kubernetes.io/uninitialized- >/dev/null
+		"${kubectl[@]}" patch node "$name" --subresource=status --type=merge -p "{\"status\": {\"addresses\": $addresses}}" || return 1
+		"${kubectl[@]}" get node "$name" -o jsonpath='{.spec.taints[*].key}' | grep -q uninitialized || continue
+		"${kubectl[@]}" taint nodes "$name" node.cloudprovider.kubernetes.io/uninitialized- || return 1
 	done < <(management get machines -o json | jq -r '.items[] | select(.status.nodeRef) | "\(.status.nodeRef.name) \(.status.addresses | tojson)"')
 }
 
 management() { "$root/target/tools/kubectl" --kubeconfig "$state/data/kubeconfig" "$@"; }
 
+machines_are() { (($(management get machines -o name | wc -l) == $1)); }
+
+# scaled N: N control plane machines, all of them nodes, and as many etcd members.
+scaled() {
+	[[ $(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.status.replicas} {.status.readyReplicas} {.status.upToDateReplicas}') == "$1 $1 $1" ]] || return 1
+	cloud_controller || return 1
+	nodes_ready "$(($1 + workers))" || return 1
+	etcd_members "$1"
+}
+
+# condition NAME WORDS: the words are in the Ready condition of the OpenStackMachine of that MachineDeployment.
+condition() {
+	management get openstackmachines -l "cluster.x-k8s.io/deployment-name=$1" -o 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].message}' | tee "$run/condition"
+	grep -q "$2" "$run/condition"
+}
+
 cluster_ready() {
-	management wait --for=condition=Available cluster/real --timeout=1s
+	management wait --for=condition=Available cluster/real --timeout=1s || return 1
 	[[ $(management get machines -o 'jsonpath={range .items[*]}{.status.phase}{"\n"}{end}' | sort | uniq -c | xargs) == "$((control_plane + workers)) Running" ]]
 }
 
 logs() {
-	[[ $("${kubectl[@]}" logs -l app=web --tail=1 | grep -c '^serving as web-') == 2 ]]
+	[[ $("${kubectl[@]}" logs -l app=web --tail=1 | grep -c '^serving as web-') == 2 ]] || return 1
 	"${kubectl[@]}" logs job/ask | grep -q '^answered$'
 }
 
@@ -124,8 +142,9 @@ etcd_members() {
 	local directory pki=/etc/kubernetes/pki/etcd list
 	for directory in "$state"/data/machines/*/disk; do
 		[[ -e $directory/upper$pki/ca.key || -e $directory/upper$pki/server.crt ]] || continue
+		[[ -s $directory/first ]] || continue
 		list=$(on "$directory" curl -sS --max-time 5 --cacert $pki/ca.crt --cert $pki/server.crt --key $pki/server.key -d '{}' \
-			https://127.0.0.1:2379/v3/cluster/member/list)
+			https://127.0.0.1:2379/v3/cluster/member/list) || return 1
 		jq -e --argjson wanted "$1" '(.members | length) == $wanted and all(.members[]; .name and (.isLearner | not))' <<<"$list" || return 1
 		on "$directory" curl -sS --max-time 5 --cacert $pki/ca.crt --cert $pki/server.crt --key $pki/server.key https://127.0.0.1:2379/health | grep true || return 1
 	done

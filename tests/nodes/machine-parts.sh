@@ -105,6 +105,13 @@ power_off() {
 	[[ -z $first ]] || kill -RTMIN+4 "$first" 2>/dev/null || true
 }
 
+# last_moments: a machine that is switched off gets five seconds, then its power is cut.
+last_moments() {
+	deadline=${deadline:-$((SECONDS + 5))}
+	((SECONDS < deadline)) || kill -KILL "$machine" 2>/dev/null || true
+	sleep 0.1
+}
+
 # locked COMMAND…: runs a command while no other machine changes bridges.
 locked() { (flock 7 && "$@") 7>"${TMPDIR:-/tmp}/ferrostack-bridges-$(readlink /proc/self/ns/net | tr -dc 0-9).lock"; }
 
@@ -121,7 +128,7 @@ connect() {
 port_of() {
 	local pid=$1 interface=$2 port=$3 outside bridge address cidr gateway bits destination next
 	bridge=$(bridge_of "$port")
-	outside=$(jq -r '"p-" + .id[0:11]' <<<"$port")
+	outside=$(outside_of "$port")
 	ip link show "$bridge" >/dev/null 2>&1 || ip link add "$bridge" type bridge
 	ip link set "$bridge" up
 	ip link del "$outside" 2>/dev/null || true
@@ -151,6 +158,8 @@ overlaps() {
 	[[ -z $other ]] || refuse "the subnet $1 overlaps one of another network, whose bridge is $other"
 }
 
+outside_of() { jq -r '"p-" + .id[0:11]' <<<"$1"; }
+
 bridge_of() { jq -r '"n-" + .network_id[0:11]' <<<"$1"; }
 
 switched_off() {
@@ -176,10 +185,12 @@ leave() {
 	local port
 	[[ -z ${machine:-} ]] || kill -KILL "$machine" 2>/dev/null || true
 	[[ -z ${serial:-} ]] || kill "$serial" 2>/dev/null || true
-	while read -r port; do locked remove_bridge "$(bridge_of "$port")"; done < <(jq -c '.ports[]' <<<"$document" 2>/dev/null)
+	while read -r port; do locked remove_port "$(outside_of "$port")" "$(bridge_of "$port")"; done < <(jq -c '.ports[]' <<<"$document" 2>/dev/null)
 	remove_cgroups
 }
 
-remove_bridge() {
-	[[ -n $(ip -o link show master "$1" 2>/dev/null) ]] || ip link del "$1" 2>/dev/null || true
+# remove_port LINK BRIDGE: the kernel removes the link of a namespace that has ended too, but later.
+remove_port() {
+	ip link del "$1" 2>/dev/null || true
+	[[ -n $(ip -o link show master "$2" 2>/dev/null) ]] || ip link del "$2" 2>/dev/null || true
 }

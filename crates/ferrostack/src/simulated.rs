@@ -276,3 +276,6 @@ pub(crate) async fn run(
     simulated.stopped().await;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+use super::*;
+
+fn args(program: &str) -> RunnerArgs {
+    RunnerArgs {
+        guest_runner: Some(PathBuf::from(program)),
+        ..RunnerArgs::default()
+    }
+}
+
+fn fails(args: &RunnerArgs, directory: impl FnOnce() -> anyhow::Result<PathBuf>) -> String {
+    match Bodies::new(args, directory, Bodies::Nothing) {
+        Ok(_) => panic!("{args:?} is accepted"),
+        Err(error) => format!("{error:#}"),
+    }
+}
+
+#[test]
+fn a_runner_that_cannot_be_executed_is_refused_before_the_cloud_starts() {
+    let here = || Ok(PathBuf::from("machines"));
+    let missing = fails(&args("/nowhere/runner"), here);
+    assert!(
+        missing.starts_with("--guest-runner /nowhere/runner: there is no such program"),
+        "{missing}"
+    );
+    let text = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let plain = fails(&args(text), here);
+    assert!(plain.ends_with("is it executable (chmod +x)?"), "{plain}");
+    let directory = fails(&args("/"), here);
+    assert!(directory.contains("not a program"), "{directory}");
+    let homeless = fails(&args("/bin/sh"), || anyhow::bail!("it needs --state-dir"));
+    assert_eq!(homeless, "it needs --state-dir");
+}
+
+#[test]
+fn floating_ips_are_of_the_runners_range_if_it_has_one() {
+    let setup = |bodies| Setup {
+        store: None,
+        guest_state: None,
+        latency: LatencyArg::None,
+        seed: 1,
+        floating: 77,
+        bodies,
+    };
+    let own = RunnerArgs {
+        external_network: Some("203.0.113.0/24".parse().unwrap()),
+        ..args("/bin/sh")
+    };
+    let range = |bodies| setup(bodies).external_network().unwrap().to_string();
+    assert_eq!(range(Bodies::Guests), "127.77.0.0/16");
+    assert_eq!(
+        range(Bodies::Machines(args("/bin/sh"), PathBuf::new())),
+        "127.77.0.0/16"
+    );
+    assert_eq!(
+        range(Bodies::Machines(own, PathBuf::new())),
+        "203.0.113.0/24"
+    );
+}
