@@ -141,7 +141,27 @@ async fn commands_say_what_is_missing() {
         ),
         (
             &["generate", "cluster", "x"][..],
-            "value for variables [KUBERNETES_VERSION, ",
+            "these variables are not set: KUBERNETES_VERSION, ",
+        ),
+        (
+            &["up", "--from", "/nowhere.yaml"][..],
+            "cannot read template /nowhere.yaml",
+        ),
+        (
+            &["up", "--data-dir", "/etc/passwd"][..],
+            "the data directory /etc/passwd is a file",
+        ),
+        (
+            &["up", "--data-dir", "/etc"][..],
+            "/etc is not empty and is not a data directory of ferrostack",
+        ),
+        (
+            &["generate", "manager", "-n", "Bad NS"][..],
+            "`Bad NS` is not a namespace",
+        ),
+        (
+            &["apply", "-f", "/nowhere.yaml"][..],
+            "cannot read /nowhere.yaml",
         ),
         (
             &["generate", "cluster", "X_"][..],
@@ -153,6 +173,7 @@ async fn commands_say_what_is_missing() {
         assert_eq!(output.status.code(), Some(1), "{args:?} {errors}");
         assert!(errors.contains(expected), "{args:?}: {errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(!errors.contains("os error"), "{errors}");
     }
 }
 

@@ -9,6 +9,7 @@
 //!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
+//!   first_hour  what a new user does and reads
 //!   bad_input   one clear message for each mistake
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
@@ -29,6 +30,7 @@ mod budget;
 mod cloud;
 mod coverage;
 mod durability;
+mod first_hour;
 mod guests;
 mod kill;
 mod main_job;

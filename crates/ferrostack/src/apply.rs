@@ -55,8 +55,17 @@ pub(crate) async fn all(
     if problems.is_empty() {
         Ok(())
     } else {
+        problems.sort_by_key(|problem| place(problem));
         Err(ApplyError(problems))
     }
+}
+
+/// File and line of a problem: people mend a file from top to bottom.
+fn place(problem: &str) -> (String, usize) {
+    let mut parts = problem.splitn(3, ':');
+    let file = parts.next().unwrap_or_default().to_owned();
+    let line = parts.next().and_then(|line| line.parse().ok());
+    (file, line.unwrap_or(0))
 }
 
 /// What others live in comes first; then what others refer to.
@@ -230,6 +239,13 @@ mod tests {
         let status = json!({"status": "Failure", "message": message, "reason": "Invalid", "code": 422,
                             "details": {"causes": causes}});
         explain(&document(), &serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn problems_come_in_the_order_of_files_and_lines() {
+        let mut problems = ["b.yaml:2: x", "a.yaml:10: x", "a.yaml:9: x"];
+        problems.sort_by_key(|problem| place(problem));
+        assert_eq!(problems, ["a.yaml:9: x", "a.yaml:10: x", "b.yaml:2: x"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cluster;
 mod generate;
 mod manager;
 mod runner;
+mod session;
 mod simulate;
 mod up;
 mod values;
@@ -16,10 +17,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
 pub(crate) use self::ccm::{CloudConf, GenerateCloudConf};
-pub(crate) use self::cluster::{Delete, Describe, Get};
+pub(crate) use self::cluster::{Delete, Describe, Get, GetClusters, GetKubeconfig, Listing};
 pub(crate) use self::generate::{ClusterOptions, Generate};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::runner::RunnerArgs;
+pub(crate) use self::session::{Apply, Completion, Down, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::up::Up;
 pub(crate) use self::values::LatencyArg;
@@ -53,7 +55,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Bring clusters up: API server, controllers and, without --cloud, a simulated OpenStack.
     Up(Box<Up>),
-    /// Run the controllers against any Kubernetes cluster (docs/manager.md).
+    /// Show whether `up` runs, and what its clusters wait for.
+    Status(Status),
+    /// Stop an `up` that runs in the background; its clusters stay in the data directory.
+    Down(Down),
+    /// Apply manifests: all of them, or none when one is rejected.
+    Apply(Apply),
+    /// Run the controllers against any Kubernetes cluster.
     Manager(Box<Manager>),
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]
@@ -64,7 +72,7 @@ pub(crate) enum Command {
     /// Show a cluster and all of its objects.
     #[command(subcommand)]
     Describe(Describe),
-    /// Print a cluster's kubeconfig.
+    /// List clusters, print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),
     /// Delete a cluster and everything that belongs to it.
@@ -75,6 +83,10 @@ pub(crate) enum Command {
     Admin(Admin),
     /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
     Simulate(Simulate),
+    /// Print a script that completes commands and flags in a shell.
+    Completion(Completion),
+    /// Print the version of this program and of the running API server.
+    Version(Version),
 }
 
 /// Where the running API server is found.

@@ -171,6 +171,30 @@ impl DataDir {
     }
 }
 
+/// The process that uses the data directory, if one does.
+pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
+    let file = path.join("lock");
+    let io = |source| DataDirError::Io {
+        action: "read",
+        path: file.clone(),
+        source,
+    };
+    let lock = match File::open(&file) {
+        Ok(lock) => lock,
+        Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(io(source)),
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => {
+            let text = fs::read_to_string(&file).map_err(io)?;
+            // It is written right after the lock is taken.
+            Ok(Some(text.trim().parse().unwrap_or(0)))
+        }
+        Err(TryLockError::Error(source)) => Err(io(source)),
+    }
+}
+
 /// Writes a file of mode 0600 by renaming a complete one into place.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path

@@ -5,10 +5,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DynamicObject};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cli::ConnectArgs;
+use crate::cli::{ConnectArgs, GetKubeconfig};
 use crate::connect;
+use crate::data_dir::write_private;
 use crate::describe;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
@@ -43,6 +44,82 @@ pub(crate) async fn of_workload(
     String::from_utf8(value.0).with_context(|| format!("Secret {name}-kubeconfig is not text"))
 }
 
+/// Adds the kubeconfig of a cluster to the user's; says which context it is.
+pub(crate) async fn merge(
+    args: &GetKubeconfig,
+    environment: &Environment,
+) -> anyhow::Result<String> {
+    let own = of_workload(&args.name, &args.connect, environment).await?;
+    let context = match args.connect.namespace.as_str() {
+        "default" => args.name.clone(),
+        namespace => format!("{namespace}-{}", args.name),
+    };
+    let listed = environment.non_empty("KUBECONFIG");
+    let path = match listed.and_then(|paths| std::env::split_paths(paths).next()) {
+        Some(first) => first,
+        None => environment.home().unwrap_or_default().join(".kube/config"),
+    };
+    let before = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(source) => bail!("cannot read {}: {source}", path.display()),
+    };
+    let merged = merged(&before, &own, &context)
+        .with_context(|| format!("{} cannot be changed", path.display()))?;
+    write_private(&path, &merged).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(format!(
+        "{} has the context {context}: kubectl --context {context} get nodes",
+        path.display()
+    ))
+}
+
+/// `before` with the cluster, user and context of `own`, all three called `name`. Everything else is kept.
+fn merged(before: &str, own: &str, name: &str) -> anyhow::Result<String> {
+    let parse = |text: &str| -> anyhow::Result<Value> {
+        if text.trim().is_empty() {
+            return Ok(json!({"apiVersion": "v1", "kind": "Config"}));
+        }
+        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))
+    };
+    let (mut all, own) = (parse(before)?, parse(own)?);
+    for (list, field) in [("clusters", "cluster"), ("users", "user")] {
+        let content = own[list][0][field].clone();
+        put(&mut all, list, json!({"name": name, field: content}))?;
+    }
+    let context = json!({"name": name, "context": {"cluster": name, "user": name}});
+    put(&mut all, "contexts", context)?;
+    if all
+        .get("current-context")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .is_empty()
+    {
+        all["current-context"] = name.into();
+    }
+    Ok(serde_saphyr::to_string(&all)?)
+}
+
+/// Puts `entry` into the list, in the place of one of the same name.
+fn put(config: &mut Value, list: &str, entry: Value) -> anyhow::Result<()> {
+    if !config.is_object() {
+        bail!("it is not a kubeconfig");
+    }
+    if config[list].is_null() {
+        config[list] = json!([]);
+    }
+    let Some(entries) = config[list].as_array_mut() else {
+        bail!("{list} is not a list");
+    };
+    match entries
+        .iter_mut()
+        .find(|known| known["name"] == entry["name"])
+    {
+        Some(known) => *known = entry,
+        None => entries.push(entry),
+    }
+    Ok(())
+}
+
 /// A kubeconfig with one cluster, one user and one context. PEM texts are embedded.
 pub(crate) fn admin(server: &str, ca: &str, certificate: &str, key: &str) -> String {
     let base64 = |text: &str| STANDARD.encode(text);
@@ -67,4 +144,32 @@ pub(crate) fn admin(server: &str, ca: &str, certificate: &str, key: &str) -> Str
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_keeps_what_is_there_and_replaces_what_has_the_same_name() {
+        let first = admin("https://a:1", "ca", "cert", "key");
+        let mine = "apiVersion: v1\nkind: Config\ncurrent-context: mine\ncontexts:\n- name: mine\n  context: {cluster: c, user: u}\n";
+        let once = merged(mine, &first, "demo").unwrap();
+        let again = merged(&once, &admin("https://b:2", "ca", "cert", "key"), "demo").unwrap();
+        let all: Value = serde_saphyr::from_str(&again).unwrap();
+        assert_eq!(all["current-context"], "mine");
+        assert_eq!(all["contexts"].as_array().unwrap().len(), 2);
+        assert_eq!(all["clusters"].as_array().unwrap().len(), 1);
+        assert_eq!(all["clusters"][0]["cluster"]["server"], "https://b:2");
+        assert_eq!(all["contexts"][1]["context"]["user"], "demo");
+    }
+
+    #[test]
+    fn the_first_context_is_the_current_one_and_nonsense_is_refused() {
+        let own = admin("https://a:1", "ca", "cert", "key");
+        let all: Value = serde_saphyr::from_str(&merged("", &own, "demo").unwrap()).unwrap();
+        assert_eq!(all["current-context"], "demo");
+        assert!(merged("[1]", &own, "demo").is_err());
+        assert!(merged("clusters: no", &own, "demo").is_err());
+    }
 }

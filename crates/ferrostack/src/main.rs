@@ -6,12 +6,14 @@
 //!   admin      backups of what `up` keeps
 //!   manager    the controllers against any Kubernetes cluster
 //!   up         management API, controllers and (simulated) cloud in one process
-//!   generate   templates to manifests            describe, get, delete   the running API server
+//!   status, down                                 an `up` that runs in the background
+//!   generate   templates to manifests            describe, get, apply, delete   the running API server
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
 
 mod admin;
 mod apply;
+mod apply_files;
 mod cli;
 mod cloud_conf;
 mod connect;
@@ -22,19 +24,22 @@ mod environment;
 mod generate;
 mod guests;
 mod kubeconfig;
+mod list;
 mod manager;
 mod manifest;
 mod readiness;
+mod session;
 mod simulated;
 mod snapshot;
 mod template;
 mod tree;
 mod up;
+mod version;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -54,10 +59,22 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {}", message(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error with its causes, without the numbers that the operating system has for them.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = format!("{error:#}");
+    while let Some(start) = text.find(" (os error ") {
+        let Some(end) = text.get(start..).and_then(|rest| rest.find(')')) else {
+            break;
+        };
+        text.replace_range(start..=start + end, "");
+    }
+    text
 }
 
 async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
@@ -100,9 +117,25 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             let grouping = !no_grouping;
             print(&describe::cluster(&name, &connect, grouping, output.output, &environment).await?)
         }
-        Command::Get(Get::Kubeconfig { name, connect }) => {
-            print(&kubeconfig::of_workload(&name, &connect, &environment).await?)
+        Command::Get(Get::Kubeconfig(args)) if args.merge => {
+            say(&kubeconfig::merge(&args, &environment).await?);
+            Ok(())
         }
+        Command::Get(Get::Kubeconfig(args)) => {
+            print(&kubeconfig::of_workload(&args.name, &args.connect, &environment).await?)
+        }
+        Command::Get(Get::Clusters(args)) => {
+            list::clusters(&args, &environment, stop_on_signal()?, print).await
+        }
+        Command::Apply(args) => apply_files::run(&args, &environment, say).await,
+        Command::Status(args) => print(&session::status(&args, &environment).await?),
+        Command::Down(args) => session::down(&args, &environment, say).await,
+        Command::Completion(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "ferrostack", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+        Command::Version(args) => print(&version::text(&args, &environment).await?),
         Command::Delete(Delete::Cluster {
             name,
             wait,
@@ -130,6 +163,7 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
     // It calls every refused connection an error, and workload clusters refuse until they are up.
     let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
     let log = tracing_subscriber::fmt()
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
         .with_env_filter(filter)
         .with_writer(io::stderr);
     if cli.log_json {
@@ -179,4 +213,16 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_printed_without_the_numbers_of_the_operating_system() {
+        let missing = io::Error::from_raw_os_error(2);
+        let error = anyhow::Error::new(missing).context("cannot read x");
+        assert_eq!(message(&error), "cannot read x: No such file or directory");
+    }
 }

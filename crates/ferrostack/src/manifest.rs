@@ -4,6 +4,7 @@
 //! eight, a key must be unique.
 
 mod lines;
+pub(crate) mod source;
 
 use std::path::Path;
 

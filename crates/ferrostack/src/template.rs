@@ -23,7 +23,7 @@ pub(crate) enum TemplateError {
     },
     /// Required variables without a value.
     #[error(
-        "value for variables [{}] is not set. Set them as environment variables or in the clusterctl configuration file",
+        "these variables are not set: {}; set them in the environment or in the configuration file, and see --list-variables",
         .0.join(", ")
     )]
     Missing(Vec<String>),

@@ -1,6 +1,7 @@
 //! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all is ready.
 
 pub(crate) mod cloud;
+mod detach;
 mod endpoints;
 mod input;
 mod management;
@@ -8,7 +9,7 @@ mod observer;
 mod picture;
 pub(crate) mod pki;
 mod progress;
-mod welcome;
+pub(crate) mod welcome;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,8 +45,11 @@ pub(crate) async fn run(
     environment: &Environment,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    if args.detach {
+        return detach::run(args, environment, shutdown).await;
+    }
     let started = Instant::now();
-    let input = Input::read(args, environment)?;
+    let input = Input::read(args, environment).await?;
     let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)).await?;
     let mut progress = Progress::new(args.output.output, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
@@ -192,9 +196,8 @@ async fn follow(
     mut snapshots: watch::Receiver<Arc<Snapshot>>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Outcome> {
-    let deadline = args
-        .exit_when_ready
-        .then(|| tokio::time::Instant::now() + args.timeout);
+    let deadline =
+        (args.exit_when_ready || args.detach).then(|| tokio::time::Instant::now() + args.timeout);
     let mut tick = tokio::time::interval(Duration::from_millis(200));
     let mut welcomed = false;
     loop {
@@ -205,7 +208,7 @@ async fn follow(
             progress.ready(&snapshot, welcome)?;
             welcomed = true;
         }
-        if pending.is_empty() && args.exit_when_ready {
+        if pending.is_empty() && (args.exit_when_ready || args.detach) {
             return Ok(Outcome::Ready);
         }
         loop {

@@ -1,6 +1,6 @@
 //! The flags of `describe`, `get` and `delete`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
 use super::{ConnectArgs, OutputArg};
@@ -23,13 +23,49 @@ pub(crate) enum Describe {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Get {
-    /// Print the admin kubeconfig of a workload cluster.
-    Kubeconfig {
-        /// Name of the cluster.
-        name: String,
-        #[command(flatten)]
-        connect: ConnectArgs,
-    },
+    /// List clusters.
+    #[command(visible_alias = "cluster")]
+    Clusters(GetClusters),
+    /// Print a cluster's kubeconfig, or merge it into yours.
+    Kubeconfig(GetKubeconfig),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack get clusters -A -o wide")]
+pub(crate) struct GetClusters {
+    /// Names of clusters; without any, all of the namespace.
+    pub(crate) names: Vec<String>,
+    /// The clusters of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub(crate) all_namespaces: bool,
+    /// Print every change until interrupted.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Listing::Text)]
+    pub(crate) output: Listing,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    Text,
+    Wide,
+    Json,
+    Yaml,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack get kubeconfig demo --merge")]
+pub(crate) struct GetKubeconfig {
+    /// Name of the cluster.
+    pub(crate) name: String,
+    /// Add it to the first file of KUBECONFIG, or to ~/.kube/config, as a context with the name of the cluster.
+    #[arg(long)]
+    pub(crate) merge: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -10,8 +10,8 @@ use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// Manifests to apply (`-` is standard input); may be given more than once.
-    #[arg(short, long = "filename", value_name = "FILE", conflicts_with_all = [
+    /// Manifests to apply: a file, a directory, a URL, or `-` for standard input; may be given more than once.
+    #[arg(short, long = "filename", value_name = "FILE|DIR|URL|-", conflicts_with_all = [
         "flavor", "from", "kubernetes_version", "control_plane_machine_count", "worker_machine_count", "config",
         "cluster_name",
     ])]
@@ -25,10 +25,13 @@ pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
     /// Exit with 0 once every Cluster is Available and every Machine is Running, with 1 at the timeout.
-    #[arg(long)]
+    #[arg(long, group = "waits")]
     pub(crate) exit_when_ready: bool,
-    /// Timeout of --exit-when-ready, such as `90s` or `10m`.
-    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
+    /// The same, but `up` goes on in the background; see `status` and `down`.
+    #[arg(long, group = "waits")]
+    pub(crate) detach: bool,
+    /// Timeout of --exit-when-ready and --detach, such as `90s` or `10m`.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "waits")]
     pub(crate) timeout: std::time::Duration,
     #[command(flatten)]
     pub(crate) output: OutputArg,

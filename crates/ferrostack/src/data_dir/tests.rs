@@ -9,7 +9,10 @@ fn a_second_process_is_told_who_holds_the_directory() {
         error.contains(&format!("process {}", std::process::id())),
         "{error}"
     );
+    let pid = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(holder(dir.path()).unwrap(), Some(pid));
     drop(first);
+    assert_eq!(holder(dir.path()).unwrap(), None);
     DataDir::open(dir.path()).unwrap();
 }
 

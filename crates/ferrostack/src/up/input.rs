@@ -32,17 +32,14 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn read(args: &Up, environment: &Environment) -> anyhow::Result<Self> {
+    pub(super) async fn read(args: &Up, environment: &Environment) -> anyhow::Result<Self> {
         if let Some(name) = &args.cluster_name {
             generate::check_name(name)?;
         }
         if let Some(namespace) = &args.cluster.target_namespace {
             generate::check_namespace(namespace)?;
         }
-        let mut documents = Vec::new();
-        for path in &args.files {
-            documents.extend(manifest::read_file(path)?);
-        }
+        let documents = manifest::source::read_all(&args.files).await?;
         let text = |path: &Option<std::path::PathBuf>, what: &str| match path {
             None => Ok(None),
             Some(path) => manifest::read_text(path).map(Some).map_err(|problem| {

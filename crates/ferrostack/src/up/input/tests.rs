@@ -40,7 +40,8 @@ fn decided(flags: &[&str], stored: &Snapshot) -> Result<Decision, String> {
     data.write("templates/default.demo.template", "flavor default")
         .unwrap();
     let (args, environment) = (args(flags), Environment::default());
-    let input = Input::read(&args, &environment).map_err(|error| format!("{error:#}"))?;
+    let input = futures::executor::block_on(Input::read(&args, &environment))
+        .map_err(|error| format!("{error:#}"))?;
     decide(&args, &environment, &input, stored, &data).map_err(|error| format!("{error:#}"))
 }
 
@@ -131,6 +132,7 @@ fn options_that_would_be_ignored_are_refused() {
         &["-f", "a.yaml", "--worker-machine-count", "2"],
         &["-f", "a.yaml", "--cluster-name", "x"],
         &["--timeout", "5s"],
+        &["--detach", "--exit-when-ready"],
         &["--cloud", "x", "--latency", "real"],
         &["--cloud", "x", "--simulated-listen", "127.0.0.1:0"],
     ] {

@@ -1,0 +1,32 @@
+//! `apply`: manifests from files, directories, URLs or standard input, all checked before the first is written.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+
+use crate::apply;
+use crate::cli::Apply;
+use crate::connect;
+use crate::environment::Environment;
+use crate::manifest::source;
+
+/// Applies what `args` name, and says how many objects of each kind that were.
+pub(crate) async fn run(
+    args: &Apply,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let documents = source::read_all(&args.files).await?;
+    let client = connect::client(&args.connect, environment).await?;
+    apply::all(&client, &documents, &args.connect.namespace)
+        .await
+        .context("the manifests were rejected")?;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for document in &documents {
+        *counts.entry(document.text(&["kind"])).or_default() += 1;
+    }
+    for (kind, count) in counts {
+        say(&format!("{count} {kind} applied"));
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The flags of `apply`, `status`, `down`, `completion` and `version`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::values::duration;
+use super::{ConnectArgs, DataDirArg, OutputArg};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack apply -f clusters/ -f https://example.org/addon.yaml")]
+pub(crate) struct Apply {
+    /// Manifests: a file, a directory, a URL, or `-` for standard input; may be given more than once.
+    #[arg(
+        short,
+        long = "filename",
+        value_name = "FILE|DIR|URL|-",
+        required = true
+    )]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack status -o json")]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) data_dir: DataDirArg,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack down --data-dir ./data")]
+pub(crate) struct Down {
+    #[command(flatten)]
+    pub(crate) data_dir: DataDirArg,
+    /// How long to wait until it has ended.
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: std::time::Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: source <(ferrostack completion bash)")]
+pub(crate) struct Completion {
+    /// The shell.
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack version -o json")]
+pub(crate) struct Version {
+    /// Print the version of this program alone.
+    #[arg(long)]
+    pub(crate) client: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}

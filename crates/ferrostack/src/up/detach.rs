@@ -1,0 +1,158 @@
+//! `up --detach`: another process does the work; this one shows its progress until all is ready.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::Progress;
+use super::welcome::Welcome;
+use super::{Outcome, follow, not_ready, observer};
+use crate::cli::{ConnectArgs, DataDirArg, Up};
+use crate::connect::{self, quoted};
+use crate::data_dir::{DataDir, holder};
+use crate::environment::Environment;
+
+/// The output of the process that was started, in the data directory.
+const LOG: &str = "up.log";
+
+/// Starts `up` in the background and returns when all is ready.
+pub(super) async fn run(
+    args: &Up,
+    environment: &Environment,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let data = connect::data_dir(&args.data_dir, environment);
+    // Creates the directory, and says who uses it already.
+    drop(DataDir::open_when_free(&data).await?);
+    let mut child = start(&data)?;
+    let client = match connected(&mut child, &data, environment, &shutdown).await? {
+        Some(client) => client,
+        None => return interrupted(environment, &data),
+    };
+    let stop = shutdown.child_token();
+    let snapshots = observer::observe(&client, stop.clone());
+    let mut progress = Progress::new(args.output.output, environment, started);
+    let simulator = data.join("clouds.yaml").exists().then_some("");
+    let welcome = Welcome {
+        program: &environment.program,
+        data: &data,
+        simulator: simulator.filter(|_| args.cloud.is_none()),
+        cloud: args.cloud.as_deref(),
+        exits: false,
+    };
+    let outcome = tokio::select! {
+        outcome = follow(args, &mut progress, &welcome, snapshots, &stop) => outcome?,
+        () = shutdown.cancelled() => Outcome::Interrupted,
+        problem = ended(&mut child, &data) => return Err(problem),
+    };
+    match outcome {
+        Outcome::Ready => {
+            progress.leave();
+            progress.say(&format!(
+                "it goes on in the background; stop it with: {} down --data-dir {}",
+                environment.program,
+                quoted(&data)
+            ))?;
+            Ok(())
+        }
+        Outcome::Interrupted => interrupted(environment, &data),
+        Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
+    }
+}
+
+fn interrupted(environment: &Environment, data: &Path) -> anyhow::Result<()> {
+    bail!(
+        "interrupted; `up` goes on in the background. Stop it with: {} down --data-dir {}",
+        environment.program,
+        quoted(data)
+    )
+}
+
+/// The same command without --detach, in a process group of its own: Ctrl-C in this terminal does not reach it.
+fn start(data: &Path) -> anyhow::Result<Child> {
+    let log = data.join(LOG);
+    let output = OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&log)
+        .with_context(|| format!("cannot write {}", log.display()))?;
+    let errors = output.try_clone()?;
+    let program = std::env::current_exe().context("the path of this program")?;
+    let without = |arg: &std::ffi::OsString| arg != "--detach";
+    Command::new(program)
+        .args(std::env::args_os().skip(1).filter(without))
+        .stdin(Stdio::inherit())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()
+        .context("`up` cannot be started in the background")
+}
+
+/// Waits until the management API answers; `None` when interrupted before.
+async fn connected(
+    child: &mut Child,
+    data: &Path,
+    environment: &Environment,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Option<Client>> {
+    let args = ConnectArgs {
+        data_dir: DataDirArg {
+            data_dir: Some(data.to_owned()),
+        },
+        ..ConnectArgs::default()
+    };
+    let pid = i32::try_from(child.id()).ok();
+    loop {
+        if let Some(problem) = ended_now(child, data)? {
+            return Err(problem);
+        }
+        // The kubeconfig of an earlier run may be there: only the process that holds the lock counts.
+        if holder(data)? == pid
+            && let Ok(client) = connect::client(&args, environment).await
+        {
+            return Ok(Some(client));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(100)) => {}
+            () = shutdown.cancelled() => return Ok(None),
+        }
+    }
+}
+
+/// Returns when the process has ended, with what it printed last.
+async fn ended(child: &mut Child, data: &Path) -> anyhow::Error {
+    loop {
+        match ended_now(child, data) {
+            Ok(Some(problem)) | Err(problem) => return problem,
+            Ok(None) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+fn ended_now(child: &mut Child, data: &Path) -> anyhow::Result<Option<anyhow::Error>> {
+    let Some(_) = child.try_wait()? else {
+        return Ok(None);
+    };
+    let log = data.join(LOG);
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    let last = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("error: "))
+        .unwrap_or("it ended without a reason");
+    Ok(Some(anyhow::anyhow!(
+        "{last} (all of its output is in {})",
+        log.display()
+    )))
+}

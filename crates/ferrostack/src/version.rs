@@ -1,0 +1,44 @@
+//! `version`.
+
+use serde_json::json;
+
+use crate::cli::{Output, Version};
+use crate::connect;
+use crate::environment::Environment;
+
+/// The version of this program and, unless it is not asked for or none runs, of the API server.
+pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::Result<String> {
+    let client = env!("CARGO_PKG_VERSION");
+    let server = match args.client {
+        true => None,
+        false => server(args, environment).await,
+    };
+    Ok(match args.output.output {
+        Output::Json => {
+            let (version, problem) = match &server {
+                Some(Ok(version)) => (Some(version), None),
+                Some(Err(problem)) => (None, Some(problem)),
+                None => (None, None),
+            };
+            let text = json!({"clientVersion": client, "serverVersion": version, "serverProblem": problem});
+            format!("{text:#}\n")
+        }
+        Output::Text => match server {
+            None => format!("ferrostack {client}\n"),
+            Some(Ok(version)) => format!("ferrostack {client}\nAPI server {version}\n"),
+            Some(Err(problem)) => format!("ferrostack {client}\nno API server: {problem}\n"),
+        },
+    })
+}
+
+async fn server(args: &Version, environment: &Environment) -> Option<Result<String, String>> {
+    let client = match connect::client(&args.connect, environment).await {
+        Ok(client) => client,
+        Err(problem) => return Some(Err(format!("{problem:#}"))),
+    };
+    let info = client.apiserver_version().await;
+    Some(
+        info.map(|info| info.git_version)
+            .map_err(|source| source.to_string()),
+    )
+}
