@@ -73,6 +73,20 @@ where
             };
             pods::answer(request).await
         }
+        Route::Object(path) if pods::is_for_node(&path) => {
+            let request = pods::Request {
+                core: &core,
+                path: &path,
+                query: &query,
+                method: &parts.method,
+                headers: &parts.headers,
+                extensions: &mut parts.extensions,
+            };
+            match decode::collect(body).await {
+                Ok(body) => pods::answer_node(request, body, &parts.uri).await,
+                Err(error) => Err(error),
+            }
+        }
         Route::Object(path) => {
             objects(core, user, path, query, &parts.method, parts.headers, body).await
         }

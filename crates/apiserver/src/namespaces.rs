@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::crd::seconds;
+use crate::own;
 use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
@@ -14,6 +15,9 @@ use crate::store::{Write, WriteError};
 const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
 const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+/// The field managers of objects that kube-apiserver creates, and of those that kube-controller-manager creates.
+pub(crate) const SERVER: &str = "kube-apiserver";
+const CONTROLLERS: &str = "kube-controller-manager";
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Creates missing default namespaces, the objects that every namespace has, and the Service of the server.
@@ -26,7 +30,7 @@ pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
 
 async fn fill(core: &Core) -> Result<(), String> {
     for name in ALWAYS {
-        create_missing(core, "/namespaces", name, || namespace(name)).await?;
+        create_missing(core, SERVER, "/namespaces", name, || namespace(name)).await?;
     }
     let open: Vec<String> = {
         let state = core.store.read();
@@ -37,11 +41,7 @@ async fn fill(core: &Core) -> Result<(), String> {
     for namespace in open {
         create_defaults(core, &namespace).await?;
     }
-    if let Some(port) = core.options.kubernetes_service_port {
-        let service = || kubernetes_service(port);
-        create_missing(core, "/services", "default/kubernetes", service).await?;
-    }
-    Ok(())
+    own::keep(core).await
 }
 
 /// Creates the objects that every namespace has: its default service account, and the ConfigMap with the authority by
@@ -49,7 +49,7 @@ async fn fill(core: &Core) -> Result<(), String> {
 pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), String> {
     let key = format!("{namespace}/default");
     let account = || object("ServiceAccount", namespace, "default", json!({}));
-    create_missing(core, "/serviceaccounts", &key, account).await?;
+    create_missing(core, CONTROLLERS, "/serviceaccounts", &key, account).await?;
     let Some(ca) = &core.options.root_ca else {
         return Ok(());
     };
@@ -60,7 +60,7 @@ pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), 
         map["metadata"]["annotations"] = json!({DESCRIPTION: DESCRIBED});
         map
     };
-    create_missing(core, "/configmaps", &key, map).await
+    create_missing(core, CONTROLLERS, "/configmaps", &key, map).await
 }
 
 /// Whether an object is one of those that every namespace has.
@@ -91,8 +91,10 @@ pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
     true
 }
 
-async fn create_missing(
+/// Creates an object if it is missing, with `manager` as the manager of its fields.
+pub(crate) async fn create_missing(
     core: &Core,
+    manager: &str,
     collection: &str,
     key: &str,
     object: impl Fn() -> Value,
@@ -101,7 +103,7 @@ async fn create_missing(
         return Ok(());
     }
     let mut object = object();
-    record(core, collection, &mut object);
+    record(core, manager, collection, &mut object);
     let write = Write::create(collection, key, &object).map_err(|error| error.to_string())?;
     match core.store.write(write).await {
         // Nothing is created in a namespace that is being deleted.
@@ -110,15 +112,10 @@ async fn create_missing(
     }
 }
 
-/// Sets the managers of an object: `kube-controller-manager` for objects that its controllers create in a real cluster,
-/// `kube-apiserver` for all others.
-fn record(core: &Core, collection: &str, object: &mut Value) {
-    let Some(resource) = core.store.registry().find("", &collection[1..]) else {
+fn record(core: &Core, manager: &str, collection: &str, object: &mut Value) {
+    let (group, plural) = collection.split_once('/').unwrap_or_default();
+    let Some(resource) = core.store.registry().find(group, plural) else {
         return;
-    };
-    let manager = match object["kind"].as_str() {
-        Some("ConfigMap" | "ServiceAccount") => "kube-controller-manager",
-        _ => "kube-apiserver",
     };
     let mut owned = object.clone();
     // Addresses are set by the storage, finalizers by the strategy, so both have no manager.
@@ -130,7 +127,7 @@ fn record(core: &Core, collection: &str, object: &mut Value) {
     let writer = Writer {
         manager,
         subresource: "",
-        api_version: "v1",
+        api_version: &resource.stored,
         time: &seconds(jiff::Timestamp::now()),
     };
     let kind = Kind {
@@ -145,7 +142,8 @@ fn record(core: &Core, collection: &str, object: &mut Value) {
     }
 }
 
-fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
+/// An object of the core group.
+pub(crate) fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
     fields["apiVersion"] = Value::from("v1");
     fields["kind"] = Value::from(kind);
     fields["metadata"] = json!({
@@ -153,19 +151,6 @@ fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
         "creationTimestamp": seconds(jiff::Timestamp::now()),
     });
     fields
-}
-
-/// The Service `kubernetes`, by which pods reach the server.
-fn kubernetes_service(port: u16) -> Value {
-    let spec = json!({
-        "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
-        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
-        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
-    });
-    let fields = json!({"spec": spec, "status": {"loadBalancer": {}}});
-    let mut service = object("Service", "default", "kubernetes", fields);
-    service["metadata"]["labels"] = json!({"component": "apiserver", "provider": "kubernetes"});
-    service
 }
 
 fn namespace(name: &str) -> Value {

@@ -1,12 +1,13 @@
 //! Options of an API server.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::SecretString;
 
 use crate::hooks::{Hooks, NoHooks};
-use crate::pods::Kubelet;
+use crate::pods::{Kubelet, KubeletClient};
 use crate::user::UserInfo;
 
 /// The storage of objects.
@@ -42,8 +43,10 @@ pub struct Options {
     pub store: Store,
     /// Conversion and admission of custom kinds.
     pub hooks: Arc<dyn Hooks>,
-    /// The kubelets of the nodes. `None`: requests to kubelets fail as if none were reachable.
+    /// The kubelets of simulated nodes. Requests for a node that neither these nor `kubelet_client` reach fail.
     pub kubelet: Option<Arc<dyn Kubelet>>,
+    /// How the kubelets of all other nodes are reached. `None`: requests to them fail as if none were reachable.
+    pub kubelet_client: Option<KubeletClient>,
     /// PEM of the authorities of client certificates (user from CN, groups from O).
     pub client_ca: Option<String>,
     /// Static bearer tokens and their users.
@@ -58,6 +61,9 @@ pub struct Options {
     pub root_ca: Option<String>,
     /// The target port of the Service `kubernetes` at 10.96.0.1. `None`: no such Service is created.
     pub kubernetes_service_port: Option<u16>,
+    /// The address at which pods reach the server (`--advertise-address` with the port): the endpoint of the Service
+    /// `kubernetes`. `None`: that Service has no endpoints.
+    pub advertised: Option<SocketAddr>,
     /// The version in `/version`, such as `v1.34.1`.
     pub kubernetes_version: String,
     /// Further metrics of the process that `/metrics` appends, in the same text format.
@@ -72,12 +78,14 @@ impl Default for Options {
             store: Store::Memory,
             hooks: Arc::new(NoHooks),
             kubelet: None,
+            kubelet_client: None,
             client_ca: None,
             tokens: Vec::new(),
             service_account_key: None,
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".to_owned(),
             root_ca: None,
             kubernetes_service_port: None,
+            advertised: None,
             kubernetes_version: "v1.34.1".to_owned(),
             more_metrics: None,
             history: 1000,

@@ -1,20 +1,30 @@
-//! Subresources of pods that kubelets serve: logs and port forwarding. The server has no kubelets; a simulation of
-//! nodes implements [`Kubelet`].
+//! What kubelets do for pods: logs, commands and forwarded ports. Kubelets that are processes are connected to
+//! ([`KubeletClient`]); whoever simulates nodes implements [`Kubelet`].
 //!
 //! ```text
 //!   pods      finds pod, container and node, and checks that the kubelet is reachable
 //!   log       the selected part of a container's log
-//!   forward   forwards connections to ports of a pod over one connection of the client:
-//!     upgrade     switches the protocol of the connection
-//!     spdy        kubectl, client-go: SPDY/3.1, directly or tunnelled through a WebSocket
+//!   command   exec and attach
+//!   proxy     nodes/NAME/proxy
+//!   forward   connections to ports of a pod, inside of one connection of the client:
+//!     upgrade     HTTP is left behind
+//!     spdy        kubectl, client-go: SPDY/3.1, bare or inside of a WebSocket
 //!     channels    kube-rs, browsers: a WebSocket with two channels for each port
+//!   client    connections to kubelets that are processes
+//!   passed    requests that are passed to them, and their answers
+//!   translate exec and attach through a WebSocket, which kubelets serve through SPDY
 //! ```
 //!
 //! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the kubelet.
 
+mod client;
+mod command;
 mod forward;
 mod log;
+mod passed;
+mod proxy;
 mod spdy;
+mod translate;
 mod upgrade;
 
 use std::sync::Arc;
@@ -32,6 +42,10 @@ use crate::http::path::Path;
 use crate::http::query::Query;
 use crate::server::Core;
 
+use passed::Backend;
+
+pub use client::{KubeletClient, KubeletClientError};
+pub(crate) use proxy::is_for_node;
 pub(crate) use upgrade::Tunnels;
 
 /// The kubelets of a cluster. Methods are called on the task of the request and must not block.
@@ -124,23 +138,18 @@ pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
     }
     match kind {
         "log" => log::answer(&request).await,
-        "portforward" => forward::answer(request),
-        kind => reject(&request, kind),
+        "portforward" => forward::answer(request).await,
+        kind => command::answer(request, kind).await,
     }
 }
 
-/// exec and attach: validated as in kube-apiserver, and then rejected.
-fn reject(request: &Request<'_>, kind: &str) -> Result<Response<Body>, ApiError> {
-    let pod = request.pod()?;
-    request.container(&pod, request.query.get("container"))?;
-    request.node(&pod)?;
-    if !upgrade::is_wanted(request.headers) {
-        return Err(ApiError::bad_request("Upgrade request required"));
-    }
-    let message = format!(
-        "the server does not allow {kind} on pods: its pods are objects without processes, in which nothing can be run"
-    );
-    Err(ApiError::new(405, "MethodNotAllowed", message))
+/// Answers a request for `nodes/NAME/proxy`.
+pub(crate) async fn answer_node(
+    request: Request<'_>,
+    body: bytes::Bytes,
+    raw: &http::Uri,
+) -> Result<Response<Body>, ApiError> {
+    proxy::answer(request, body, raw).await
 }
 
 impl Request<'_> {
@@ -149,8 +158,7 @@ impl Request<'_> {
     }
 
     fn pod(&self) -> Result<Value, ApiError> {
-        let namespace = self.path.namespace.as_deref().unwrap_or_default();
-        let found = self.stored("pods", namespace, self.name());
+        let found = self.stored("pods", self.namespace(), self.name());
         found.ok_or_else(|| ApiError::not_found("", "pods", self.name()))
     }
 
@@ -202,37 +210,53 @@ impl Request<'_> {
             .stored("nodes", "", name)
             // kube-apiserver names the requested resource here, which is pods.
             .ok_or_else(|| ApiError::not_found("", "pods", name))?;
-        Node::of(node)
+        self.listening(node)
     }
 
-    /// The kubelets, if that of `node` is reachable.
-    fn kubelet(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
+    fn listening(&self, node: Value) -> Result<Node, ApiError> {
+        let client = self.core.options.kubelet_client.as_ref();
+        Node::of(
+            node,
+            &client.map_or(client::PREFERRED.to_vec(), KubeletClient::preferred),
+        )
+    }
+
+    /// The simulated kubelets, if that of `node` is one of them and can be reached.
+    fn simulated(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
         let kubelet = self.core.options.kubelet.clone()?;
         kubelet.is_reachable(&node.object).then_some(kubelet)
+    }
+
+    /// The kubelet of `node`, if it is not simulated and the server connects to such.
+    fn backend<'n>(&self, node: &'n Node) -> Option<Backend<'n>>
+    where
+        Self: 'n,
+    {
+        if self.simulated(node).is_some() {
+            return None;
+        }
+        let client = self.core.options.kubelet_client.clone()?;
+        Some(Backend { client, node })
+    }
+
+    fn namespace(&self) -> &str {
+        self.path.namespace.as_deref().unwrap_or_default()
     }
 }
 
 /// A Node and the address of its kubelet.
 struct Node {
     object: Value,
-    /// `10.6.0.5:10250`.
-    address: String,
+    host: String,
+    port: u16,
 }
 
 impl Node {
-    fn of(object: Value) -> Result<Self, ApiError> {
-        // The default order of `--kubelet-preferred-address-types`.
-        const PREFERRED: [&str; 5] = [
-            "Hostname",
-            "InternalDNS",
-            "InternalIP",
-            "ExternalDNS",
-            "ExternalIP",
-        ];
+    fn of(object: Value, preferred: &[&str]) -> Result<Self, ApiError> {
         let status = &object["status"];
         let addresses = status["addresses"].as_array();
         let addresses = addresses.map(Vec::as_slice).unwrap_or_default();
-        let found = PREFERRED
+        let found = preferred
             .iter()
             .find_map(|wanted| addresses.iter().find(|address| address["type"] == *wanted));
         let Some(host) = found.and_then(|address| address["address"].as_str()) else {
@@ -252,19 +276,33 @@ impl Node {
             );
             return Err(ApiError::new(500, "", message));
         };
-        let port = status["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_i64();
-        let port = port.filter(|port| *port > 0).unwrap_or(10250);
-        let address = if host.contains(':') {
-            format!("[{host}]:{port}")
-        } else {
-            format!("{host}:{port}")
-        };
-        Ok(Self { object, address })
+        let port = status["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
+        let port = port.and_then(|port| u16::try_from(port).ok());
+        let host = host.to_owned();
+        Ok(Self {
+            object,
+            host,
+            port: port.filter(|port| *port > 0).unwrap_or(10250),
+        })
+    }
+
+    /// `10.6.0.5:10250`.
+    fn address(&self) -> String {
+        joined(&self.host, self.port)
     }
 
     /// The error of dialling a kubelet that does not listen.
     fn connection_refused(&self) -> String {
-        format!("dial tcp {}: connect: connection refused", self.address)
+        format!("dial tcp {}: connect: connection refused", self.address())
+    }
+}
+
+/// A host and a port as URLs have them.
+fn joined(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

@@ -71,7 +71,10 @@ pub(crate) fn client_verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, 
     Ok(builder.allow_unauthenticated().build()?)
 }
 
-fn certificates(pem: &str, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(
+    pem: &str,
+    what: &'static str,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let all = all.map_err(|source| TlsError::Pem { what, source })?;
     if all.is_empty() {

@@ -11,6 +11,7 @@ use super::{Collector, report};
 use crate::crd;
 use crate::kinds::Resource;
 use crate::namespaces::{self, is_in_every_namespace};
+use crate::own;
 use crate::patch::managed::{self, Writer};
 use crate::rest::edit;
 use crate::rest::view::Kind;
@@ -97,8 +98,14 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// Restores the objects that every namespace has when they are deleted or changed.
+    /// Restores the objects that every namespace has, and those of the server itself, when they are deleted or changed.
     pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
+        if own::is_kept(self.core, place) {
+            if let Err(problem) = own::keep(self.core).await {
+                tracing::warn!(problem, key = %place.key, "an object of the server could not be restored");
+            }
+            return;
+        }
         if !is_in_every_namespace(&place.collection, object.name()) {
             return;
         }

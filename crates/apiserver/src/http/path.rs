@@ -141,7 +141,9 @@ fn object(group: &str, version: &str, rest: &[&str], regular: bool) -> Route {
     path.plural = part(0).unwrap_or_default();
     path.name = part(1).filter(|name| !name.is_empty());
     path.subresource = part(2);
-    if regular && rest.len() <= 3 {
+    // What follows is the kubelet's.
+    let proxied = matches!(rest, ["nodes", _, "proxy", ..]) && path.namespace.is_none();
+    if regular && (rest.len() <= 3 || proxied) {
         Route::Object(path)
     } else {
         Route::Misplaced(path)

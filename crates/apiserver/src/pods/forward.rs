@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures::{SinkExt as _, StreamExt as _, future};
 use http::header::{HeaderName, SEC_WEBSOCKET_PROTOCOL};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -17,6 +18,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::io::ReaderStream;
 
+use super::passed::{Backend, Begun, spdy_headers};
 use super::{Kubelet, Request, text, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
@@ -43,8 +45,8 @@ struct Target {
     pod: Value,
 }
 
-/// Answers a request to forward ports.
-pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
+/// Answers a request for ports.
+pub(super) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     let ports = ports(request.query)?;
     let pod = request.pod()?;
     let node = request.node(&pod)?;
@@ -52,7 +54,10 @@ pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     if !upgrade::is_wanted(headers) {
         return Err(ApiError::bad_request("Upgrade request required"));
     }
-    let Some(kubelet) = request.kubelet(&node) else {
+    if let Some(kubelet) = request.backend(&node) {
+        return by_kubelet(&kubelet, request, &ports).await;
+    }
+    let Some(kubelet) = request.simulated(&node) else {
         let message = format!("error dialing backend: {}", node.connection_refused());
         return Err(ApiError::new(500, "", message));
     };
@@ -63,12 +68,7 @@ pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     });
     if upgrade::is_to(headers, "websocket") {
         let protocols = upgrade::items(headers, &SEC_WEBSOCKET_PROTOCOL);
-        let tunnelled: Vec<String> = protocols
-            .iter()
-            .filter_map(|protocol| protocol.strip_prefix(TUNNEL))
-            .filter(|protocol| protocol.ends_with(".k8s.io"))
-            .map(str::to_owned)
-            .collect();
+        let tunnelled = tunnelled(&protocols);
         return Ok(if tunnelled.is_empty() {
             by_channels(request, &protocols, ports, target)
         } else {
@@ -78,7 +78,89 @@ pub(super) fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     Ok(by_spdy(request, target))
 }
 
-/// SPDY on the connection of the request.
+/// The protocols of streams that a WebSocket is to carry in SPDY.
+fn tunnelled(protocols: &[String]) -> Vec<String> {
+    let inner = protocols
+        .iter()
+        .filter_map(|protocol| protocol.strip_prefix(TUNNEL));
+    let inner = inner.filter(|protocol| protocol.ends_with(".k8s.io"));
+    inner.map(str::to_owned).collect()
+}
+
+/// Through the kubelet, which knows SPDY on the connection itself and channels, and not the one inside of the other.
+async fn by_kubelet(
+    kubelet: &Backend<'_>,
+    request: Request<'_>,
+    ports: &[u16],
+) -> Result<Response<Body>, ApiError> {
+    let mut location = format!("/portForward/{}/{}", request.namespace(), request.name());
+    if !ports.is_empty() {
+        let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+        location.push_str("?port=");
+        location.push_str(&ports.join("%2C"));
+    }
+    let protocols = upgrade::items(request.headers, &SEC_WEBSOCKET_PROTOCOL);
+    let tunnelled = tunnelled(&protocols);
+    if !upgrade::is_to(request.headers, "websocket") || tunnelled.is_empty() {
+        return kubelet.pass(request, &location).await;
+    }
+    if !tunnelled.iter().any(|protocol| protocol == PROTOCOL) {
+        return Ok(not_negotiated(&tunnelled));
+    }
+    let agreed = format!("{TUNNEL}{PROTOCOL}");
+    let Some(answer) = websocket_answer(request.headers, Some(&agreed)) else {
+        return Ok(no_websocket());
+    };
+    let headers = spdy_headers(request.headers, &[PROTOCOL]);
+    match kubelet
+        .begin(request.core, &Method::POST, &location, headers)
+        .await?
+    {
+        Begun::Refused(answer) => Ok(answer),
+        Begun::Upgraded(_, spdy) => Ok(upgrade::to(
+            "websocket",
+            answer,
+            request.extensions,
+            async move |io| unwrapped(websocket(io).await, TokioIo::new(spdy)).await,
+        )),
+    }
+}
+
+/// Carries what is in the messages of a WebSocket to a connection, and what comes from there back in messages.
+async fn unwrapped<A, B>(websocket: WebSocketStream<A>, connection: B)
+where
+    A: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    B: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let (mut sink, mut source) = websocket.split();
+    let (mut read, mut write) = tokio::io::split(connection);
+    let to_kubelet = async {
+        while let Some(Ok(message)) = source.next().await {
+            if let Message::Binary(bytes) = message
+                && write.write_all(&bytes).await.is_err()
+            {
+                return;
+            }
+        }
+    };
+    let to_client = async {
+        let mut buffer = BytesMut::with_capacity(PIECE);
+        while read.read_buf(&mut buffer).await.is_ok_and(|read| read > 0) {
+            let bytes = buffer.split().freeze();
+            if sink.send(Message::Binary(bytes)).await.is_err() {
+                return;
+            }
+            buffer.reserve(PIECE);
+        }
+        let _ = sink.close().await;
+    };
+    tokio::select! {
+        () = to_kubelet => {}
+        () = to_client => {}
+    }
+}
+
+/// SPDY on the connection itself.
 fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     let headers = request.headers;
     if !upgrade::is_to(headers, SPDY) {
@@ -182,7 +264,7 @@ fn by_channels(
     })
 }
 
-async fn websocket<S>(io: S) -> WebSocketStream<S>
+pub(super) async fn websocket<S>(io: S) -> WebSocketStream<S>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
@@ -192,7 +274,7 @@ where
     WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await
 }
 
-fn websocket_answer(
+pub(super) fn websocket_answer(
     headers: &HeaderMap,
     protocol: Option<&str>,
 ) -> Option<Vec<(HeaderName, HeaderValue)>> {
@@ -204,7 +286,7 @@ fn websocket_answer(
     Some(answer)
 }
 
-fn no_websocket() -> Response<Body> {
+pub(super) fn no_websocket() -> Response<Body> {
     let why = "unable to upgrade: Sec-WebSocket-Key is required\n";
     text_answer(StatusCode::BAD_REQUEST, why.to_owned())
 }

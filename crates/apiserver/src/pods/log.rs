@@ -47,15 +47,18 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
         return Ok(response);
     }
     let node = request.node(&pod)?;
-    let Some(kubelet) = request.kubelet(&node) else {
-        let namespace = request.path.namespace.as_deref().unwrap_or_default();
-        let message = format!(
-            "Get \"https://{}/containerLogs/{namespace}/{}/{container}{}\": {}",
-            node.address,
-            request.name(),
-            options.query(),
-            node.connection_refused()
-        );
+    let location = format!(
+        "/containerLogs/{}/{}/{container}{}",
+        request.namespace(),
+        request.name(),
+        options.query()
+    );
+    if let Some(kubelet) = request.backend(&node) {
+        return kubelet.log(request.core, request.name(), &location).await;
+    }
+    let Some(kubelet) = request.simulated(&node) else {
+        let url = format!("https://{}{location}", node.address());
+        let message = format!("Get {url:?}: {}", node.connection_refused());
         return Err(ApiError::new(500, "", message));
     };
     has_log(request.name(), &pod["status"], &container, options.previous)

@@ -1,4 +1,4 @@
-//! The part of SPDY/3.1 that port forwarding needs: decoding of frames, and encoding of the frames that a server sends.
+//! SPDY/3.1 as far as kubelets and their clients need it: frames out of bytes, and the few frames that are sent.
 //!
 //! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, which kubectl and client-go are built
 //! on: no flow control, no settings, no priorities.
@@ -203,8 +203,7 @@ impl Encoder {
         control(SYN_REPLY, &body)
     }
 
-    /// Opens a stream, as clients do.
-    #[cfg(test)]
+    /// A stream begins, as clients begin them.
     pub(super) fn syn(&mut self, stream: u32, fin: bool, headers: &Headers) -> Bytes {
         let mut body = BytesMut::new();
         body.put_u32(stream);

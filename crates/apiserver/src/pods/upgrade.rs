@@ -76,6 +76,22 @@ pub(super) fn to<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    let mut answer = HeaderMap::new();
+    answer.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    answer.insert(UPGRADE, HeaderValue::from_static(protocol));
+    answer.extend(headers);
+    with(answer, extensions, run)
+}
+
+/// Goes on as the headers of the answer say, with what `run` does.
+pub(super) fn with<F>(
+    headers: HeaderMap,
+    extensions: &mut Extensions,
+    run: impl FnOnce(TokioIo<Upgraded>) -> F + Send + 'static,
+) -> Response<Body>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let (upgrade, tunnels) = (
         extensions.remove::<OnUpgrade>(),
         extensions.remove::<Tunnels>(),
@@ -96,9 +112,6 @@ where
         }));
     let mut response = Response::new(body::full(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let answer = response.headers_mut();
-    answer.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    answer.insert(UPGRADE, HeaderValue::from_static(protocol));
-    answer.extend(headers);
+    *response.headers_mut() = headers;
     response
 }

@@ -21,6 +21,7 @@ mod objects;
 #[path = "../durability/opened.rs"]
 mod opened;
 mod pods;
+mod pods_dialled;
 mod pods_evicted;
 mod pods_forwarded;
 mod support;

@@ -20,15 +20,19 @@ use crate::pods::{furnish, simulated};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A server over TLS with pods, whose administrator has the token `admin`.
-struct Site {
-    server: ApiServer,
-    url: String,
-    ca: rcgen::Certificate,
+pub(crate) struct Site {
+    pub(crate) server: ApiServer,
+    pub(crate) url: String,
+    pub(crate) ca: rcgen::Certificate,
     stop: CancellationToken,
 }
 
 impl Site {
     async fn start() -> Self {
+        Self::with(simulated()).await
+    }
+
+    pub(crate) async fn with(options: Options) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -45,7 +49,7 @@ impl Site {
         };
         let options = Options {
             tokens: vec![("admin".to_owned().into(), admin)],
-            ..simulated()
+            ..options
         };
         let server = ApiServer::open(options).await.unwrap();
         furnish(&server).await;

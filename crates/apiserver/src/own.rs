@@ -1,0 +1,144 @@
+//! What the server keeps of itself among the objects: the Service `kubernetes` with its endpoints, under which pods reach
+//! it, and whom it believes, for servers that let the same clients in.
+//!
+//! Source of the objects: `pkg/controlplane` of kube-apiserver (`reconcilers`, `controller/kubernetesservice`,
+//! `controller/clusterauthenticationtrust`).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::namespaces::{SERVER, create_missing, object};
+use crate::rest::edit;
+use crate::server::Core;
+use crate::store::{Place, WriteError};
+
+const SERVICE: &str = "default/kubernetes";
+const AUTHENTICATION: &str = "kube-system/extension-apiserver-authentication";
+
+/// An object that comes back when it is deleted, and which of its fields come back when they are changed.
+struct Kept {
+    collection: &'static str,
+    key: &'static str,
+    object: Value,
+    fields: &'static [&'static str],
+}
+
+/// Makes what is missing, and corrects what is not as it has to be.
+pub(crate) async fn keep(core: &Core) -> Result<(), String> {
+    for kept in all(core) {
+        let copy = || kept.object.clone();
+        create_missing(core, SERVER, kept.collection, kept.key, copy).await?;
+        kept.correct(core).await?;
+    }
+    Ok(())
+}
+
+/// Whether a place is that of such an object.
+pub(crate) fn is_kept(core: &Core, place: &Place) -> bool {
+    matches!(&*place.key, SERVICE | AUTHENTICATION)
+        && all(core)
+            .iter()
+            .any(|kept| kept.collection == &*place.collection && kept.key == &*place.key)
+}
+
+impl Kept {
+    async fn correct(&self, core: &Core) -> Result<(), String> {
+        let (group, plural) = self.collection.split_once('/').unwrap_or_default();
+        let Some(resource) = core.store.registry().find(group, plural) else {
+            return Ok(());
+        };
+        let key: Arc<str> = self.key.into();
+        let done = edit(core, &resource, &key, |live| {
+            let differs = |field: &&&str| live[**field] != self.object[**field];
+            let wrong: Vec<_> = self.fields.iter().filter(differs).collect();
+            for field in &wrong {
+                live[**field] = self.object[**field].clone();
+            }
+            !wrong.is_empty()
+        });
+        match done.await {
+            Ok(_) | Err(WriteError::Conflict | WriteError::Closed(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn all(core: &Core) -> Vec<Kept> {
+    let options = &core.options;
+    let mut all = Vec::new();
+    if let Some(port) = options.kubernetes_service_port {
+        all.push(Kept {
+            collection: "/services",
+            key: SERVICE,
+            object: service(port),
+            // Addresses and ports are as they were given out.
+            fields: &[],
+        });
+    }
+    if let Some(address) = options.advertised {
+        all.push(Kept {
+            collection: "/endpoints",
+            key: SERVICE,
+            object: endpoints(address),
+            fields: &["subsets"],
+        });
+        all.push(Kept {
+            collection: "discovery.k8s.io/endpointslices",
+            key: SERVICE,
+            object: slice(address),
+            fields: &["endpoints", "ports"],
+        });
+    }
+    if let Some(ca) = &options.client_ca {
+        let data = json!({"data": {"client-ca-file": ca}});
+        let name = "extension-apiserver-authentication";
+        all.push(Kept {
+            collection: "/configmaps",
+            key: AUTHENTICATION,
+            object: object("ConfigMap", "kube-system", name, data),
+            fields: &["data"],
+        });
+    }
+    all
+}
+
+/// The Service under which pods reach the server.
+fn service(port: u16) -> Value {
+    let spec = json!({
+        "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
+        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+    });
+    let fields = json!({"spec": spec, "status": {"loadBalancer": {}}});
+    let mut service = object("Service", "default", "kubernetes", fields);
+    service["metadata"]["labels"] = json!({"component": "apiserver", "provider": "kubernetes"});
+    service
+}
+
+fn port(address: SocketAddr) -> Value {
+    json!([{"name": "https", "port": address.port(), "protocol": "TCP"}])
+}
+
+fn endpoints(address: SocketAddr) -> Value {
+    let subsets = json!([{"addresses": [{"ip": address.ip()}], "ports": port(address)}]);
+    let fields = json!({"subsets": subsets});
+    let mut endpoints = object("Endpoints", "default", "kubernetes", fields);
+    // The slice beside it is the server's own.
+    endpoints["metadata"]["labels"] = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
+    endpoints
+}
+
+fn slice(address: SocketAddr) -> Value {
+    let fields = json!({
+        "addressType": if address.is_ipv4() { "IPv4" } else { "IPv6" },
+        "endpoints": [{"addresses": [address.ip()], "conditions": {"ready": true}}],
+        "ports": port(address),
+    });
+    let mut slice = object("EndpointSlice", "default", "kubernetes", fields);
+    slice["apiVersion"] = Value::from("discovery.k8s.io/v1");
+    slice["metadata"]["labels"] = json!({"kubernetes.io/service-name": "kubernetes"});
+    slice["metadata"]["generation"] = Value::from(1);
+    slice
+}
