@@ -1,6 +1,7 @@
 //! What the strategies and admission plugins of kube-apiserver add to built-in kinds before they are stored, beyond the
 //! defaults of their types (`kinds/shape`): fields that they set or restore, and validation that clients rely on.
 
+mod nodes;
 mod pods;
 mod rollout;
 mod volumes;
@@ -171,6 +172,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             }
         }
         "Service" => service_rules(new, &mut errors),
+        "Node" => errors.extend(live.map_or_else(Vec::new, |live| nodes::unchangeable(new, live))),
         "CustomResourceDefinition" => errors.extend(match live {
             Some(live) if live["spec"] == new["spec"] => crd::rules::check_status(new, live),
             live => crd::rules::check(new, live),

@@ -18,6 +18,7 @@ pub(super) fn of(name: &str) -> Option<fn(&mut Fields)> {
         "batch.v1.Job" => job,
         "core.v1.Container" | "core.v1.EphemeralContainer" => container,
         "core.v1.LimitRangeItem" => limits,
+        "core.v1.NodeSpec" => pod_ranges,
         "core.v1.NodeStatus" => node_status,
         "core.v1.PersistentVolume" => persistent_volume,
         "core.v1.Pod" => pod,
@@ -109,6 +110,21 @@ fn limits(item: &mut Fields) {
         ("min", "defaultRequest"),
     ] {
         fill_amounts(item, from, to);
+    }
+}
+
+/// The first range for pods has a field of its own, which wins where it differs (`Convert_v1_NodeSpec_To_core_NodeSpec`).
+fn pod_ranges(spec: &mut Fields) {
+    let first = items_of(spec, "podCIDRs").and_then(|ranges| ranges.first().cloned());
+    let named = text(spec, "podCIDR").to_owned();
+    match first {
+        Some(first) if named.is_empty() => {
+            spec.insert("podCIDR".to_owned(), first);
+        }
+        first if !named.is_empty() && first.as_ref().is_none_or(|first| *first != named) => {
+            spec.insert("podCIDRs".to_owned(), json!([named]));
+        }
+        _ => {}
     }
 }
 

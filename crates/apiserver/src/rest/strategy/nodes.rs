@@ -1,0 +1,31 @@
+//! What of a Node is given once and may not change (`ValidateNodeUpdate`).
+
+use serde_json::Value;
+
+use crate::schema::FieldError;
+
+/// The ranges of addresses for pods, and the machine that the Node is.
+pub(super) fn unchangeable(new: &Value, live: &Value) -> Vec<FieldError> {
+    let (before, after) = (&live["spec"], &new["spec"]);
+    let given = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let (old, ranges) = (given(&before["podCIDRs"]), given(&after["podCIDRs"]));
+    let mut errors = Vec::new();
+    if !old.is_empty() {
+        let changed = match old.len() == ranges.len() {
+            true => old
+                .iter()
+                .zip(&ranges)
+                .filter(|(old, new)| old != new)
+                .count(),
+            false => 1,
+        };
+        let why = "node updates may not change podCIDR except from \"\" to valid";
+        errors.extend((0..changed).map(|_| FieldError::forbidden("spec.podCIDRs", why)));
+    }
+    let machine = before["providerID"].as_str().unwrap_or_default();
+    if !machine.is_empty() && after["providerID"] != before["providerID"] {
+        let why = "node updates may not change providerID except from \"\" to valid";
+        errors.push(FieldError::forbidden("spec.providerID", why));
+    }
+    errors
+}
