@@ -1,4 +1,4 @@
-//! Measurements: one command, one table, JSON on request.
+//! Measurements: one table per command, or JSON.
 
 pub(crate) mod apiserver;
 pub(crate) mod main_job;
@@ -22,7 +22,7 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(root.join("target/release/ferrostack"))
 }
 
-/// Processor and cores, as far as the machine tells.
+/// Processor and cores, if the machine reports them.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

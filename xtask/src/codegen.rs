@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use crate::report;
 
-/// Where the CustomResourceDefinitions go.
+/// The directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
 
 /// Writes the generated files below `root`, or with `check` compares them.
@@ -47,7 +47,7 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The generated files with their texts.
+/// The generated files and their content.
 fn files() -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for definition in api::crds::all() {

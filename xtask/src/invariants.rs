@@ -1,8 +1,8 @@
-//! The invariants of ARCHITECTURE.md that can be read off the manifests and the sources.
+//! The invariants of ARCHITECTURE.md that follow from manifests and sources.
 //!
 //! ```text
-//!   dependencies    which crate may use which
-//!   sources         which files may do what
+//!   dependencies    which crates a crate may depend on
+//!   sources         which files may contain certain words
 //! ```
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use anyhow::Context;
 mod dependencies;
 mod sources;
 
-/// What breaks an invariant, one line each.
+/// The violations, one line each.
 pub(crate) fn broken(root: &Path, files: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut problems = dependencies::broken(&dependencies::packages(root)?);
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"));

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
-//!   tidy                     rules that no lint knows, invariants of ARCHITECTURE.md among them
-//!   bench apiserver [--json] the API server beside kube-apiserver with etcd
+//!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
+//!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench simulator [--json] size and speed of the simulated cloud
 //! ```
@@ -33,7 +33,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Check rules that no lint knows: file lengths, module names, the invariants of ARCHITECTURE.md.
+    /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
     /// Measure.
     #[command(subcommand)]
@@ -42,7 +42,7 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// The embedded API server beside kube-apiserver with etcd: speed, start, memory.
+    /// The embedded API server and kube-apiserver with etcd: speed, start, memory.
     Apiserver(bench::apiserver::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
     MainJob {

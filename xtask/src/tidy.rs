@@ -1,4 +1,4 @@
-//! Rules of the house that no lint knows.
+//! Rules of the project that lints do not cover.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 
 use crate::invariants;
 
-/// No Rust file written by hand is longer, in lines.
+/// The maximum number of lines of a Rust file that is not generated.
 const LONGEST: usize = 800;
-/// Names that say nothing of what a module is for.
+/// Module names that do not describe a purpose.
 const EMPTY_NAMES: [&str; 6] = [
     "utils.rs",
     "util.rs",
@@ -69,7 +69,7 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         if line.trim_start().starts_with("#[ignore") {
             problems.push(format!("{name}:{}: a test that does not run", index + 1));
         }
-        // The harness hides what a passing test prints.
+        // The harness hides the output of tests that pass.
         let prints = ["print", "\"skipped: "]
             .iter()
             .all(|mark| line.contains(mark));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_finds_its_offender() {
+    fn each_rule_finds_a_violation() {
         assert_eq!(
             problems_of("a/b.rs", "fn main() {}\n"),
             Vec::<String>::new()

@@ -1,4 +1,5 @@
-//! What continuous integration calls unchanged: `.ci/inputs` and `.ci/once`, in a repository of their own.
+//! Tests of `.ci/inputs` and `.ci/once`, by which continuous integration detects unchanged steps, in a repository of
+//! their own.
 
 #![allow(clippy::unwrap_used)]
 
@@ -67,7 +68,7 @@ fn a_hash_of_inputs_depends_on_names_contents_modes_and_versions_of_what_is_name
 }
 
 #[test]
-fn inputs_that_are_not_there_are_errors() {
+fn missing_inputs_are_errors() {
     let repository = Repository::new();
     for (arguments, complaint) in [
         (&["gone"] as &[&str], "gone names no file"),

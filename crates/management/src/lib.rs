@@ -1,6 +1,6 @@
-//! The embedded API server as management API: what a kube-apiserver would call webhooks for, conversion and admission
-//! of the suite's kinds, happens in process. Shared by the binary and the test bed, since neither `api` nor `apiserver`
-//! knows the other.
+//! The embedded API server as management API: conversion and admission of the suite's kinds, for which a kube-apiserver
+//! calls webhooks, run in the process. A crate of its own for the binary and the test bed, since `api` and `apiserver`
+//! do not depend on each other.
 
 use api::admission::Review;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -41,8 +41,8 @@ impl Hooks for Rules {
     }
 }
 
-/// The definition with [`Rules`] as its conversion, if it has several versions: the strategy is that of webhooks, and no
-/// webhook is named.
+/// The definition, with [`Rules`] as its conversion if it has several versions: the strategy is `Webhook`, without a
+/// webhook.
 #[must_use]
 pub fn converted(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     if definition.spec.versions.len() > 1 {

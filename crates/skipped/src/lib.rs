@@ -1,7 +1,8 @@
-//! For tests alone: a test that cannot run where it is says why, and returns.
+//! For tests only: a test that cannot run on this machine records why, and returns.
 //!
-//! The test harness shows what a test prints only when it fails, so that a skipped test looks like one that passed.
-//! Hence a line in a file as well, `skipped-tests` in the target directory, which `.ci/run` prints and removes.
+//! The test harness prints the output of a test only when it fails, so that a skipped test looks like one that passed.
+//! Therefore a line is also written to a file, `skipped-tests` in the target directory, which `.ci/run` prints and
+//! removes.
 
 #![allow(clippy::print_stderr, clippy::expect_used)]
 
@@ -15,7 +16,7 @@ const FILE: &str = "skipped-tests";
 
 /// Records that the running test, or a part of it, is skipped, with the reason.
 ///
-/// # Panics
+/// When the file cannot be written: a skipped test must not go unnoticed.
 /// When the file cannot be written: a test that is skipped without a trace is worse than one that fails.
 pub fn because(why: impl Display) {
     let program = std::env::current_exe().expect("the test binary has a path");
@@ -34,13 +35,13 @@ fn line(program: &Path, test: Option<&str>, why: &dyn Display) -> String {
     format!("{name}: {}: {why}", test.unwrap_or("unknown test"))
 }
 
-/// The target directory of `TARGET/PROFILE/deps/BINARY`, whatever cargo is told that it is.
+/// The target directory of `TARGET/PROFILE/deps/BINARY`, regardless of the configuration of cargo.
 fn file(program: &Path) -> PathBuf {
     let target = program.ancestors().nth(3).unwrap_or(Path::new(""));
     target.join(FILE)
 }
 
-/// One write to the end of the file, so that lines of tests that run at once stay whole.
+/// A single write at the end of the file, so that lines of concurrent tests are not mixed.
 fn append(file: &Path, line: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     file.write_all(format!("{line}\n").as_bytes())

@@ -1,4 +1,4 @@
-//! Kinds of providers that only tests have: their spec and status hold anything.
+//! Kinds of providers for tests: their spec and status accept any fields.
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::DynamicObject;
@@ -16,7 +16,7 @@ pub fn fake(client: &Client, group: &str, kind: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), NAMESPACE, &resource)
 }
 
-/// A kind in version `v1` that obeys the contract of Cluster API v1beta2 as far as its definition goes.
+/// A kind in version `v1` whose definition obeys the contract of Cluster API v1beta2.
 ///
 /// # Panics
 /// Never: the definition is valid.

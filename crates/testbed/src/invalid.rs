@@ -1,4 +1,4 @@
-//! Objects that break a rule of admission and are stored nevertheless, as if they were older than the rule.
+//! Objects that break a rule of admission and are stored nevertheless, like objects that are older than the rule.
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Management, NAMESPACE, eventually};
 
-/// The table of rules that the tests of the crate `api` use, too.
+/// The table of rules, which the tests of the crate `api` also use.
 const RULES: &str = include_str!("../../api/src/admission/testdata/rules.yaml");
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub struct Invalid {
 /// For each rule of the kinds of `definitions`, an object of cluster `demo` that breaks it.
 ///
 /// # Panics
-/// When the table cannot be read.
+/// When the table cannot be parsed.
 #[must_use]
 pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
     let Table { bases, rules } = serde_saphyr::from_str(RULES).unwrap();
@@ -62,7 +62,7 @@ pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
             resource: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &rule.kind)),
             object: serde_json::from_value(object.clone()).unwrap(),
             path: rule.path,
-            // The number that fits no field.
+            // This number does not fit any field.
             decodable: !rule.breaks.to_string().contains("99999999999"),
         }
     };
@@ -108,7 +108,8 @@ impl Management {
         stored
     }
 
-    /// Changes a label of each of `objects`, and waits until controllers have finalizers on those of `finalized` kinds.
+    /// Changes a label of each of `objects`, and waits until controllers have added finalizers to those of `finalized`
+    /// kinds.
     ///
     /// # Panics
     /// When an object cannot be changed.
@@ -133,10 +134,10 @@ impl Management {
         }
     }
 
-    /// Deletes `objects`, and waits until all are gone.
+    /// Deletes `objects`, and waits until all are removed.
     ///
     /// # Panics
-    /// When one of them stays.
+    /// When one of them is not removed in time.
     pub async fn delete_invalid(&self, objects: &[Invalid]) {
         for invalid in objects {
             let params = DeleteParams::default();

@@ -1,11 +1,11 @@
-//! The test bed of the controllers: an API server in this process that knows the suite's kinds, as `ferrostack up`
-//! wires it, with what a test does to its objects. A development dependency of the crates with controllers.
+//! The test bed of the controllers: an API server in the process with the suite's kinds, wired as by `ferrostack up`,
+//! and operations on its objects. A development dependency of the crates with controllers.
 //!
 //! ```text
-//!   rules     conversion and admission of our kinds, which a test can switch off
-//!   fake      kinds of providers that only tests have
+//!   rules     conversion and admission of our kinds, which a test can disable
+//!   fake      kinds of providers for tests
 //!   invalid   objects that break rules, and are stored nevertheless
-//!   running   controllers that run, until they are killed
+//!   running   running controllers, which a test can kill
 //!   fuse      controllers that are killed at each n-th write
 //! ```
 
@@ -38,19 +38,19 @@ pub use crate::running::Running;
 
 /// The namespace of every test.
 pub const NAMESPACE: &str = "default";
-/// How long [`eventually`] waits: much longer than anything takes on a busy machine.
+/// The timeout of [`eventually`]: much longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A management cluster in memory.
 pub struct Management {
     /// The API server itself.
     pub server: ApiServer,
-    /// A client that may do everything.
+    /// A client with all permissions.
     pub client: Client,
     rules: rules::Rules,
 }
 
-/// A kind whose objects have a namespace and can be read.
+/// A namespaced kind whose objects can be decoded.
 pub trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
 {
@@ -65,10 +65,10 @@ impl<K> Kind for K where
 }
 
 impl Management {
-    /// A server that knows these definitions; those of the suite's groups are converted and admitted by the suite.
+    /// Opens a server with these definitions; those of the suite's groups are converted and admitted by the suite.
     ///
     /// # Panics
-    /// When the server refuses one of them.
+    /// When the server rejects one of them.
     pub async fn open(definitions: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         let rules = rules::Rules::default();
         let options = apiserver::Options {
@@ -90,7 +90,7 @@ impl Management {
         }
     }
 
-    /// Whether admission rejects what breaks a rule: at first it does.
+    /// Sets whether admission rejects objects that break a rule, which is the default.
     pub fn enforce(&self, rules: bool) {
         self.rules.enforce(rules);
     }
@@ -101,10 +101,10 @@ impl Management {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
-    /// Stores an object given as JSON, whatever it is.
+    /// Creates an object from JSON of any content.
     ///
     /// # Panics
-    /// When it is refused.
+    /// When it is rejected.
     pub async fn create(&self, object: Value) {
         let object: DynamicObject = serde_json::from_value(object).unwrap();
         let types = object.types.clone().unwrap();
@@ -114,10 +114,10 @@ impl Management {
         api.create(&PostParams::default(), &object).await.unwrap();
     }
 
-    /// Stores objects given as JSON, one after the other.
+    /// Creates objects from JSON in order.
     ///
     /// # Panics
-    /// When one is refused.
+    /// When one is rejected.
     pub async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
         for object in objects {
             self.create(object).await;
@@ -127,7 +127,7 @@ impl Management {
     /// Changes an object by a merge patch.
     ///
     /// # Panics
-    /// When the patch is refused.
+    /// When the patch is rejected.
     pub async fn merge<K: Kind>(&self, name: &str, patch: Value) -> K {
         let patch = Patch::Merge(patch);
         self.api::<K>()
@@ -136,10 +136,10 @@ impl Management {
             .unwrap()
     }
 
-    /// Asks for the deletion of an object.
+    /// Requests the deletion of an object.
     ///
     /// # Panics
-    /// When there is none of that name.
+    /// When it does not exist.
     pub async fn delete<K: Kind>(&self, name: &str) {
         let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
         drop(deleted.unwrap());
@@ -155,10 +155,10 @@ impl Management {
     }
 }
 
-/// Repeats `check` until it is content.
+/// Repeats `check` until it succeeds.
 ///
 /// # Panics
-/// With the last complaint when patience ends.
+/// With the last error after the timeout.
 pub async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
 where
     F: Future<Output = Result<T, String>>,

@@ -1,4 +1,4 @@
-//! Conversion and admission of our kinds, as the binary wires them, which a test can switch off.
+//! Conversion and admission of our kinds, wired as in the binary, which a test can disable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[derive(Clone, Default)]
 pub(crate) struct Rules {
-    /// Everything is accepted.
+    /// Whether every object is accepted.
     off: Arc<AtomicBool>,
 }
 

@@ -1,18 +1,18 @@
-//! Controllers that run.
+//! Running controllers.
 
 use std::future::Future;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Controllers that run in a task of their own, until they are killed or this is dropped.
+/// Controllers in a separate task, until they are killed or this is dropped.
 pub struct Running {
     shutdown: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    /// Starts what `run` makes of a token that tells it to stop.
+    /// Starts the future that `run` returns for a cancellation token.
     pub fn start<F>(run: impl FnOnce(CancellationToken) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -22,7 +22,7 @@ impl Running {
         Self { shutdown, task }
     }
 
-    /// Stops them wherever they are, as `kill -9` would.
+    /// Stops the controllers at any point, as `kill -9` would.
     pub async fn kill(mut self) {
         self.task.abort();
         self.shutdown.cancel();

@@ -1,5 +1,5 @@
-//! GitOps that moves from one version of a kind to the other: the same manager applies first in one, then in the
-//! other. An API server then converts what remains of the object when its fields are taken out, in both versions.
+//! GitOps that migrates from one version of a kind to another: the same manager applies first in one version, then in
+//! the other. The API server then converts partial objects in both versions.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -29,7 +29,7 @@ async fn apply(
     applied.data["spec"].clone()
 }
 
-/// Applies `old` in v1beta1, then `new` in v1beta2, then `old` again: nothing of what is applied gets lost.
+/// Applies `old` in v1beta1, then `new` in v1beta2, then `old` again, and checks that no applied field is lost.
 async fn moves(bed: &Management, group: &str, kind: &str, old: Value, new: Value) {
     let older = (group, "v1beta1", kind);
     let newer = (group, "v1beta2", kind);
@@ -46,7 +46,7 @@ async fn moves(bed: &Management, group: &str, kind: &str, old: Value, new: Value
     api.delete("x", &DeleteParams::default()).await.unwrap();
 }
 
-/// Whether `all` has everything that `part` has.
+/// Whether `all` contains `part`.
 fn contains(all: &Value, part: &Value) -> bool {
     match (all, part) {
         (Value::Object(all), Value::Object(part)) => part

@@ -1,7 +1,7 @@
-//! `bench apiserver`: the embedded API server beside kube-apiserver with etcd, the same requests by the same clients.
+//! `bench apiserver`: the embedded API server and kube-apiserver with etcd under the same requests of the same clients.
 //!
-//! Each server runs in processes of its own on this machine, with fresh data, over TLS; both have each write on disk
-//! before they acknowledge it.
+//! Each server runs in separate processes on this machine, with fresh data, over TLS. Both write to disk before they
+//! acknowledge a request.
 
 mod client;
 mod clusters;
@@ -24,37 +24,37 @@ use self::load::Rates;
 use self::servers::{Kind, Rss, Server};
 use super::machine;
 
-/// Clients at the same time.
+/// Numbers of concurrent clients.
 const CLIENTS: [usize; 3] = [1, 16, 64];
-/// A server is left alone for this long before its memory is read.
+/// How long a server is idle before its memory is measured.
 const REST: Duration = Duration::from_secs(5);
-/// How often a server is started to see how long that takes: the median counts.
+/// How often the start of a server is measured, for the median.
 const STARTS: usize = 3;
 
-/// What to do: measure, or be one of the processes that are measured.
+/// Arguments: either measure, or run as one of the measured processes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// A tenth of everything, in a minute or two: to see that it works.
+    /// A tenth of all amounts, in a minute or two, to check that the measurement works.
     #[arg(long)]
     quick: bool,
     /// Directory of kube-apiserver and etcd; by default those of tests/kubernetes/up, and without these only the
     /// embedded server is measured.
     #[arg(long, value_name = "DIR", env = "KUBEBUILDER_ASSETS")]
     assets: Option<PathBuf>,
-    /// Where the servers keep their data, each in a directory of its own that is removed again; by default beside
-    /// what is built, which is mostly on a disk.
+    /// The directory for the data of the servers, whose subdirectories are removed afterwards; by default in the target
+    /// directory, which is mostly on a disk.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Only these parts.
+    /// Measure these parts only.
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<Part>,
-    /// Be the embedded server, with the certificates in this directory.
+    /// Run as the embedded server, with the certificates in this directory.
     #[arg(long, value_name = "DIR", hide = true)]
     serve: Option<PathBuf>,
-    /// Be the process with so many servers.
+    /// Run as the process with this number of servers.
     #[arg(long, value_name = "N", hide = true)]
     clusters: Option<usize>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
 enum Part {
     /// Start, memory, a large list.
     Size,
-    /// Creates, updates and gets a second.
+    /// Creates, updates and gets per second.
     Rates,
     /// Watches of the same objects.
     FanOut,
@@ -72,18 +72,18 @@ enum Part {
     Clusters,
 }
 
-/// How much of everything.
+/// The amounts of a measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Scale {
-    /// Objects of the list, and of the first look at the memory.
+    /// The number of objects in the list, and at the first measurement of memory.
     some: usize,
-    /// Objects of the second.
+    /// The number of objects at the second measurement.
     many: usize,
-    /// How long each of the loads of requests lasts.
+    /// The duration of each load of requests.
     load_seconds: u64,
     fan_out: Ask,
-    /// Servers in one process.
+    /// The number of servers in one process.
     clusters: usize,
 }
 
@@ -112,7 +112,7 @@ impl Scale {
     };
 }
 
-/// Everything that was measured.
+/// The results.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -125,7 +125,7 @@ struct Report {
     minutes: f64,
 }
 
-/// Of one server; what was not asked for is not there.
+/// The results of one server; parts that were not measured are absent.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -142,20 +142,20 @@ struct Size {
     idle: Rss,
     with_some: Rss,
     with_many: Rss,
-    /// Objects in the end: fewer than asked for when there was no time for all.
+    /// The number of created objects, which is lower than requested if the time was too short.
     created: usize,
-    /// Of these objects, a second.
+    /// The rate of these creates per second.
     creates: f64,
     list_milliseconds: f64,
     list_megabytes: f64,
 }
 
-/// Measures in release; a debug build builds that and runs it.
+/// Measures with a release build; a debug build builds and runs that.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return in_release(root);
     }
-    // Children have it too: a thousand watchers are a thousand connections.
+    // Inherited by child processes: a thousand watchers need a thousand connections.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit {
         current: limit.maximum,
@@ -171,7 +171,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn in_release(root: &Path) -> anyhow::Result<()> {
-    // From where this was called: paths among the arguments are meant from there.
+    // Run in the caller's directory, to which paths in the arguments are relative.
     let status = Command::new("cargo")
         .args(["run", "--release", "--quiet", "--manifest-path"])
         .arg(root.join("Cargo.toml"))
@@ -243,7 +243,7 @@ async fn measure(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     crate::print(&text)
 }
 
-/// In a process of its own, whose memory is nothing else.
+/// Runs in a separate process, whose memory contains nothing else.
 fn many_clusters(count: usize) -> anyhow::Result<clusters::Figures> {
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "apiserver", "--clusters", &count.to_string()])
@@ -252,7 +252,7 @@ fn many_clusters(count: usize) -> anyhow::Result<clusters::Figures> {
         .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What is to be measured of each server.
+/// The measurement of a server.
 struct Bench {
     begun: Instant,
     scale: Scale,
@@ -263,8 +263,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// It takes minutes: what is known so far.
-    fn say(&self, who: &str, what: &str) {
+    /// Prints progress, since the measurement takes minutes.
+    fn progress(&self, who: &str, what: &str) {
         let seconds = self.begun.elapsed().as_secs();
         crate::report(&format!("{seconds:>4} s  {who}: {what}"));
     }
@@ -289,7 +289,7 @@ impl Bench {
                     gets,
                     ..
                 } = found;
-                self.say(
+                self.progress(
                     kind.name(),
                     &format!(
                         "{clients} clients: {creates:.0} creates, {updates:.0} updates, {gets:.0} gets a second"
@@ -299,12 +299,12 @@ impl Bench {
             }
         }
         if self.fan_out {
-            self.say(
+            self.progress(
                 kind.name(),
                 &format!("{} watches begin", self.scale.fan_out.watchers),
             );
             let found = fan_out::fan_out(&server, self.scale.fan_out).await?;
-            self.say(
+            self.progress(
                 kind.name(),
                 &format!(
                     "{} of {} events arrived, {} watches were ended; median {:.1} ms, slowest hundredth {:.1} ms",
@@ -322,7 +322,7 @@ impl Bench {
 
     async fn size(&self, kind: &Kind) -> anyhow::Result<Size> {
         let Scale { some, many, .. } = self.scale;
-        let say = |what: &str| self.say(kind.name(), what);
+        let progress = |what: &str| self.progress(kind.name(), what);
         let mut starts = Vec::new();
         for _ in 1..STARTS {
             starts.push(Server::start(kind, &self.data).await?.start);
@@ -334,22 +334,22 @@ impl Bench {
         load::namespace(&server.access).await?;
         tokio::time::sleep(REST).await;
         let idle = server.rss()?;
-        say(&format!(
+        progress(&format!(
             "started in {start_milliseconds:.0} ms, idle with {idle}"
         ));
         let (_, first) = load::fill(&server.access, 0, some).await?;
         let (list_milliseconds, list_megabytes) = load::list(&server.access).await?;
-        say(&format!(
+        progress(&format!(
             "{some} objects listed in {list_milliseconds:.0} ms"
         ));
         tokio::time::sleep(REST).await;
         let with_some = server.rss()?;
-        say(&format!("with {some} objects {with_some}"));
+        progress(&format!("with {some} objects {with_some}"));
         let (created, second) = load::fill(&server.access, some, many).await?;
         tokio::time::sleep(REST).await;
         let with_many = server.rss()?;
         let creates = created as f64 / (first + second).as_secs_f64();
-        say(&format!(
+        progress(&format!(
             "with {created} objects {with_many}, {creates:.0} creates a second"
         ));
         Ok(Size {

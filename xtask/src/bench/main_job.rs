@@ -1,7 +1,7 @@
 //! `bench main-job`: one cluster of 3 control plane and 3 worker machines, from start to ready.
 //!
-//! The binary runs as a user runs it, in a process of its own with a fresh data directory: once with
-//! a simulated cloud that answers at once, once with the latencies measured on a real one.
+//! The binary runs as for a user, in a separate process with a fresh data directory: once with a simulated cloud that
+//! answers at once, once with the latencies of a real one.
 
 mod process;
 mod table;
@@ -15,10 +15,9 @@ use serde_json::Value;
 
 use self::process::Up;
 
-/// The longest chain of operations that a real cloud needs for this cluster, in seconds, each as
-/// long as the simulator's `real` latencies make it (medians of a real cloud): the
-/// load balancer comes up, then three control plane servers boot one after the other, since kubeadm
-/// joins them one at a time, and the workers boot beside them.
+/// The longest chain of operations that a real cloud needs for this cluster, with their durations in seconds from the
+/// simulator's `real` latencies (medians of a real cloud): the load balancer is created, then three control plane
+/// servers boot one after the other, since kubeadm joins them one at a time, while the workers boot.
 const CHAIN: [(&str, f64, u32); 5] = [
     ("token, network, subnet", 0.3, 1),
     ("router with gateway and interface", 1.2, 1),
@@ -27,8 +26,8 @@ const CHAIN: [(&str, f64, u32); 5] = [
     ("server to ACTIVE", 1.5, 3),
 ];
 
-/// The lists that all objects of a cloud share, read again while something is awaited. Every other
-/// read is a lookup made for one object, and counts with the writes.
+/// The lists that all objects of a cloud share, which are repeated while something is pending. Every other read is a
+/// lookup for one object, and counts with the writes.
 const SHARED: [&str; 12] = [
     "/v2.1/servers/detail",
     "/v2.0/floatingips",
@@ -47,26 +46,26 @@ const SHARED: [&str; 12] = [
 const CONTROL_PLANE: u64 = 3;
 const WORKERS: u64 = 3;
 
-/// Everything that was measured.
+/// The results.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) machine: String,
     pub(super) runs: Vec<Run>,
-    /// What a cluster with one more worker requests more, shared lists apart.
+    /// The additional requests of a cluster with one more worker, without shared lists.
     pub(super) requests_per_worker: u64,
-    /// What remains of a cluster's requests without those of its machines, shared lists apart.
+    /// The requests of a cluster without those of its machines and without shared lists.
     pub(super) requests_per_cluster: u64,
-    /// Requests of ten idle minutes.
+    /// Requests in ten idle minutes.
     pub(super) idle: Vec<Idle>,
 }
 
-/// Ten minutes in which nothing changes.
+/// Ten minutes without changes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Idle {
     pub(super) workers: u64,
-    /// All requests to the cloud, shared lists included.
+    /// All requests to the cloud, including shared lists.
     pub(super) requests: u64,
 }
 
@@ -80,14 +79,14 @@ pub(super) struct Run {
     pub(super) sqlite_bytes: u64,
     /// Logins, writes and lookups.
     pub(super) requests: u64,
-    /// Reads of the lists that all objects share.
+    /// Shared lists.
     pub(super) shared_lists: u64,
     pub(super) by_route: Vec<Route>,
     /// The longest chain of cloud operations, in seconds; 0 without latency.
     pub(super) chain_seconds: f64,
 }
 
-/// How often a route was called.
+/// The number of calls of a route.
 #[derive(Debug, Serialize)]
 pub(super) struct Route {
     pub(super) service: String,
@@ -96,15 +95,14 @@ pub(super) struct Route {
     pub(super) count: u64,
 }
 
-/// How long a cluster is left alone after it is ready, before its idle minutes are counted: the
-/// program's lists become rarer the longer nothing changes.
+/// How long a cluster is idle after it is ready, before its requests are counted: the intervals of the lists grow while
+/// nothing changes.
 const SETTLING: Duration = Duration::from_secs(300);
 const IDLE: Duration = Duration::from_secs(600);
-/// Numbers of workers of the clusters that are idle.
+/// Numbers of workers of the idle clusters.
 const IDLE_WORKERS: [u64; 2] = [3, 30];
 
-/// Measures the given binary, or builds the release one and measures that. Without `idle` the quarter
-/// of an hour is left out in which nothing happens.
+/// Measures the given binary, or a release build. Without `idle`, the idle quarter of an hour is left out.
 pub(crate) fn run(
     root: &Path,
     binary: Option<PathBuf>,
@@ -179,7 +177,7 @@ fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
     })
 }
 
-/// Counts the requests of clusters that are left alone, all at the same time.
+/// Counts the requests of idle clusters, all concurrently.
 fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
     let mut running = Vec::new();
     for workers in IDLE_WORKERS {
@@ -204,7 +202,7 @@ fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
     Ok(idle)
 }
 
-/// How often each route of the simulated cloud was called so far.
+/// The number of calls of each route of the simulated cloud so far.
 fn requests(simulator: &str) -> anyhow::Result<Vec<Route>> {
     let (status, counts) = process::get(simulator, "/_simulator/requests")?;
     if status != 200 {
@@ -235,7 +233,7 @@ fn routes(counts: &Value) -> Vec<Route> {
         .collect()
 }
 
-/// Bytes of all SQLite files below `directory`.
+/// The total size of all SQLite files below `directory`, in bytes.
 fn bytes_below(directory: &Path) -> u64 {
     let mut total = 0;
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -1,7 +1,7 @@
-//! `bench simulator`: how large a cloud the simulated one can be, and how fast it answers then.
+//! `bench simulator`: size and speed of a large simulated cloud.
 //!
-//! The binary serves the cloud in a process of its own; this program fills it over HTTP and puts load
-//! on it, on the same machine and the same cores.
+//! The binary serves the cloud in a separate process; this program fills it over HTTP and generates load, on the same
+//! machine and cores.
 
 mod client;
 mod fill;
@@ -18,14 +18,14 @@ use super::{build, machine};
 
 /// Servers in the filled cloud, each with one port.
 const SERVERS: usize = 10_000;
-/// How many servers the measured list has: Nova's largest page.
+/// The number of servers in the measured list: Nova's largest page.
 const PAGE: usize = 1_000;
-/// Connections that put load on the cloud at the same time.
+/// The number of connections that generate load.
 const CONNECTIONS: usize = 4;
 /// How long the load lasts.
 const LOAD: Duration = Duration::from_secs(10);
 
-/// Everything that was measured.
+/// The results.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -38,19 +38,19 @@ struct Report {
     mixed: load::Mixed,
 }
 
-/// GET /servers/detail?limit=1000, transfer and parsing of the head included.
+/// GET /servers/detail?limit=1000, including its transfer and the parsing of the head.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List {
-    /// The one for which each server must be described.
+    /// The first list, for which each server must be serialised.
     first_milliseconds: f64,
-    /// Of those after it.
+    /// The median of the later ones.
     median_milliseconds: f64,
     worst_milliseconds: f64,
     megabytes: f64,
 }
 
-/// Measures the given binary, or builds the release one and measures that.
+/// Measures the given binary, or a release build.
 pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let binary = match binary {
         Some(binary) => binary,

@@ -1,4 +1,4 @@
-//! Which crate may use which.
+//! Rules for the dependencies of crates.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// A crate of the workspace: the crates of the workspace that it may use, those that its tests may use besides, and
-/// crates of others that it must not use.
+/// A crate of the workspace: the crates of the workspace on which it may depend, those on which its tests may depend as
+/// well, and external crates on which it must not depend.
 struct Rule {
     name: &'static str,
     uses: &'static [&'static str],
@@ -15,7 +15,7 @@ struct Rule {
     never: &'static [&'static str],
 }
 
-/// What opens connections and files.
+/// Crates that open connections and files.
 const IO: &[&str] = &[
     "tokio",
     "tokio-util",
@@ -27,7 +27,7 @@ const IO: &[&str] = &[
     "rustls",
     "tower",
 ];
-/// What a controller could reach a service with, past `openstack` and `kube::Client`.
+/// Crates by which a controller could reach a service without `openstack` and `kube::Client`.
 const CLIENTS: &[&str] = &["reqwest", "hyper", "hyper-util", "rusqlite"];
 
 const RULES: &[Rule] = &[
@@ -131,9 +131,9 @@ pub(super) struct Package {
 #[derive(Debug, Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev` or `build`; absent for ordinary ones.
+    /// `dev` or `build`; absent for ordinary dependencies.
     kind: Option<String>,
-    /// Where it is, if it is one of the workspace.
+    /// The directory of a package of the workspace.
     path: Option<String>,
 }
 
@@ -160,7 +160,7 @@ pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
     Ok(metadata.packages)
 }
 
-/// Dependencies that no rule allows, packages without a rule, and rules for more than there is.
+/// Dependencies that no rule allows, packages without a rule, and rules without a package or dependency.
 pub(super) fn broken(packages: &[Package]) -> Vec<String> {
     let mut problems = Vec::new();
     for package in packages {
@@ -175,7 +175,7 @@ pub(super) fn broken(packages: &[Package]) -> Vec<String> {
     problems
 }
 
-/// Crates that the table of ARCHITECTURE.md lacks.
+/// Crates that are missing in the table of ARCHITECTURE.md.
 pub(super) fn undescribed(architecture: &str) -> Vec<String> {
     let described = |name: &str| architecture.contains(&format!("| `{name}` |"));
     RULES

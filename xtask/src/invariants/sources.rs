@@ -1,13 +1,13 @@
-//! Which files may do what.
+//! Rules for the content of files.
 
-/// Words that appear only in certain files.
+/// Words that may appear in certain files only.
 struct Rule {
-    /// What the words do.
+    /// The purpose of the words.
     what: &'static str,
     words: &'static [&'static str],
-    /// Where they must not appear, by the beginnings of paths.
+    /// Prefixes of paths where they must not appear.
     within: &'static [&'static str],
-    /// Where they may, with the reason.
+    /// Exceptions, with the reason.
     except: &'static [(&'static str, &'static str)],
 }
 
@@ -126,7 +126,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Files that do what they must not, and exceptions that nothing needs.
+/// Violations, and exceptions that are not needed.
 pub(super) fn broken(files: &[(String, String)]) -> Vec<String> {
     RULES
         .iter()
@@ -165,7 +165,7 @@ impl Rule {
         problems
     }
 
-    /// Lines, counted from one, with the word that they contain: outside comments and tests.
+    /// Line numbers, counted from one, and the words in them, outside of comments and tests.
     fn found(&self, text: &str) -> Vec<(usize, &'static str)> {
         let code = text.split("#[cfg(test)]\nmod tests {").next();
         let lines = code.unwrap_or_default().lines().enumerate();
@@ -179,7 +179,7 @@ impl Rule {
     }
 }
 
-/// Tests and examples may do what the crate must not.
+/// Tests and examples are exempt.
 fn is_test(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/") || name.contains("/examples/")
 }

@@ -1,4 +1,4 @@
-//! A client of either server: one TLS connection, HTTP/1.1, as light as can be, since it shares the machine.
+//! A client of either server: one TLS connection with HTTP/1.1, as cheap as possible, since it shares the machine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Where a server is, and how to be its administrator.
+/// The address of a server, and the credentials of its administrator.
 #[derive(Clone)]
 pub(super) struct Access {
     pub(super) address: SocketAddr,
@@ -30,7 +30,7 @@ pub(super) struct Client {
 }
 
 impl Access {
-    /// A connection to speak HTTP on by hand.
+    /// Opens a connection without HTTP.
     pub(super) async fn stream(&self) -> anyhow::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -52,7 +52,7 @@ impl Access {
 }
 
 impl Client {
-    /// Sends a request, and returns the response as soon as its head is there.
+    /// Sends a request, and returns the response when its head has arrived.
     pub(super) async fn send(
         &mut self,
         method: Method,

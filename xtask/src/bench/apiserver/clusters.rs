@@ -1,7 +1,7 @@
-//! Many API servers in one process, in memory, as the simulated workload clusters are: what do they weigh?
+//! Memory of many API servers in one process, which is how simulated workload clusters run.
 //!
-//! Each has what a kubeadm cluster of one control plane node and three workers has after a quarter of an hour: what
-//! `kubeadm init` leaves behind, nodes and their leases with their heartbeats, the system's pods, services, events.
+//! Each has the objects of a kubeadm cluster with one control plane node and three workers after a quarter of an hour:
+//! those of `kubeadm init`, nodes and leases with their heartbeats, the system's pods, services and events.
 
 use apiserver::{ApiServer, Options};
 use bytes::Bytes;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower::Service;
 
-/// Clusters that are filled at the same time.
+/// The number of clusters that are filled concurrently.
 const AT_ONCE: usize = 4;
 const NODES: usize = 4;
-/// Past events of each resource, as the simulated guests keep them.
+/// The number of past events of each resource, as in the simulated guests.
 const HISTORY: usize = 200;
-/// Of each lease: one every ten seconds, so that the history of leases is full.
+/// Renewals of each lease: one every ten seconds, so that the history of leases is full.
 const RENEWALS: usize = 50;
-/// Of each node's status: one every five minutes, and those while it became ready.
+/// Updates of each node's status: one every five minutes, and those until it became ready.
 const HEARTBEATS: usize = 5;
 const VERSION: &str = "v1.34.2";
 const TIME: &str = "2026-01-01T10:00:00Z";
@@ -27,27 +27,27 @@ const SYSTEM: &str = "/api/v1/namespaces/kube-system";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// What they weigh.
+/// The results.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
     pub(super) clusters: usize,
-    /// Of each.
+    /// The number of objects of each server.
     pub(super) objects: usize,
-    /// Of each: the JSON of these.
+    /// The size of these objects as JSON.
     pub(super) object_bytes: usize,
-    /// To each.
+    /// The number of writes to each server.
     pub(super) writes: u64,
-    /// Resident memory of the process with the first cluster alone.
+    /// Resident memory of the process with the first server only.
     pub(super) first_megabytes: f64,
-    /// Resident memory of the process with all of them.
+    /// Resident memory of the process with all servers.
     pub(super) megabytes: f64,
 }
 
 /// Opens `count` servers, fills them, and prints the figures as JSON.
 pub(super) async fn run(count: usize) -> anyhow::Result<()> {
     let pid = std::process::id();
-    // What all of them share is there with the first.
+    // The first server includes what all servers share.
     let mut all = vec![cluster().await?];
     let first_megabytes = super::servers::rss(pid)?;
     let mut filling = JoinSet::new();
@@ -157,7 +157,7 @@ fn node(number: usize, name: &str) -> Value {
     node
 }
 
-/// Static pods on the control plane, and what runs on each node.
+/// Static pods of the control plane, and the pods of each node.
 fn pods(number: usize, node: &str) -> Vec<(String, Value)> {
     let control_plane: &[&str] = match number {
         0 => &[
@@ -220,7 +220,7 @@ fn pod(component: &str, node: &str) -> Value {
     })
 }
 
-/// What a node's start leaves for people to read.
+/// The events of a node's start.
 fn events(node: &str) -> Vec<(String, Value)> {
     let reasons = [
         "Starting",
@@ -292,7 +292,7 @@ fn kubeadm() -> Vec<(String, Value)> {
     all
 }
 
-/// kube-proxy, a network and DNS.
+/// kube-proxy, a pod network and DNS.
 fn addons() -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for name in ["kube-proxy", "cni", "coredns"] {

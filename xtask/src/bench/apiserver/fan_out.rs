@@ -1,8 +1,8 @@
-//! Many watches of the same objects: when does each of them hear of a change?
+//! Many watches of the same objects: the time until each of them receives a change.
 //!
-//! The watchers share the machine with the server, so they do as little as can be done: each reads its connection and
-//! looks for the times that the writers put between two `@`, without parsing HTTP or JSON. One that the server ends,
-//! as kube-apiserver does when it cannot keep up, resumes from the last revision that it saw, as every client does.
+//! The watchers share the machine with the server, so they are as cheap as possible: each searches the bytes of its
+//! connection for the times that the writers put between two `@`, without parsing HTTP or JSON. A watch that the server
+//! ends, as kube-apiserver does when it cannot keep up, is resumed from its last revision, as by any client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,41 +20,41 @@ use super::servers::Server;
 use super::watch::{Seen, Watch, now};
 
 const MAPS: &str = "/api/v1/namespaces/kube-public/configmaps";
-/// Objects that change, in turn.
+/// The number of objects that are changed in turn.
 const OBJECTS: usize = 16;
-/// Watches that begin at the same time.
+/// The number of watches that start concurrently.
 const BEGINNING: usize = 16;
-/// How long the last events may take after the last write.
+/// The timeout of the last events after the last write.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked.
+/// The load.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ask {
     pub(super) watchers: usize,
-    /// Changes a second.
+    /// Changes per second.
     pub(super) rate: u64,
     pub(super) seconds: u64,
 }
 
-/// What the watchers saw.
+/// The results of the watchers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FanOut {
     pub(super) delivered: usize,
     pub(super) expected: usize,
-    /// How often the server ended a watch, which was then resumed.
+    /// The number of watches that the server ended and that were resumed.
     pub(super) ended: usize,
-    /// Changes a second that the writers could make: fewer than asked where the machine was too busy.
+    /// The achieved changes per second: fewer than requested if the machine was too busy.
     pub(super) reached: f64,
-    /// From before the write is sent to when a watcher has its event.
+    /// From before the write is sent until a watcher has received its event.
     pub(super) median_milliseconds: f64,
     pub(super) percentile_99_milliseconds: f64,
-    /// Processor time of the server, the writes included, by events delivered.
+    /// Processor time of the server, including writes, per delivered event.
     pub(super) processor_microseconds: f64,
 }
 
-/// Watches, each on a connection of its own, of objects that change.
+/// Measures watches of changing objects, each on its own connection.
 pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut> {
     let access = &server.access;
     let mut writers = Vec::new();
@@ -74,7 +74,7 @@ pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut>
     }
     let reached = write(writers, ask.rate, total).await?;
     let all = async { while following.join_next().await.is_some() {} };
-    // Whoever has not seen all of them by then has seen what it has.
+    // After the timeout, watchers that are behind report what they have received.
     let _ = tokio::time::timeout(PATIENCE, all).await;
     following.shutdown().await;
     let (mut times, mut ended) = (Vec::with_capacity(ask.watchers * total), 0);
@@ -102,7 +102,7 @@ pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut>
     })
 }
 
-/// Watches from the same revision on, all answered.
+/// Starts watches at the same revision, and waits until all are answered.
 async fn begin(access: &Access, watchers: usize) -> anyhow::Result<Vec<Watch>> {
     let list: Value = serde_json::from_slice(&access.connect().await?.get(MAPS).await?)?;
     let from = list["metadata"]["resourceVersion"]
@@ -126,7 +126,7 @@ async fn begin(access: &Access, watchers: usize) -> anyhow::Result<Vec<Watch>> {
     Ok(watches)
 }
 
-/// Makes `total` changes, `rate` a second if the server can; returns how many a second there were.
+/// Makes `total` changes at `rate` per second if the server permits; returns the achieved rate.
 async fn write(writers: Vec<Client>, rate: u64, total: usize) -> anyhow::Result<f64> {
     let begun = tokio::time::Instant::now();
     let mut sending = JoinSet::new();

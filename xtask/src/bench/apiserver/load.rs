@@ -1,4 +1,4 @@
-//! What is asked of both servers.
+//! The requests to both servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,15 +11,15 @@ use tokio::task::JoinSet;
 
 use super::client::{Access, Client};
 
-/// How long objects are created at most: the whole is to be over in a quarter of an hour, however slow the machine.
+/// The maximum duration of filling: the whole measurement must end within a quarter of an hour on slow machines.
 const FILLING: Duration = Duration::from_secs(240);
-/// Bytes of data of the objects that requests are about.
+/// The size of the data of objects in requests, in bytes.
 const SMALL: usize = 1024;
-/// Bytes of data of the objects that fill the server.
+/// The size of the data of objects that fill the server, in bytes.
 const LARGE: usize = 4096;
 const MAPS: &str = "/api/v1/namespaces/bench/configmaps";
 
-/// Requests a second with so many clients.
+/// Requests per second with a number of clients.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rates {
@@ -29,7 +29,7 @@ pub(super) struct Rates {
     pub(super) gets: f64,
 }
 
-/// Text of about `bytes` bytes as configuration files are: words and numbers, no two the same.
+/// Text of about `bytes` bytes, similar to configuration files: words and numbers, each text unique.
 fn text(bytes: usize, seed: u64) -> String {
     const WORDS: [&str; 24] = [
         "server",
@@ -94,8 +94,8 @@ pub(super) async fn namespace(access: &Access) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates objects `from..to` of 4 KiB over 16 connections, fewer when that takes longer than [`FILLING`]; returns up to
-/// where it came.
+/// Creates objects `from..to` of 4 KiB over 16 connections, fewer if that takes longer than [`FILLING`]; returns the
+/// end of the created range.
 pub(super) async fn fill(
     access: &Access,
     from: usize,
@@ -107,7 +107,7 @@ pub(super) async fn fill(
     for _ in 0..16 {
         let (mut client, next) = (access.connect().await?, Arc::clone(&next));
         tasks.spawn(async move {
-            let mut made = 0;
+            let mut created = 0;
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 if n >= to || begun.elapsed() > FILLING {
@@ -126,7 +126,7 @@ pub(super) async fn fill(
     Ok((reached, begun.elapsed()))
 }
 
-/// The median time of a list of everything, in milliseconds, its transfer included, and its megabytes.
+/// The median duration in milliseconds of a list of all objects, including its transfer, and its size in megabytes.
 pub(super) async fn list(access: &Access) -> anyhow::Result<(f64, f64)> {
     let mut client = access.connect().await?;
     let mut times = Vec::new();
@@ -140,7 +140,7 @@ pub(super) async fn list(access: &Access) -> anyhow::Result<(f64, f64)> {
     Ok((times[times.len() / 2], size as f64 / 1e6))
 }
 
-/// Creates, updates and gets over `clients` connections, each for as long as `lasting`.
+/// Measures creates, updates and gets over `clients` connections, each for `lasting`.
 pub(super) async fn rates(
     access: &Access,
     clients: usize,
@@ -150,10 +150,10 @@ pub(super) async fn rates(
     for number in 0..clients {
         let mut client = access.connect().await?;
         let name = format!("own-{clients}-{number}");
-        let made = client.post(MAPS, &map(&name, &text(SMALL, 1))).await?;
+        let answer = client.post(MAPS, &map(&name, &text(SMALL, 1))).await?;
         connections.push((client, name, serde_json::from_slice::<Value>(&made)?));
     }
-    let made = Arc::new(AtomicU64::new(0));
+    let created = Arc::new(AtomicU64::new(0));
     let mut result = Rates {
         clients,
         creates: 0.0,
@@ -164,7 +164,7 @@ pub(super) async fn rates(
         let begun = Instant::now();
         let mut tasks = JoinSet::new();
         for (mut client, name, mut object) in std::mem::take(&mut connections) {
-            let made = Arc::clone(&made);
+            let created = Arc::clone(&created);
             tasks.spawn(async move {
                 let mut count = 0_u64;
                 while begun.elapsed() < lasting {

@@ -1,4 +1,4 @@
-//! The embedded API server in a process of its own.
+//! The embedded API server in a separate process.
 
 use std::net::SocketAddr;
 use std::path::Path;

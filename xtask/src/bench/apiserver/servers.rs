@@ -1,4 +1,4 @@
-//! The two servers, each with fresh data and in processes of its own: the embedded one, and kube-apiserver with etcd.
+//! The two servers, each with fresh data in separate processes: the embedded one, and kube-apiserver with etcd.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::client::Access;
 
-/// How long a server may take to start.
+/// The timeout of a server's start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it ends its processes.
@@ -31,11 +31,11 @@ pub(super) struct Server {
     directory: tempfile::TempDir,
 }
 
-/// Which server.
+/// The kind of server.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Embedded,
-    /// With the directory of kube-apiserver and etcd.
+    /// kube-apiserver and etcd from this directory.
     Real(PathBuf),
 }
 
@@ -49,7 +49,7 @@ impl Kind {
 }
 
 impl Server {
-    /// With its data in a new directory in `data`.
+    /// Starts a server with its data in a new directory in `data`.
     pub(super) async fn start(kind: &Kind, data: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in(data)?;
         let tls = Arc::new(certificates(directory.path())?);
@@ -102,14 +102,14 @@ impl Server {
         Ok(Rss(all.collect::<anyhow::Result<_>>()?))
     }
 
-    /// What its processes have had of the processors since they started.
+    /// Processor time of its processes since they started.
     pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
         let all = self.processes.iter();
         all.map(|(_, process)| processor_time(process.id())).sum()
     }
 }
 
-/// Megabytes of each process.
+/// Resident megabytes of each process.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Rss(Vec<(&'static str, f64)>);
 
@@ -149,28 +149,28 @@ pub(super) fn rss(pid: u32) -> anyhow::Result<f64> {
     Ok(kibibytes * 1024.0 / 1e6)
 }
 
-/// What a process has had of the processors: the 14th and 15th field of its `stat`, in ticks.
+/// Processor time of a process: the 14th and 15th field of its `stat`, in ticks.
 fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The second field is a name in parentheses, which may have spaces.
+    // The second field is a name in parentheses, which may contain spaces.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
     Ok(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second())?)
 }
 
-/// What the data is on.
+/// The storage of the data.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Disk {
-    /// Nothing there is ever written to a disk.
+    /// Whether the file system is in memory.
     memory: bool,
     /// The median time of a write of 4 KiB at the end of a file until it is on the disk.
     sync_microseconds: f64,
 }
 
 impl Disk {
-    /// That of a directory, which is made when it is missing.
+    /// The storage of a directory, which is created if it is missing.
     pub(super) fn of(data: &Path) -> anyhow::Result<Self> {
         const TMPFS: u64 = 0x0102_1994;
         std::fs::create_dir_all(data)?;
@@ -224,7 +224,7 @@ fn embedded(directory: &Path) -> anyhow::Result<(SocketAddr, Vec<(&'static str, 
     Ok((address, vec![("apiserver", process)]))
 }
 
-/// As `tests/kubernetes/up` starts them.
+/// Starts kube-apiserver and etcd as `tests/kubernetes/up` does.
 fn real(
     directory: &Path,
     programs: &Path,
@@ -271,12 +271,12 @@ fn real(
     Ok((api, vec![("etcd", first), ("kube-apiserver", second)]))
 }
 
-/// An address that was free a moment ago.
+/// A currently free address.
 fn free() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-/// Writes ca.crt, server.crt and server.key, and returns how an administrator connects.
+/// Writes ca.crt, server.crt and server.key, and returns the TLS settings of an administrator.
 fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

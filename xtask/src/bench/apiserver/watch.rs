@@ -1,4 +1,4 @@
-//! One watcher: a connection, and the times between two `@` in what comes.
+//! A watcher: one connection, of which the times between two `@` are recorded.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,24 +10,24 @@ use tokio_rustls::client::TlsStream;
 
 use super::client::Access;
 
-/// How often in a row a watch is resumed that brings nothing.
+/// The number of consecutive resumptions without an event before a watcher gives up.
 const TRIES: usize = 3;
-/// Bytes of what came last that are kept: more than an event has.
+/// The number of last bytes that are kept: more than an event has.
 const LAST: usize = 4096;
 
-/// What a watcher saw.
+/// The results of a watcher.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// The ages of the events that came, in microseconds.
+    /// The ages of the received events in microseconds.
     pub(super) times: Vec<u32>,
-    /// How often the server ended the watch.
+    /// The number of times that the server ended the watch.
     pub(super) ended: usize,
 }
 
-/// A watch that is answered.
+/// An established watch.
 pub(super) struct Watch {
     stream: TlsStream<TcpStream>,
-    /// Its collection, and the last revision that was seen.
+    /// Its collection, and the last revision that was received.
     path: &'static str,
     revision: String,
 }
@@ -46,7 +46,7 @@ impl Watch {
         );
         stream.write_all(request.as_bytes()).await?;
         let mut head = Vec::new();
-        // Byte by byte: what comes after it is no head any more.
+        // Byte by byte, since the bytes after the head belong to the body.
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await?);
         }
@@ -60,7 +60,7 @@ impl Watch {
         })
     }
 
-    /// Notes the ages of events until there are `total`, and resumes the watch when the server ends it.
+    /// Records the ages of events until there are `total`, and resumes the watch when the server ends it.
     pub(super) async fn follow(mut self, access: &Access, total: usize, seen: &Mutex<Seen>) {
         let lock = || seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut count, mut vain) = (0, 0);
@@ -107,7 +107,7 @@ impl Watch {
     }
 }
 
-/// The last whole `resourceVersion`.
+/// The last complete `resourceVersion`.
 fn last_revision(data: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(data);
     let mut found = text.rsplit("\"resourceVersion\":\"").filter_map(|rest| {
@@ -117,7 +117,7 @@ fn last_revision(data: &[u8]) -> Option<String> {
     found.next().map(|revision| revision.to_string())
 }
 
-/// Takes the times that stand between two `@`, and keeps in `open` one that has not ended yet.
+/// Extracts the times between two `@`, and keeps an incomplete one in `open`.
 fn stamps(data: &[u8], now: u128, open: &mut Option<Vec<u8>>, times: &mut Vec<u32>) {
     for (n, piece) in data.split(|byte| *byte == b'@').enumerate() {
         if n > 0 {
@@ -135,7 +135,7 @@ fn stamps(data: &[u8], now: u128, open: &mut Option<Vec<u8>>, times: &mut Vec<u3
     }
 }
 
-/// Microseconds since a time. Where a chunk of HTTP ends within it, the length of the next one is left out.
+/// The microseconds since a time. If a chunk of HTTP ends within it, the length of the next chunk is removed.
 fn age(stamp: &[u8], now: u128) -> Option<u32> {
     let text = std::str::from_utf8(stamp).ok()?;
     let digits: String = text.split("\r\n").step_by(2).collect();
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_whole_and_cut() {
+    fn times_are_found_in_one_piece_and_across_pieces() {
         let (mut open, mut times) = (None, Vec::new());
         for data in ["x@1000", "000@y@20", "00\r\n3e8\r\n000@z@30000", "00@"] {
             stamps(data.as_bytes(), 4_000_000, &mut open, &mut times);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_resumes_from_the_last_whole_revision() {
+    fn a_watch_resumes_from_the_last_complete_revision() {
         let data =
             br#"{"resourceVersion":"41"}} {"resourceVersion":"42","x":1} {"resourceVersion":"4"#;
         assert_eq!(last_revision(data).as_deref(), Some("42"));

@@ -1,4 +1,4 @@
-//! The binary under measurement, in a process of its own.
+//! The measured binary in a separate process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -34,7 +34,7 @@ impl Up {
         Ok(Self { child, lines })
     }
 
-    /// Reads progress until the line that says ready, and returns it.
+    /// Reads progress until the cluster is ready, and returns that line.
     pub(super) fn wait_until_ready(&mut self) -> anyhow::Result<Value> {
         let mut line = String::new();
         loop {
@@ -52,7 +52,7 @@ impl Up {
         }
     }
 
-    /// The most memory that the process has had resident so far.
+    /// The maximum resident memory of the process so far.
     pub(super) fn peak_rss_megabytes(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -63,7 +63,7 @@ impl Up {
         Ok(kibibytes * 1024.0 / 1e6)
     }
 
-    /// Asks the process to stop, and waits for it.
+    /// Asks the process to end, and waits for it.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
@@ -77,7 +77,7 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
-        // Already ended after `stop`; then both do nothing.
+        // After `stop` the process has ended, so both fail without effect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

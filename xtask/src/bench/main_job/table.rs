@@ -1,4 +1,4 @@
-//! The result for people.
+//! The results as a table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

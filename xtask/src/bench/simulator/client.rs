@@ -1,4 +1,4 @@
-//! The simulated cloud in a process of its own, and a client that keeps its connection.
+//! The simulated cloud in a separate process, and a client that keeps its connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -71,7 +71,7 @@ impl Simulator {
         Ok(kibibytes * 1024.0 / 1e6)
     }
 
-    /// Asks the process to stop, and waits for it.
+    /// Asks the process to end, and waits for it.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
@@ -92,7 +92,7 @@ impl Client {
         self.call("GET", path, None)
     }
 
-    /// A POST or PUT whose reply is an object under one key.
+    /// A POST or PUT whose answer is an object under one key.
     pub(super) fn make(&mut self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
         let reply: Value = serde_json::from_slice(&self.call(method, path, Some(body))?)?;
         let Value::Object(map) = reply else {
@@ -105,7 +105,7 @@ impl Client {
             .unwrap_or_default())
     }
 
-    /// Any request; the body of a successful reply.
+    /// Any request; returns the body of a successful answer.
     pub(super) fn call(
         &mut self,
         method: &str,
@@ -132,7 +132,7 @@ impl Client {
         token.with_context(|| format!("login: {status} {}", String::from_utf8_lossy(&reply)))
     }
 
-    /// Status, token if there is one, and body.
+    /// Sends a request; returns status, token if there is one, and body.
     fn exchange(
         &mut self,
         method: &str,

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Simulator};
 
-/// Length of each server's user data: about what joining a cluster takes.
+/// The size of each server's user data in bytes, about that of a machine that joins a cluster.
 pub(super) const USER_DATA: usize = 3_000;
-/// Ports in one request.
+/// The number of ports in one request.
 const BULK: usize = 100;
 
-/// Where servers are put.
+/// The network of the servers.
 pub(super) struct Network {
     pub(super) id: String,
     flavor: String,
     image: String,
 }
 
-/// A network with room for all, and what servers are made of.
+/// Creates a network with room for all servers, and looks up their image and flavor.
 pub(super) fn network(client: &mut Client) -> anyhow::Result<Network> {
     let body = json!({"network": {"name": "bench"}});
     let id = text(&client.make("POST", "/network/v2.0/networks", &body)?, "id")?;
@@ -34,7 +34,7 @@ pub(super) fn network(client: &mut Client) -> anyhow::Result<Network> {
     })
 }
 
-/// Makes `count` servers, each on a port of its own, over several connections.
+/// Creates `count` servers, each with its own port, over several connections.
 pub(super) fn servers(
     simulator: &Simulator,
     network: &Network,
@@ -65,9 +65,9 @@ fn servers_on_new_ports(client: &mut Client, network: &Network, size: usize) -> 
     let ports: Vec<Value> = (0..size)
         .map(|_| json!({"network_id": network.id, "name": "bench", "description": "of the benchmark"}))
         .collect();
-    let made = client.make("POST", "/network/v2.0/ports", &json!({"ports": ports}))?;
+    let created = client.make("POST", "/network/v2.0/ports", &json!({"ports": ports}))?;
     let user_data = "Zm9v".repeat(USER_DATA / 3);
-    for port in made.as_array().context("a list of ports")? {
+    for port in created.as_array().context("a list of ports")? {
         let body = json!({"server": {"name": format!("bench-{}", text(port, "id")?),
             "flavorRef": network.flavor, "imageRef": network.image, "user_data": user_data,
             "tags": ["bench"], "metadata": {"a": "b"}, "networks": [{"port": port["id"]}]}});

@@ -1,4 +1,4 @@
-//! Mixed load: what controllers ask of a cloud, reads and writes.
+//! Mixed load: the reads and writes of controllers.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use super::client::{Client, Simulator};
 use super::fill::Network;
 
-/// What the load measured.
+/// The results of the load.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Mixed {
     pub(super) requests_per_second: f64,
     pub(super) median_milliseconds: f64,
     pub(super) percentile_99_milliseconds: f64,
-    /// Mean time of each operation.
+    /// Mean duration of each operation.
     pub(super) by_operation: BTreeMap<&'static str, f64>,
 }
 
 type Times = Vec<(&'static str, Duration)>;
 
-/// Puts load on the cloud for some time.
+/// Generates load for some time.
 pub(super) fn mixed(
     simulator: &Simulator,
     network: &Network,
@@ -69,7 +69,7 @@ pub(super) fn mixed(
     summary(all.into_iter().flatten().collect(), seconds)
 }
 
-/// A controller's dealings with one server: looks it up, makes, changes and removes a port, changes tags.
+/// The requests of a controller for one server: looks it up, creates, updates and deletes a port, sets tags.
 fn round(
     client: &mut Client,
     network: &Network,
@@ -93,9 +93,9 @@ fn round(
     let named = format!("/compute/v2.1/servers?limit=1&marker={server}");
     timed("GET servers, a short page", "GET", &named, None)?;
     let body = json!({"port": {"network_id": network.id, "name": "load"}});
-    let made = timed("POST port", "POST", "/network/v2.0/ports", Some(body))?;
-    let made: Value = serde_json::from_slice(&made)?;
-    let port = made["port"]["id"].as_str().context("the id of a port")?;
+    let created = timed("POST port", "POST", "/network/v2.0/ports", Some(body))?;
+    let created: Value = serde_json::from_slice(&created)?;
+    let port = created["port"]["id"].as_str().context("the id of a port")?;
     let port = format!("/network/v2.0/ports/{port}");
     timed("GET port", "GET", &port, None)?;
     let body = json!({"port": {"description": "changed"}});

@@ -8,12 +8,12 @@ const RULE: Rule = Rule {
 };
 
 fn broken_by(files: &[(&str, &str)]) -> Vec<String> {
-    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-    RULE.broken_by(&files.iter().map(own).collect::<Vec<_>>())
+    let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    RULE.broken_by(&files.iter().map(owned).collect::<Vec<_>>())
 }
 
 #[test]
-fn a_word_where_it_must_not_appear_is_found() {
+fn a_forbidden_word_is_found() {
     let text = "fn f() {\n    println!(\"x\");\n}\n";
     assert_eq!(
         broken_by(&[
@@ -47,7 +47,7 @@ fn comments_tests_and_other_directories_do_not_count() {
 }
 
 #[test]
-fn an_exception_that_nothing_needs_is_found() {
+fn an_exception_that_is_not_needed_is_found() {
     assert_eq!(
         broken_by(&[("crates/binary/src/main.rs", "fn main() {}")]),
         ["crates/binary/: nothing there prints: take it from the rule"]

@@ -51,10 +51,10 @@ fn attach(call: &mut Call<'_>) -> Answer {
                 .first()
                 .and_then(|fixed| fixed["ip_address"].as_str());
             let port = make_port(call, net, fixed.unwrap_or_default(), &[])?;
-            let id = port.clone();
+            let created = port.clone();
             change(call, &id, |doc| {
                 let mut all = doc.list("_own_ports").to_vec();
-                all.push(json!(id));
+                all.push(json!(created));
                 doc.set("_own_ports", all);
             });
             port
