@@ -221,7 +221,7 @@ async fn measure(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         None => None,
     };
     let clusters = if wanted(Part::Clusters) {
-        bench.say("clusters", &format!("{} in one process", scale.clusters));
+        bench.progress("clusters", &format!("{} in one process", scale.clusters));
         Some(many_clusters(scale.clusters)?)
     } else {
         None

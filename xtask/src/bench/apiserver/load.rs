@@ -111,11 +111,11 @@ pub(super) async fn fill(
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 if n >= to || begun.elapsed() > FILLING {
-                    return anyhow::Ok(made);
+                    return anyhow::Ok(created);
                 }
                 let object = map(&format!("large-{n:06}"), &text(LARGE, n as u64));
                 client.post(MAPS, &object).await?;
-                made += 1;
+                created += 1;
             }
         });
     }
@@ -151,7 +151,7 @@ pub(super) async fn rates(
         let mut client = access.connect().await?;
         let name = format!("own-{clients}-{number}");
         let answer = client.post(MAPS, &map(&name, &text(SMALL, 1))).await?;
-        connections.push((client, name, serde_json::from_slice::<Value>(&made)?));
+        connections.push((client, name, serde_json::from_slice::<Value>(&answer)?));
     }
     let created = Arc::new(AtomicU64::new(0));
     let mut result = Rates {
@@ -170,7 +170,7 @@ pub(super) async fn rates(
                 while begun.elapsed() < lasting {
                     match step {
                         0 => {
-                            let n = made.fetch_add(1, Ordering::Relaxed);
+                            let n = created.fetch_add(1, Ordering::Relaxed);
                             let new = map(&format!("new-{clients}-{n}"), &text(SMALL, n));
                             client.post(MAPS, &new).await?;
                         }
