@@ -280,6 +280,9 @@ pub(super) async fn store(
     {
         return Err(BootstrapError::Taken { name });
     }
+    if known.data == secret.data {
+        return Ok(());
+    }
     let patch = json!({
         "metadata": {"resourceVersion": known.resource_version()},
         "data": {
