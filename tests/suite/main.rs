@@ -10,6 +10,7 @@
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   first_hour  what a new user does and reads
+//!   tour        the commands of docs/simulated-cluster.md
 //!   bad_input   one clear message for each mistake
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
@@ -39,3 +40,4 @@ mod pods;
 mod process;
 mod secrets;
 mod templates;
+mod tour;

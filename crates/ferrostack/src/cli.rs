@@ -132,6 +132,95 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
+    /// Commands of ferrostack in the Markdown of `page`: lines of code blocks, and code in sentences.
+    fn commands_in(page: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for (index, part) in page.split("```").enumerate() {
+            if index % 2 == 1 {
+                found.extend(part.lines().map(str::to_owned));
+            } else {
+                found.extend(part.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        found
+            .iter()
+            .flat_map(|line| line.split(['|', ';']))
+            .filter_map(|line| {
+                let line = line.split(" > ").next().unwrap_or_default();
+                let line = line.trim().replace("cargo run --release --", "ferrostack");
+                let line = line.replace("target/release/ferrostack", "ferrostack");
+                let known = line.starts_with("ferrostack ") || line.starts_with("up --");
+                // An ellipsis stands for something that is not written out.
+                (known && !line.contains('…') && !line.contains("...")).then_some(line)
+            })
+            .collect()
+    }
+
+    /// Values for the words that stand for one.
+    fn with_values(word: &str) -> String {
+        match word {
+            "N" => "1".to_owned(),
+            "V" => "v1.34.2".to_owned(),
+            other => other.trim_matches('\'').to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_command_in_the_documentation_is_one() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut pages = vec![format!("{root}/README.md")];
+        for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
+            let path = entry.unwrap().path().display().to_string();
+            if path.ends_with(".md") {
+                pages.push(path);
+            }
+        }
+        let mut seen = 0;
+        for page in pages {
+            for command in commands_in(&std::fs::read_to_string(&page).unwrap()) {
+                let words = command.split_whitespace().map(with_values);
+                let prefix = (!command.starts_with("ferrostack")).then(|| "ferrostack".to_owned());
+                let words: Vec<String> = prefix.into_iter().chain(words).collect();
+                // `ferrostack up` in a sentence may be the beginning of a command only.
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    use clap::error::ErrorKind;
+                    let partial = matches!(
+                        error.kind(),
+                        ErrorKind::MissingRequiredArgument
+                            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                            | ErrorKind::MissingSubcommand
+                    ) && !command.contains(" --");
+                    assert!(partial, "{page}: `{command}`: {error}");
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 20, "{seen}");
+    }
+
+    #[test]
+    fn every_help_has_an_example_or_leads_to_one() {
+        fn check(command: &clap::Command) {
+            if command.get_name() == "help" {
+                return;
+            }
+            if command.has_subcommands() {
+                command.get_subcommands().for_each(check);
+                return;
+            }
+            let text = command.get_after_help().map(ToString::to_string);
+            let name = command.get_name();
+            let text = text.unwrap_or_else(|| panic!("{name} has no example"));
+            let line = text.lines().find_map(|line| line.strip_prefix("Example: "));
+            let line = line.unwrap_or_else(|| panic!("{name} has no example"));
+            let command = line.trim_start_matches("source <(").trim_end_matches(')');
+            let command = command.split(['|', '>']).next().unwrap_or_default();
+            let words = command.split_whitespace();
+            Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        check(&Cli::command());
+    }
+
     #[test]
     fn the_flags_are_consistent() {
         Cli::command().debug_assert();

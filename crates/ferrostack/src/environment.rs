@@ -64,13 +64,17 @@ impl Environment {
         base.join("ferrostack")
     }
 
-    /// Where clusterctl looks for its configuration.
-    pub(crate) fn clusterctl_config(&self) -> PathBuf {
+    /// Where clusterctl looks for its configuration: in the XDG directory, then where it used to be.
+    pub(crate) fn clusterctl_configs(&self) -> [PathBuf; 2] {
         let base = match self.non_empty("XDG_CONFIG_HOME").map(PathBuf::from) {
             Some(path) if path.is_absolute() => path,
             _ => self.home().unwrap_or_default().join(".config"),
         };
-        base.join("cluster-api/clusterctl.yaml")
+        let old = self.home().unwrap_or_default().join(".cluster-api");
+        [
+            base.join("cluster-api/clusterctl.yaml"),
+            old.join("clusterctl.yaml"),
+        ]
     }
 }
 

@@ -216,11 +216,11 @@ fn config_file(
     let path: PathBuf = match &options.config {
         Some(path) => path.clone(),
         None => {
-            let path = environment.clusterctl_config();
-            if !path.exists() {
-                return Ok(BTreeMap::new());
+            let mut places = environment.clusterctl_configs().into_iter();
+            match places.find(|path| path.exists()) {
+                Some(path) => path,
+                None => return Ok(BTreeMap::new()),
             }
-            path
         }
     };
     let text = manifest::read_text(&path)

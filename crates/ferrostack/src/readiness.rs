@@ -95,9 +95,24 @@ fn cluster(item: &Item) -> Option<String> {
 fn replicas(item: &Item) -> Option<String> {
     let wanted = item.field("/spec/replicas").as_i64().unwrap_or(1);
     let count = |field: &str| item.field(field).as_i64().unwrap_or(0);
+    let generation = item.object.metadata.generation;
+    let observed = item.field("/status/observedGeneration").as_i64();
+    if observed
+        .zip(generation)
+        .is_some_and(|(observed, generation)| observed < generation)
+    {
+        return Some("its change has not been looked at yet".to_owned());
+    }
     let (all, ready) = (count("/status/replicas"), count("/status/readyReplicas"));
-    if all == wanted && ready == wanted {
+    let current = item
+        .field("/status/upToDateReplicas")
+        .as_i64()
+        .unwrap_or(wanted);
+    if all == wanted && ready == wanted && current == wanted {
         return None;
+    }
+    if all == wanted && ready == wanted {
+        return Some(format!("{current} of {wanted} machines are up to date"));
     }
     let counts = format!("{ready} of {wanted} machines are ready");
     Some(match waits_for(item) {

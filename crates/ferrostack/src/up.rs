@@ -79,8 +79,6 @@ pub(crate) async fn run(
         ))?,
     }
     let controllers = start_controllers(args, &management.client, metrics, &stop);
-    let snapshots = observer::observe(&management.client, stop.clone());
-
     let welcome = Welcome {
         program: &environment.program,
         data: data.path(),
@@ -92,6 +90,8 @@ pub(crate) async fn run(
         let client = &management.client;
         let say = |text: &str| progress.say(text);
         input::apply(args, environment, input, client, &config, &data, say).await?;
+        // Not before: what was ready without the changes is not what is waited for.
+        let snapshots = observer::observe(client, stop.clone());
         follow(args, &mut progress, &welcome, snapshots, &stop).await
     };
     let outcome = tokio::select! {

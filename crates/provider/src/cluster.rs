@@ -286,8 +286,8 @@ async fn delete(
 fn undeletable(problem: &Problem) -> String {
     match problem.about {
         Type::Authentication => format!(
-            "{}. Until that is put right nothing can be deleted in the cloud (if nothing of \
-             the cluster is left there, remove the finalizer {FINALIZER})",
+            "{}. Nothing in the cloud can be deleted until this is fixed (if nothing of the \
+             cluster is left there, remove the finalizer {FINALIZER})",
             problem.message
         ),
         _ => problem.message.clone(),

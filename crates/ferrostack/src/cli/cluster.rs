@@ -8,6 +8,7 @@ use super::{ConnectArgs, OutputArg};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
     /// Show a cluster as a tree.
+    #[command(after_help = "Example: ferrostack describe cluster demo")]
     Cluster {
         /// Name of the cluster.
         name: String,
@@ -71,6 +72,7 @@ pub(crate) struct GetKubeconfig {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Delete {
     /// Delete a cluster.
+    #[command(after_help = "Example: ferrostack delete cluster demo --wait")]
     Cluster {
         /// Name of the cluster.
         name: String,

@@ -9,6 +9,7 @@ use super::values::kubernetes_version;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
     /// Print the manifests of a cluster, from a template.
+    #[command(after_help = "Example: ferrostack generate cluster demo --list-variables")]
     Cluster {
         /// Name of the cluster (CLUSTER_NAME).
         name: String,
@@ -19,6 +20,9 @@ pub(crate) enum Generate {
         list_variables: bool,
     },
     /// Print what a cluster needs to run `ferrostack manager`: kinds, permissions, webhooks.
+    #[command(
+        after_help = "Example: ferrostack generate manager | kubectl apply --server-side -f -"
+    )]
     Manager {
         /// Namespace of the manager.
         #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]

@@ -9,7 +9,10 @@ use super::RunnerArgs;
 use super::values::{LatencyArg, duration, latency, loopback};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Example: ferrostack simulate --clouds-file clouds.yaml"
+)]
 pub(crate) struct Simulate {
     #[command(subcommand)]
     pub(crate) command: Option<SimulateCommand>,
@@ -19,7 +22,7 @@ pub(crate) struct Simulate {
     /// File to write clouds.yaml to.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
-    /// Delays of the cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
+    /// Delays of the cloud: `none`, `real` (as measured), or a file.
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
     /// Seed of random values, identifiers among them.
@@ -42,6 +45,7 @@ pub(crate) enum SimulateCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack simulate guests --cloud admin")]
 pub(crate) struct SimulateGuests {
     /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
     #[arg(long, value_name = "NAME")]

@@ -9,6 +9,7 @@ use super::values::{LatencyArg, duration, latency, loopback};
 use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: ferrostack up --worker-machine-count 2 --detach")]
 pub(crate) struct Up {
     /// Manifests to apply: a file, a directory, a URL, or `-` for standard input; may be given more than once.
     #[arg(short, long = "filename", value_name = "FILE|DIR|URL|-", conflicts_with_all = [
@@ -41,7 +42,7 @@ pub(crate) struct Up {
     /// Address of the simulated cloud; port 0 takes a free one and keeps it for the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback, conflicts_with = "cloud")]
     pub(crate) simulated_listen: Option<SocketAddr>,
-    /// Delays of the simulated cloud: `none`, `real` (as measured), or a file (docs/latencies.yaml).
+    /// Delays of the simulated cloud: `none`, `real` (as measured), or a file.
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency,
         conflicts_with = "cloud")]
     pub(crate) latency: LatencyArg,

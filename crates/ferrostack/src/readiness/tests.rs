@@ -58,3 +58,24 @@ fn what_is_missing_is_named_with_its_own_words() {
         ]
     );
 }
+
+#[test]
+fn a_change_that_nobody_has_looked_at_and_a_rollout_are_not_ready() {
+    let deployment = |generation: i64, current: i64| {
+        let object = json!({
+            "metadata": {"name": "d", "generation": generation}, "spec": {"replicas": 3},
+            "status": {"replicas": 3, "readyReplicas": 3, "upToDateReplicas": current, "observedGeneration": 1}});
+        let items = vec![cluster_item("True"), item(Kind::MachineDeployment, object)];
+        let found = pending(&Snapshot { items });
+        found.into_iter().map(|pending| pending.why).next()
+    };
+    assert_eq!(deployment(1, 3), None);
+    assert_eq!(
+        deployment(1, 1).as_deref(),
+        Some("1 of 3 machines are up to date")
+    );
+    assert_eq!(
+        deployment(2, 3).as_deref(),
+        Some("its change has not been looked at yet")
+    );
+}

@@ -149,8 +149,7 @@ pub(crate) fn fault(server: &Server) -> String {
         _ => "Nova gives no reason",
     };
     format!(
-        "server {} is in ERROR: {}. Delete the Machine to get another server (a MachineHealthCheck \
-         does that by itself)",
+        "server {} is in ERROR: {}. Delete the Machine to get another server",
         server.id,
         why.trim_end_matches('.')
     )

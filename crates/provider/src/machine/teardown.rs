@@ -30,7 +30,7 @@ pub(super) async fn delete(
         Err(Error::Problem(mut problem)) => {
             if problem.about == Type::Authentication {
                 problem.message.push_str(
-                    ". Until that is put right the server cannot be deleted (if nothing of the \
+                    ". The server cannot be deleted until this is fixed (if nothing of the \
                      machine is left in the cloud, remove the finalizer)",
                 );
             }
