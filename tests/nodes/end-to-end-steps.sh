@@ -163,7 +163,7 @@ figures() {
 
 delete_cluster() { "$ferrostack" delete cluster real --wait --timeout 150s --data-dir "$state/data"; }
 
-nothing_in_the_cloud() { [[ -z $(ls -A "$state/data/machines") ]]; }
+nothing_in_the_cloud() { [[ -z $(ls -A "$state/data/machines" | grep -v '^lock$') ]]; }
 
 stop_cloud() {
 	kill "$up"
