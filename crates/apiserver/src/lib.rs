@@ -48,7 +48,7 @@ pub mod selector;
 pub use auth::tls::{TlsError, server_config};
 pub use body::Body;
 pub use hooks::{FieldError, Hooks, NoHooks};
-pub use options::{Options, Store, Synchronous};
+pub use options::{Backend, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use server::{ApiServer, InProcess, OpenError, Stats};
 pub use user::UserInfo;

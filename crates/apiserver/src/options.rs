@@ -35,6 +35,15 @@ pub enum Synchronous {
     Normal,
 }
 
+/// The storage behind a real API server, as far as it decides whether writes succeed.
+pub trait Backend: Send + Sync {
+    /// Called before every write. Must not block.
+    ///
+    /// # Errors
+    /// Why nothing can be written now, such as `etcdserver: request timed out`. It becomes the message of a 500.
+    fn takes_writes(&self) -> Result<(), String>;
+}
+
 /// Options of an API server. By default, objects are in memory, there are no hooks, and only in-process clients are
 /// accepted.
 #[derive(Clone)]
@@ -64,6 +73,8 @@ pub struct Options {
     /// The address at which pods reach the server (`--advertise-address` with the port): the endpoint of the Service
     /// `kubernetes`. `None`: that Service has no endpoints.
     pub advertised: Option<SocketAddr>,
+    /// What decides whether writes succeed. `None`: they always do.
+    pub backend: Option<Arc<dyn Backend>>,
     /// The version in `/version`, such as `v1.34.1`.
     pub kubernetes_version: String,
     /// Further metrics of the process that `/metrics` appends, in the same text format.
@@ -86,6 +97,7 @@ impl Default for Options {
             root_ca: None,
             kubernetes_service_port: None,
             advertised: None,
+            backend: None,
             kubernetes_version: "v1.34.1".to_owned(),
             more_metrics: None,
             history: 1000,

@@ -176,6 +176,10 @@ impl ApiServer {
             watches: AtomicUsize::new(0),
         });
         namespaces::bootstrap(&core).await?;
+        // What a server needs to open is there whether or not anything can be written.
+        if let Some(backend) = core.options.backend.clone() {
+            core.store.guard(backend);
+        }
         collector::start(&core);
         Ok(Self { core })
     }

@@ -11,7 +11,7 @@ mod schema_change;
 pub(crate) mod sqlite;
 mod state;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -94,6 +94,9 @@ pub(crate) enum WriteError {
     /// The object may not be stored.
     #[error(transparent)]
     Unstorable(#[from] Unstorable),
+    /// What stands for etcd takes no writes now.
+    #[error("{0}")]
+    Refused(String),
     /// The disk, in SQLite's words.
     #[error("{0}")]
     Failed(String),
@@ -106,9 +109,19 @@ pub(crate) struct Shared {
     pub(crate) registry: ArcSwap<Registry>,
 }
 
+/// What is asked before every write.
+struct Guard(Arc<dyn options::Backend>);
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard")
+    }
+}
+
 /// The store of one server.
 #[derive(Debug)]
 pub(crate) struct Store {
+    guard: OnceLock<Guard>,
     shared: Arc<Shared>,
     writer: Option<sqlite::Writer>,
     /// Locked while objects are converted to a changed schema.
@@ -123,6 +136,7 @@ impl Store {
                 let state = RwLock::new(State::new(history));
                 let registry = ArcSwap::new(Registry::built_in());
                 Ok(Self {
+                    guard: OnceLock::new(),
                     shared: Arc::new(Shared { state, registry }),
                     writer: None,
                     applying_schema: tokio::sync::Mutex::default(),
@@ -131,6 +145,7 @@ impl Store {
             options::Store::Sqlite { path, synchronous } => {
                 let (shared, writer) = sqlite::open(path.clone(), *synchronous, history).await?;
                 let store = Self {
+                    guard: OnceLock::new(),
                     shared,
                     writer: Some(writer),
                     applying_schema: tokio::sync::Mutex::default(),
@@ -139,6 +154,12 @@ impl Store {
                 Ok(store)
             }
         }
+    }
+
+    /// From now on `backend` is asked before every write.
+    pub(crate) fn guard(&self, backend: Arc<dyn options::Backend>) {
+        // A server has one, and opens once.
+        let _ = self.guard.set(Guard(backend));
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -160,6 +181,9 @@ impl Store {
 
     /// Writes, and returns once the write is durable and visible.
     pub(crate) async fn write(&self, write: Write) -> Result<Arc<Object>, WriteError> {
+        if let Some(Guard(backend)) = self.guard.get() {
+            backend.takes_writes().map_err(WriteError::Refused)?;
+        }
         let Some(writer) = &self.writer else {
             return self.write_now(write);
         };

@@ -15,8 +15,8 @@
 //! the ranges of [`Outside`], are bound for real, so that kubectl and the controllers reach a workload cluster as they
 //! would anywhere.
 //!
-//! What is not simulated: containers, the network between pods, etcd itself (an `etcd-<node>` pod stands
-//! for each member), and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
+//! What is not simulated: containers, the network between pods, what is in etcd (its members are, see [`crate::etcd`]),
+//! and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
 //! `cloud-provider=external`, which would stay forever as long as no cloud controller manager runs.
 
 mod api;

@@ -44,6 +44,12 @@ const RULES: &[Rule] = &[
         never: &["kube"],
     },
     Rule {
+        name: "etcd",
+        uses: &[],
+        tests_use: &[],
+        never: &["kube", "kube-*", "k8s-openapi"],
+    },
+    Rule {
         name: "openstack",
         uses: &[],
         tests_use: &[],
@@ -69,13 +75,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "clusterapi",
-        uses: &["api", "operator"],
-        tests_use: &["apiserver", "testbed"],
+        uses: &["api", "etcd", "operator"],
+        tests_use: &["apiserver", "simulator", "skipped", "testbed"],
         never: CLIENTS,
     },
     Rule {
         name: "simulator",
-        uses: &["apiserver"],
+        uses: &["apiserver", "etcd"],
         tests_use: &[],
         never: &[],
     },

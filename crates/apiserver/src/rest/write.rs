@@ -385,6 +385,7 @@ pub(crate) fn failed_write(error: WriteError) -> ApiError {
     match error {
         WriteError::Unstorable(Unstorable::TooDeep) => ApiError::bad_request(error.to_string()),
         WriteError::Unstorable(Unstorable::TooLarge) => ApiError::new(500, "", error.to_string()),
+        WriteError::Refused(why) => ApiError::new(500, "", why),
         error => ApiError::internal(format!("the object was not stored: {error}")),
     }
 }

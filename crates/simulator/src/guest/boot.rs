@@ -20,7 +20,7 @@ use tracing::warn;
 
 use super::Options;
 use super::api;
-use super::cluster::{Cluster, Clusters, Member, Opening};
+use super::cluster::{Cluster, Clusters, Member, Opening, Signal};
 use super::console::{Console, Consoles};
 use super::kubeadm::{ClusterConfiguration, NodeRegistration, Run};
 use super::objects::addons::service_address;
@@ -30,6 +30,7 @@ use super::pki::Pki;
 use super::record::{Membership, StateDir};
 use super::user_data::CloudConfig;
 use super::{kubeadm, user_data};
+use crate::etcd::Place;
 use crate::world::Instance;
 
 /// What all guests share.
@@ -187,6 +188,16 @@ impl Boot {
             .iter()
             .map(|ip| SocketAddr::new(*ip, bind_port))
             .collect();
+        let (serving, etcd) = match &pki.etcd {
+            None => (self.power.child_token(), None),
+            Some(authority) => {
+                let running = cluster.etcd.run(&self.instance.id, &self.power)?;
+                let names = self.member_names(node);
+                let tls = authority.etcd_server(node, &names);
+                (running, Some(tls.map_err(|error| error.to_string())?))
+            }
+        };
+        self.down_without_member(cluster, node, serving.clone());
         let member = Member {
             instance: self.instance.id.clone(),
             node: node.to_owned(),
@@ -194,10 +205,47 @@ impl Boot {
             tls,
             addresses,
             alive: self.power.clone(),
+            serving,
+            etcd,
         };
         // Fails only when the fleet is gone, and this task with it.
         let _ = self.shared.events.send(Event::Serving(Arc::new(member)));
         Ok(())
+    }
+
+    /// A kubelet that talks to the API server of its own machine, as from Kubernetes 1.31 on, falls silent when that has
+    /// lost its etcd member.
+    fn down_without_member(&self, cluster: &Arc<Cluster>, node: &str, serving: CancellationToken) {
+        let (cluster, node, power) = (Arc::downgrade(cluster), node.to_owned(), self.power.clone());
+        tokio::spawn(async move {
+            serving.cancelled().await;
+            if !power.is_cancelled()
+                && let Some(cluster) = cluster.upgrade()
+            {
+                cluster.signal(Signal::Down(node));
+            }
+        });
+    }
+
+    /// Where the etcd member of this machine runs.
+    fn place(&self, node: &str) -> Place {
+        let host = match self.instance.fixed_ips.first() {
+            Some(IpAddr::V6(address)) => format!("[{address}]"),
+            Some(address) => address.to_string(),
+            None => node.to_owned(),
+        };
+        Place {
+            machine: self.instance.id.clone(),
+            name: node.to_owned(),
+            host,
+        }
+    }
+
+    /// The names in the certificate of an etcd member, as kubeadm chooses them.
+    fn member_names(&self, node: &str) -> Vec<String> {
+        let local = ["localhost", "127.0.0.1", "::1", node].map(str::to_owned);
+        let addresses = self.instance.fixed_ips.iter().map(ToString::to_string);
+        local.into_iter().chain(addresses).collect()
     }
 
     /// The names in the API server's certificate, as kubeadm chooses them. Real machines do not know

@@ -9,10 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{ApiServer, Kubelet, Store, Synchronous};
+use apiserver::{ApiServer, Backend, Kubelet, Store, Synchronous};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, mpsc};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +22,7 @@ use super::console::Consoles;
 use super::kubelet::Kubelets;
 use super::pki::Pki;
 use super::record::StateDir;
+use crate::etcd::{self, Etcd};
 
 pub(crate) use keeper::Signal;
 
@@ -38,6 +40,8 @@ pub(crate) struct Cluster {
     pub(crate) endpoint_host: Option<String>,
     /// Objects of the cluster, as an administrator.
     pub(crate) api: Api,
+    /// The members of etcd; without any where etcd is external.
+    pub(crate) etcd: Arc<Etcd>,
     /// What the API server knows of the guests.
     pub(crate) kubelets: Arc<Kubelets>,
     server: ApiServer,
@@ -53,8 +57,16 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
+/// etcd as the API servers see it.
+struct Behind(Arc<Etcd>);
+
+impl Backend for Behind {
+    fn takes_writes(&self) -> Result<(), String> {
+        self.0.takes_writes()
+    }
+}
+
 /// A control plane guest that serves its cluster's API.
-#[derive(Debug)]
 pub(crate) struct Member {
     /// Nova's server id.
     pub(crate) instance: String,
@@ -68,6 +80,19 @@ pub(crate) struct Member {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Cancelled when the guest stops; its connections end with it.
     pub(crate) alive: CancellationToken,
+    /// Cancelled with `alive`, and when its etcd member is removed: its API server has no other.
+    pub(crate) serving: CancellationToken,
+    /// TLS of its etcd member; none where etcd is external.
+    pub(crate) etcd: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member")
+            .field("instance", &self.instance)
+            .field("node", &self.node)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a cluster is opened with.
@@ -88,6 +113,8 @@ pub(crate) struct Opening<'a> {
 pub(crate) enum OpenError {
     #[error("cannot create the state directory of workload cluster {key}: {source}")]
     Directory { key: String, source: io::Error },
+    #[error("cannot read the etcd members of workload cluster {key}: {source}")]
+    Members { key: String, source: io::Error },
     #[error("cannot open the API server of workload cluster {key}: {source}")]
     Server {
         key: String,
@@ -138,9 +165,16 @@ impl Clusters {
             },
             Err(source) => return Err(OpenError::Directory { key, source }),
         };
+        let members = self.state.members(&key);
+        let etcd = Etcd::open(members).map_err(|source| OpenError::Members {
+            key: key.clone(),
+            source,
+        })?;
+        let etcd = Arc::new(etcd);
         let kubelets = Arc::new(Kubelets::new(self.consoles.clone()));
         let options = apiserver::Options {
             store,
+            backend: Some(Arc::new(Behind(Arc::clone(&etcd)))),
             kubelet: Some(Arc::clone(&kubelets) as Arc<dyn Kubelet>),
             client_ca: Some(opening.pki.ca.pem.clone()),
             service_account_key: Some(opening.pki.service_account_key.clone()),
@@ -161,6 +195,7 @@ impl Clusters {
             ca_hash: opening.pki.ca.hash(),
             endpoint_host: opening.endpoint_host,
             api: Api::new(client.clone(), "kubeadm"),
+            etcd,
             kubelets,
             server,
             signals,
@@ -222,6 +257,27 @@ impl Member {
     {
         let tls = Arc::clone(&self.tls);
         self.cluster.server.serve_stream(stream, tls).await;
+    }
+
+    /// Whether anybody listens on a port of the machine.
+    pub(crate) fn listens(&self, port: u16) -> bool {
+        let api = self.addresses.iter().any(|at| at.port() == port);
+        let etcd = self.etcd.is_some() && port == etcd::PORT;
+        (api || etcd) && !self.serving.is_cancelled()
+    }
+
+    /// Serves one connection to a port of the machine.
+    pub(crate) async fn serve_port<S>(&self, port: u16, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        match &self.etcd {
+            Some(tls) if port == etcd::PORT => {
+                let etcd = Arc::clone(&self.cluster.etcd);
+                etcd.serve(&self.instance, tls.clone(), stream).await;
+            }
+            _ => self.serve(stream).await,
+        }
     }
 
     /// Whether the cluster's kubeconfigs name `address`.

@@ -1,7 +1,7 @@
 //! The kubelets of the guests, as far as their API server has business with them: logs and forwarded ports.
 //!
 //! There are no containers. The log of any pod is what the console of its node's machine has shown since it was switched
-//! on, which is what really happened there; the only port that anybody listens on is that of a control plane's API server.
+//! on, which is what really happened there; the only ports that anybody listens on are those of a control plane's API server and etcd.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -92,8 +92,8 @@ impl Kubelets {
     fn open(&self, node: &Value, pod: &Value, port: u16) -> Result<Box<dyn Connection>, String> {
         // A port of the machine is a port of those pods alone that use its network.
         let inside = pod["spec"]["hostNetwork"] == true;
-        let listens = |member: &Arc<Member>| member.addresses.iter().any(|at| at.port() == port);
-        let Some(member) = self.member(node).filter(|member| inside && listens(member)) else {
+        let member = self.member(node).filter(|_| inside);
+        let Some(member) = member.filter(|member| member.listens(port)) else {
             let network = if inside {
                 "host".to_owned()
             } else {
@@ -106,10 +106,10 @@ impl Kubelets {
         };
         let (here, there) = tokio::io::duplex(BUFFER);
         tokio::spawn(async move {
-            let alive = member.alive.clone();
+            let serving = member.serving.clone();
             tokio::select! {
-                () = member.serve(there) => {}
-                () = alive.cancelled() => {}
+                () = member.serve_port(port, there) => {}
+                () = serving.cancelled() => {}
             }
         });
         Ok(Box::new(here))

@@ -250,7 +250,7 @@ async fn accept(
         let targets = targets.load();
         let alive: Vec<&Arc<Member>> = targets
             .iter()
-            .filter(|member| !member.alive.is_cancelled())
+            .filter(|member| !member.serving.is_cancelled())
             .collect();
         let Some(member) = turn
             .fetch_add(1, Ordering::Relaxed)
@@ -262,11 +262,11 @@ async fn accept(
         let member = Arc::clone(member);
         let stop = stop.clone();
         tasks.spawn(async move {
-            let alive = member.alive.clone();
+            let serving = member.serving.clone();
             let _ = stream.set_nodelay(true);
             tokio::select! {
                 () = member.serve(stream) => {}
-                () = alive.cancelled() => {}
+                () = serving.cancelled() => {}
                 () = stop.cancelled() => {}
             }
         });

@@ -13,7 +13,9 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
+use tokio_rustls::TlsAcceptor;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 /// kubeadm's default certificate directory.
@@ -83,8 +85,10 @@ impl fmt::Debug for Authority {
 pub(crate) struct Pki {
     /// The cluster's authority, for servers and clients.
     pub(crate) ca: Authority,
+    /// etcd's authority; none where etcd is external.
+    pub(crate) etcd: Option<Authority>,
     /// The private key of service account tokens, as PEM.
-    pub(crate) service_account_key: secrecy::SecretString,
+    pub(crate) service_account_key: SecretString,
 }
 
 impl Pki {
@@ -96,13 +100,15 @@ impl Pki {
         now: i64,
     ) -> Result<Self, Error> {
         let ca = authority(files, "ca", now)?;
-        if !external_etcd {
-            authority(files, "etcd/ca", now)?;
-        }
+        let etcd = match external_etcd {
+            true => None,
+            false => Some(authority(files, "etcd/ca", now)?),
+        };
         authority(files, "front-proxy-ca", now)?;
         let service_account_key = service_account(files)?;
         Ok(Self {
             ca,
+            etcd,
             service_account_key,
         })
     }
@@ -118,9 +124,32 @@ impl Authority {
     /// are asked for but not demanded, so that bootstrap tokens and discovery work.
     pub(crate) fn server_config(&self, names: &[String]) -> Result<Arc<ServerConfig>, Error> {
         const WHAT: &str = "kube-apiserver";
+        let (chain, key) = self.issue(WHAT, WHAT, names)?;
         let fail = |error: &dyn fmt::Display| Error::Issue(WHAT, error.to_string());
+        apiserver::server_config(&chain, key.expose_secret(), Some(&self.pem))
+            .map_err(|error| fail(&error))
+    }
+
+    /// TLS of the etcd member `node`: a fresh certificate for `names`, and clients need one of this authority.
+    pub(crate) fn etcd_server(&self, node: &str, names: &[String]) -> Result<TlsAcceptor, Error> {
+        const WHAT: &str = "etcd/server";
+        let (chain, key) = self.issue(WHAT, node, names)?;
+        etcd::tls::server(&self.pem, &chain, &key)
+            .map_err(|error| Error::Issue(WHAT, error.to_string()))
+    }
+
+    /// A certificate for `names` and its key, as PEM.
+    fn issue(
+        &self,
+        what: &'static str,
+        common_name: &str,
+        names: &[String],
+    ) -> Result<(String, SecretString), Error> {
+        let fail = |error: &dyn fmt::Display| Error::Issue(what, error.to_string());
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, WHAT);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, common_name);
         params.subject_alt_names = subject_names(names);
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,
@@ -133,9 +162,7 @@ impl Authority {
         let certificate = params
             .signed_by(&key, &issuer)
             .map_err(|error| fail(&error))?;
-
-        let (chain, key) = (certificate.pem(), key.serialize_pem());
-        apiserver::server_config(&chain, &key, Some(&self.pem)).map_err(|error| fail(&error))
+        Ok((certificate.pem(), key.serialize_pem().into()))
     }
 }
 
@@ -205,7 +232,7 @@ fn authority(files: &BTreeMap<String, Vec<u8>>, name: &str, now: i64) -> Result<
 }
 
 /// kubeadm accepts a private key with its public half; both must be there and match.
-fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<secrecy::SecretString, Error> {
+fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<SecretString, Error> {
     let (public, private) = (format!("{DIRECTORY}/sa.pub"), format!("{DIRECTORY}/sa.key"));
     let pem = text(files, "public key", &public)?;
     let key = key_pair(files, &private)?;

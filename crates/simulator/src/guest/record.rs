@@ -3,6 +3,7 @@
 //! ```text
 //!   <state_dir>/instances/<instance id>.json    Record
 //!   <state_dir>/clusters/<cluster key>/api.db   the workload API server's SQLite file
+//!   <state_dir>/clusters/<cluster key>/etcd.json  the members of its etcd
 //! ```
 //!
 //! Files are replaced by renaming, so that `kill -9` leaves the old or the new one.
@@ -113,6 +114,11 @@ impl StateDir {
         };
         create(&directory)?;
         Ok(Some(directory.join("api.db")))
+    }
+
+    /// The file of the etcd members of a cluster, beside its database. None: in memory.
+    pub(crate) fn members(&self, cluster: &str) -> Option<PathBuf> {
+        Some(self.clusters()?.join(cluster).join("etcd.json"))
     }
 
     /// The keys of all clusters that have a directory.

@@ -1,6 +1,7 @@
 //! Clusters of guests, driven by hand-made Worlds and looked at through real TLS.
 
 mod cloud;
+mod etcd;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -319,7 +320,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
     })
     .await;
 
-    // A deleted control plane machine takes its etcd member with it; the others serve on.
+    // A deleted control plane machine takes its pods with it, and not its etcd member; the others serve on.
     cloud.remove("cp-0");
     eventually(&cloud, "cp-0's pods to go", async || {
         control_plane_pods(&client).await.len() == 8

@@ -45,6 +45,9 @@ impl Boot {
             version: version.clone(),
         };
         let cluster = self.open(opening).await?;
+        if !external_etcd {
+            cluster.etcd.found(&self.place(&node));
+        }
         console.cloud_init("[kubelet-start] Starting the kubelet");
         self.serve(&cluster, &init.cluster, &pki, &node, init.bind_port)?;
         if let Some(endpoint) = &endpoint {

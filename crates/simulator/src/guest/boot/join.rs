@@ -43,10 +43,10 @@ impl Boot {
         if let Some(port) = join.control_plane {
             let pki = self.control_plane_certificates(config, &configuration, &info)?;
             console.cloud_init("[certs] Using the existing CA certificates");
+            if pki.etcd.is_some() {
+                self.join_etcd(&cluster, &node, console).await?;
+            }
             self.serve(&cluster, &configuration, &pki, &node, port)?;
-            console.cloud_init(
-                "[etcd] Announced new etcd member joining to the existing etcd cluster",
-            );
         }
         console.cloud_init("[kubelet-start] Starting the kubelet");
         let machine = self.machine(&node, version.clone(), join.control_plane.is_some());
@@ -78,6 +78,50 @@ impl Boot {
             version,
             bind_port: join.control_plane,
         })
+    }
+
+    /// Adds the machine's member to etcd: as a learner, which is promoted once it has caught up.
+    async fn join_etcd(
+        &self,
+        cluster: &Cluster,
+        node: &str,
+        console: &Console,
+    ) -> Result<(), String> {
+        let (etcd, place) = (&cluster.etcd, self.place(node));
+        let prefix = "error execution phase";
+        console.cloud_init("[check-etcd] Checking that the etcd cluster is healthy");
+        let checked = self.until(|| etcd.check()).await;
+        checked.map_err(|error| format!("{prefix} check-etcd: {error}"))?;
+        let add = || etcd.add_learner(&place).map_err(|status| status.message);
+        let failed = |error: String| {
+            format!(
+                "{prefix} etcd-join: error creating local etcd static pod manifest file: {error}"
+            )
+        };
+        self.until(add).await.map_err(failed)?;
+        console.cloud_init("[etcd] Announced new etcd member joining to the existing etcd cluster");
+        etcd.run(&place.machine, &self.power).map_err(failed)?;
+        etcd.start(&place);
+        let promote = || {
+            etcd.promote(&place.machine)
+                .map_err(|status| status.message)
+        };
+        self.until(promote).await.map_err(failed)?;
+        console
+            .cloud_init("[etcd] The etcd member has been promoted from learner to voting member");
+        Ok(())
+    }
+
+    /// Tries a step of kubeadm's until its timeout. The error is that of the last try.
+    async fn until(&self, step: impl Fn() -> Result<(), String>) -> Result<(), String> {
+        let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
+        loop {
+            match step() {
+                Ok(()) => return Ok(()),
+                Err(problem) if !tries.again().await => return Err(problem),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Discovery, tried again until its timeout.

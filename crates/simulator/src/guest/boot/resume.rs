@@ -28,6 +28,9 @@ impl Boot {
             version: node.version.clone(),
         };
         let cluster = self.open(opening).await?;
+        if !external_etcd {
+            cluster.etcd.adopt(&self.place(&node.name));
+        }
         let stored = cluster
             .api
             .get(&format!("{CONFIG_MAPS}/kubeadm-config"))

@@ -3,7 +3,7 @@
 //!
 //! - bootstrap signer: `kube-public/cluster-info` carries a signature by every valid bootstrap token;
 //! - node lifecycle: a silent kubelet's Node becomes `Ready=Unknown` after a grace, and tainted;
-//! - pod collector: the pods of a deleted Node go, and with the mirror pods its etcd member;
+//! - pod collector: the pods of a deleted Node go;
 //! - kubelet: a pod that is being deleted goes, for its containers have nothing to finish.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,8 @@ const SIGNATURE: &str = "jws-kubeconfig-";
 
 /// All pods of the cluster.
 const ALL_PODS: &str = "/api/v1/pods";
+/// When what could not be written is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 /// How many deletions are looked after at once.
 const BATCH: usize = 1024;
 
@@ -61,6 +63,10 @@ pub(crate) struct Keeper {
     silent: BTreeMap<String, Instant>,
     /// When the next bootstrap token expires.
     expiry: Option<Instant>,
+    /// What could not be written, and is tried again.
+    again: Vec<Signal>,
+    /// When.
+    retry: Option<Instant>,
 }
 
 /// A bootstrap token as its Secret has it.
@@ -102,6 +108,8 @@ impl Keeper {
             grace,
             silent: BTreeMap::new(),
             expiry: None,
+            again: Vec::new(),
+            retry: None,
         }
     }
 
@@ -111,7 +119,8 @@ impl Keeper {
         let mut nodes = std::pin::pin!(node_deletions(&self.client).ready_chunks(BATCH));
         let mut pods = std::pin::pin!(pod_deletions(&self.client));
         loop {
-            let next = self.silent.values().copied().chain(self.expiry).min();
+            let timers = self.expiry.into_iter().chain(self.retry);
+            let next = self.silent.values().copied().chain(timers).min();
             let result = tokio::select! {
                 signal = self.signals.recv() => match signal {
                     Some(signal) => self.hear(signal).await,
@@ -130,7 +139,17 @@ impl Keeper {
         }
     }
 
+    /// Does what a signal asks for; later again, if it cannot be written now.
     async fn hear(&mut self, signal: Signal) -> Result<(), Error> {
+        let heard = self.heed(signal.clone()).await;
+        if heard.is_err() {
+            self.again.push(signal);
+            self.retry = Some(Instant::now() + RETRY);
+        }
+        heard
+    }
+
+    async fn heed(&mut self, signal: Signal) -> Result<(), Error> {
         match signal {
             Signal::Up(node) => {
                 self.silent.remove(&node);
@@ -162,8 +181,19 @@ impl Keeper {
             .map(|(node, _)| node.clone())
             .collect();
         for node in due {
-            self.silent.remove(&node);
+            // Due again until it is written.
+            self.silent.insert(node.clone(), now + RETRY);
             self.set_ready(&node, false).await?;
+            self.silent.remove(&node);
+        }
+        if self.retry.is_some_and(|at| at <= now) {
+            self.retry = None;
+            let mut failed = Ok(());
+            for signal in std::mem::take(&mut self.again) {
+                // One that fails is tried again, and does not keep the others from being heard.
+                failed = failed.and(self.hear(signal).await);
+            }
+            failed?;
         }
         if self.expiry.is_some_and(|at| at <= now) {
             self.sign().await?;

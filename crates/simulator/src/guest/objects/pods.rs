@@ -1,7 +1,7 @@
 //! The static pods of a control plane, as the mirror pods that a kubelet makes of them.
 //!
-//! The pod `etcd-<node>` stands for the member of the etcd cluster on that node: it is there exactly as
-//! long as the member is.
+//! The pod `etcd-<node>` runs the member of the etcd cluster on that node. It goes with the Node; the member stays until
+//! it is removed (`crate::etcd`).
 
 use serde_json::{Value, json};
 

@@ -47,7 +47,17 @@ pub(crate) fn client(
     name: &str,
     group: &str,
 ) -> (String, String) {
-    let ca = authority(files, "ca", now()).unwrap();
+    client_under("ca", files, name, group)
+}
+
+/// The same under another authority.
+pub(crate) fn client_under(
+    authority_name: &str,
+    files: &BTreeMap<String, Vec<u8>>,
+    name: &str,
+    group: &str,
+) -> (String, String) {
+    let ca = authority(files, authority_name, now()).unwrap();
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::super::*;
 use crate::guest::pki;
-use crate::guest::pki::tests::{client, files};
+use crate::guest::pki::tests::{client, client_under, files};
 use crate::world::{Forward, Instance, Listener, World};
 
 pub(super) const TOKEN: &str = "abcdef.0123456789abcdef";
@@ -189,6 +189,26 @@ impl Cloud {
                 .contains_key(&key)
         })
         .await;
+    }
+
+    /// A client of the etcd member on a node, through its forwarded port, whose certificate one of the cluster's
+    /// authorities has signed.
+    pub(super) async fn etcd(
+        &self,
+        client: &Client,
+        node: &str,
+        authority: &str,
+    ) -> Result<::etcd::Client, ::etcd::Error> {
+        let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
+        let mut ports = pods
+            .portforward(&format!("etcd-{node}"), &[2379])
+            .await
+            .unwrap();
+        let (certificate, key) = client_under(authority, &self.files, "cluster-api.x-k8s.io", "");
+        let ca = std::str::from_utf8(&self.files["/etc/kubernetes/pki/etcd/ca.crt"]).unwrap();
+        let tls = ::etcd::tls::Tls::client(ca, &certificate, &key.into()).unwrap();
+        let stream = ports.take_stream(2379).unwrap();
+        ::etcd::Client::connect(stream, &tls, Duration::from_secs(10)).await
     }
 
     pub(super) fn hash(&self) -> String {

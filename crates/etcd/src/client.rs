@@ -1,0 +1,191 @@
+//! Asks one member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+
+use crate::grpc::{self, Status, Unread};
+use crate::messages::{
+    AlarmMember, AlarmRequest, Call, Member, MemberAddRequest, MemberListRequest,
+    MemberPromoteRequest, MemberRemoveRequest, MoveLeaderRequest, StatusRequest, StatusResponse,
+};
+use crate::tls::Tls;
+
+/// Why a member did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It answered, and refused.
+    #[error(transparent)]
+    Status(#[from] Status),
+    /// It did not answer in time.
+    #[error("no answer within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+    /// TLS could not be set up: a certificate was rejected by one of both sides, mostly.
+    #[error("TLS: {0}")]
+    Tls(std::io::Error),
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(#[from] h2::Error),
+    /// What answers is no etcd.
+    #[error("what answers is no etcd: {0}")]
+    Foreign(String),
+}
+
+impl Error {
+    /// The status, if the member answered.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Error::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// A connection to one member. Clones share it; the last one ends it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    requests: h2::client::SendRequest<Bytes>,
+    limit: Duration,
+    _connection: Arc<EndsWithClient>,
+}
+
+#[derive(Debug)]
+struct EndsWithClient(AbortHandle);
+
+impl Drop for EndsWithClient {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Client {
+    /// Sets up TLS and HTTP/2 on `stream`, which leads to a member. This, and every call later, may take `limit`.
+    ///
+    /// # Errors
+    /// When one of both sides rejects the other, or time runs out.
+    pub async fn connect<S>(stream: S, tls: &Tls, limit: Duration) -> Result<Self, Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let handshakes = async {
+            let stream = tls.connect(stream).await.map_err(Error::Tls)?;
+            let builder = h2::client::Builder::new();
+            Ok::<_, Error>(builder.handshake::<_, Bytes>(stream).await?)
+        };
+        let done = tokio::time::timeout(limit, handshakes).await;
+        let (requests, connection) = done.map_err(|_| Error::Timeout(limit))??;
+        let running = tokio::spawn(async move {
+            // Calls under way fail with the same error.
+            let _ = connection.await;
+        });
+        let connection = Arc::new(EndsWithClient(running.abort_handle()));
+        Ok(Self {
+            requests,
+            limit,
+            _connection: connection,
+        })
+    }
+
+    /// All members, as the quorum knows them.
+    ///
+    /// # Errors
+    /// See [`Error`]; also without a quorum.
+    pub async fn members(&self) -> Result<Vec<Member>, Error> {
+        let request = MemberListRequest { linearizable: true };
+        Ok(self.call(&request).await?.members)
+    }
+
+    /// What the member says about itself. It needs no quorum.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn status(&self) -> Result<StatusResponse, Error> {
+        self.call(&StatusRequest {}).await
+    }
+
+    /// The alarms of all members.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn alarms(&self) -> Result<Vec<AlarmMember>, Error> {
+        Ok(self.call(&AlarmRequest::default()).await?.alarms)
+    }
+
+    /// Adds a member that others will reach at `peer_url`.
+    ///
+    /// # Errors
+    /// See [`Error`]; while a voting member cannot be reached.
+    pub async fn add(&self, peer_url: &str, learner: bool) -> Result<Member, Error> {
+        let request = MemberAddRequest {
+            peer_urls: vec![peer_url.to_owned()],
+            is_learner: learner,
+        };
+        Ok(self.call(&request).await?.member.unwrap_or_default())
+    }
+
+    /// Gives a learner its vote. Returns all members.
+    ///
+    /// # Errors
+    /// See [`Error`]; while it has not caught up.
+    pub async fn promote(&self, id: u64) -> Result<Vec<Member>, Error> {
+        Ok(self.call(&MemberPromoteRequest { id }).await?.members)
+    }
+
+    /// Removes a member. Returns those that are left.
+    ///
+    /// # Errors
+    /// See [`Error`]; when the others would have no quorum.
+    pub async fn remove(&self, id: u64) -> Result<Vec<Member>, Error> {
+        Ok(self.call(&MemberRemoveRequest { id }).await?.members)
+    }
+
+    /// Hands leadership from this member, which must be the leader, to another.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn move_leader(&self, target_id: u64) -> Result<(), Error> {
+        self.call(&MoveLeaderRequest { target_id }).await.map(drop)
+    }
+
+    async fn call<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
+        let answer = tokio::time::timeout(self.limit, self.send(call)).await;
+        answer.map_err(|_| Error::Timeout(self.limit))?
+    }
+
+    async fn send<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
+        let foreign = |problem: &str| Error::Foreign(problem.to_owned());
+        let request = Request::post(format!("https://etcd{}", C::PATH))
+            .header(http::header::CONTENT_TYPE, "application/grpc")
+            .header(http::header::TE, "trailers")
+            .header("grpc-timeout", format!("{}m", self.limit.as_millis()))
+            .body(())
+            .map_err(|source| Error::Foreign(source.to_string()))?;
+        let mut requests = self.requests.clone().ready().await?;
+        let (answer, mut body) = requests.send_request(request, false)?;
+        body.send_data(grpc::frame(call), true)?;
+        let (parts, mut body) = answer.await?.into_parts();
+        if parts.status != StatusCode::OK {
+            return Err(foreign(&format!("HTTP status {}", parts.status)));
+        }
+        // A failure may come in the headers, without a body.
+        outcome(&parts.headers).unwrap_or(Ok(()))?;
+        let message = grpc::collect(&mut body)
+            .await
+            .map_err(|unread| match unread {
+                Unread::Broken(source) => Error::Broken(source),
+                Unread::TooLarge => Error::Foreign(unread.to_string()),
+            })?;
+        let trailers = body.trailers().await?.unwrap_or_default();
+        outcome(&trailers).unwrap_or_else(|| Err(foreign("the answer has no gRPC status")))?;
+        grpc::unframe(message).map_err(foreign)
+    }
+}
+
+fn outcome(headers: &HeaderMap) -> Option<Result<(), Error>> {
+    Some(Status::read(headers)?.map_err(Error::Status))
+}

@@ -1,0 +1,295 @@
+//! A simulated etcd cluster: its members, not its data.
+//!
+//! ```text
+//!   rules    who may be added, promoted and removed, who leads (pure)
+//!   member   the calls of one member, as etcd answers them
+//!   here     which machines run, what is kept on disk, connections
+//! ```
+//!
+//! A member belongs to a machine and outlives it: it stays in the list, and counts for the quorum, until it is removed.
+//! What is not simulated: keys and values, the log, snapshots, and the time that any of this takes. Source of the rules
+//! and words: `server/etcdserver` and `api/v3rpc/rpctypes` of etcd 3.6.
+
+mod member;
+mod rules;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use etcd::Status;
+pub use etcd::messages::AlarmType;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use self::rules::State;
+
+pub use self::rules::{Listed, Place};
+
+/// The port for clients.
+pub const PORT: u16 = 2379;
+
+/// An etcd cluster. Shared by the machines that it runs on.
+#[derive(Debug)]
+pub struct Etcd {
+    path: Option<PathBuf>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    /// The machines that have been switched on, and when each ends.
+    machines: HashMap<String, Running>,
+    /// Whether members were there before their list was kept on disk.
+    unlisted: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    power: CancellationToken,
+    /// Ends with the power, and when the machine's member is removed.
+    member: CancellationToken,
+}
+
+impl Inner {
+    fn is_up(&self, machine: &str) -> bool {
+        let running = self.machines.get(machine);
+        running.is_some_and(|running| !running.member.is_cancelled())
+    }
+
+    /// The state after whatever has happened to the machines meanwhile.
+    fn settled(&mut self) -> &mut State {
+        let up: Vec<u64> = self
+            .state
+            .members()
+            .filter(|member| self.is_up(&member.machine))
+            .map(|member| member.id)
+            .collect();
+        self.state.settle(&up);
+        &mut self.state
+    }
+}
+
+impl Etcd {
+    /// A cluster without members, or what `path` has of one. None: in memory.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn open(path: Option<PathBuf>) -> io::Result<Self> {
+        let kept = path.as_deref().map(read).transpose()?.flatten();
+        Ok(Self {
+            path,
+            inner: Mutex::new(Inner {
+                unlisted: kept.is_none(),
+                state: kept.unwrap_or_default(),
+                machines: HashMap::new(),
+            }),
+        })
+    }
+
+    /// The first member, as `kubeadm init` makes it. Called again, it changes nothing.
+    pub fn found(&self, place: &Place) {
+        self.inner.lock().unlisted = false;
+        self.change(|state| {
+            if state.members().next().is_none() {
+                state.found(place);
+            }
+            Ok(())
+        })
+        .unwrap_or_default();
+    }
+
+    /// A member that was there before the list was kept on disk.
+    pub fn adopt(&self, place: &Place) {
+        if self.inner.lock().unlisted {
+            self.change(|state| {
+                if state.of(&place.machine).is_none() {
+                    state.found(place);
+                }
+                Ok(())
+            })
+            .unwrap_or_default();
+        }
+    }
+
+    /// The member of a machine runs until `power` ends or it is removed; the token that is returned ends with either.
+    ///
+    /// # Errors
+    /// As etcd ends, when the machine has no member (any more).
+    pub fn run(
+        &self,
+        machine: &str,
+        power: &CancellationToken,
+    ) -> Result<CancellationToken, String> {
+        let mut inner = self.inner.lock();
+        if inner.state.of(machine).is_none() {
+            return Err("the member has been permanently removed from the cluster".to_owned());
+        }
+        let member = power.child_token();
+        let running = Running {
+            power: power.clone(),
+            member: member.clone(),
+        };
+        inner.machines.insert(machine.to_owned(), running);
+        inner.settled();
+        Ok(member)
+    }
+
+    /// What `kubeadm join` asks first: whether every member that has ever started answers.
+    ///
+    /// # Errors
+    /// In kubeadm's words.
+    pub fn check(&self) -> Result<(), String> {
+        let inner = self.inner.lock();
+        let silent = inner
+            .state
+            .members()
+            .find(|member| member.is_started() && !inner.is_up(&member.machine));
+        match silent {
+            None => Ok(()),
+            Some(member) => Err(format!(
+                "etcd cluster is not healthy: failed to dial endpoint {} with maintenance client: context deadline exceeded",
+                member.client_url
+            )),
+        }
+    }
+
+    /// Adds the member of a machine as a learner, or finds the one that a try before has added.
+    ///
+    /// # Errors
+    /// As etcd refuses it.
+    pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
+        self.change(|state| match state.of(&place.machine) {
+            Some(_) => Ok(()),
+            None => state.add(&place.peer_url(), true, Some(place)).map(drop),
+        })
+    }
+
+    /// The learner of a machine starts, and has caught up.
+    pub fn start(&self, place: &Place) {
+        self.change(|state| {
+            state.start(place);
+            Ok(())
+        })
+        .unwrap_or_default();
+    }
+
+    /// Gives the member of a machine its vote.
+    ///
+    /// # Errors
+    /// As etcd refuses it.
+    pub fn promote(&self, machine: &str) -> Result<(), Status> {
+        self.change(|state| match state.of(machine) {
+            Some(member) if !member.learner => Ok(()),
+            Some(member) => state.promote(member.id),
+            None => Err(rules::not_found()),
+        })
+    }
+
+    /// Whether what is written can be kept: a majority of the members that vote runs.
+    ///
+    /// # Errors
+    /// As an API server passes on what etcd says.
+    pub fn takes_writes(&self) -> Result<(), String> {
+        let mut inner = self.inner.lock();
+        let state = inner.settled();
+        if state.members().next().is_none() || state.leader() != 0 {
+            return Ok(());
+        }
+        Err(rules::timed_out().message)
+    }
+
+    /// Raises or clears an alarm of the member of a machine.
+    pub fn alarm(&self, machine: &str, alarm: AlarmType, raised: bool) {
+        self.change(|state| {
+            if let Some(id) = state.of(machine).map(|member| member.id) {
+                state.raise(id, alarm, raised);
+            }
+            Ok(())
+        })
+        .unwrap_or_default();
+    }
+
+    /// How many elections there have been, hand-overs included.
+    pub fn term(&self) -> u64 {
+        self.inner.lock().settled().term()
+    }
+
+    /// All members.
+    pub fn members(&self) -> Vec<Listed> {
+        let mut inner = self.inner.lock();
+        let leader = inner.settled().leader();
+        let inner = &*inner;
+        let listed = inner.state.members().map(|member| Listed {
+            name: member.name.clone(),
+            machine: member.machine.clone(),
+            learner: member.learner,
+            leads: member.id == leader,
+            up: inner.is_up(&member.machine),
+        });
+        listed.collect()
+    }
+
+    /// Serves one connection to the member of a machine, until its end or that of the member.
+    pub async fn serve<S>(self: Arc<Self>, machine: &str, tls: TlsAcceptor, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let ended = self
+            .inner
+            .lock()
+            .machines
+            .get(machine)
+            .map(|running| running.member.clone());
+        if let Some(ended) = ended {
+            let member = Arc::new(member::Member::new(Arc::clone(&self), machine));
+            let serving = etcd::server::serve(stream, tls, member);
+            ended.run_until_cancelled(serving).await;
+        }
+    }
+
+    /// Changes the state, and keeps it. Members that are removed end.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
+        let mut inner = self.inner.lock();
+        let done = change(inner.settled())?;
+        let removed: Vec<_> = inner
+            .machines
+            .iter()
+            .filter(|(machine, running)| {
+                !running.power.is_cancelled() && inner.state.of(machine).is_none()
+            })
+            .map(|(_, running)| running.member.clone())
+            .collect();
+        removed.iter().for_each(CancellationToken::cancel);
+        inner.settled();
+        if let Some(path) = &self.path
+            && let Err(error) = write(path, &inner.state)
+        {
+            warn!(path = %path.display(), "cannot keep the members of a simulated etcd: {error}");
+        }
+        Ok(done)
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<State>> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces the file by renaming.
+fn write(path: &Path, state: &State) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    std::fs::write(&draft, serde_json::to_vec(state)?)?;
+    std::fs::rename(draft, path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! Who may be added, promoted and removed, and who leads: etcd's rules with `--strict-reconfig-check`, its default.
+
+use std::collections::BTreeSet;
+
+use etcd::messages::{AlarmMember, AlarmType};
+use etcd::{Code, Status};
+use serde::{Deserialize, Serialize};
+
+/// Where a member runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The machine, whose disk has the member's data.
+    pub machine: String,
+    /// The name that the member takes: that of the Node.
+    pub name: String,
+    /// The machine's address, in brackets if it is one of IPv6.
+    pub host: String,
+}
+
+impl Place {
+    pub(super) fn peer_url(&self) -> String {
+        format!("https://{}:2380", self.host)
+    }
+
+    fn client_url(&self) -> String {
+        format!("https://{}:{}", self.host, super::PORT)
+    }
+}
+
+/// A member as tests see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name; empty until it has started.
+    pub name: String,
+    /// The machine it runs on.
+    pub machine: String,
+    /// Whether it does not vote.
+    pub learner: bool,
+    /// Whether it leads.
+    pub leads: bool,
+    /// Whether it runs.
+    pub up: bool,
+}
+
+/// A member as it is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Stored {
+    pub(super) id: u64,
+    pub(super) name: String,
+    pub(super) peer_url: String,
+    pub(super) client_url: String,
+    pub(super) learner: bool,
+    pub(super) machine: String,
+}
+
+impl Stored {
+    /// Whether it has ever run: the others know its name from then on.
+    pub(super) fn is_started(&self) -> bool {
+        !self.name.is_empty()
+    }
+}
+
+/// What a cluster agrees on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct State {
+    cluster_id: u64,
+    term: u64,
+    leader: u64,
+    members: Vec<Stored>,
+    /// Alarms that are raised: member and number.
+    alarms: BTreeSet<(u64, i32)>,
+    /// The members that run now.
+    #[serde(skip)]
+    up: BTreeSet<u64>,
+}
+
+impl State {
+    pub(super) fn members(&self) -> impl Iterator<Item = &Stored> {
+        self.members.iter()
+    }
+
+    pub(super) fn of(&self, machine: &str) -> Option<&Stored> {
+        self.members.iter().find(|member| member.machine == machine)
+    }
+
+    /// The leader; 0 without a quorum.
+    pub(super) fn leader(&self) -> u64 {
+        self.leader
+    }
+
+    pub(super) fn cluster_id(&self) -> u64 {
+        self.cluster_id
+    }
+
+    pub(super) fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Takes note of who runs, and elects a leader if there is none.
+    pub(super) fn settle(&mut self, up: &[u64]) {
+        self.up = up.iter().copied().collect();
+        let voting = self.voters_up();
+        if voting.len() < self.quorum() {
+            self.leader = 0;
+        } else if !voting.contains(&self.leader) {
+            self.leader = voting.first().copied().unwrap_or_default();
+            self.term += 1;
+        }
+    }
+
+    /// A member that votes from the start.
+    pub(super) fn found(&mut self, place: &Place) {
+        if self.cluster_id == 0 {
+            self.cluster_id = number();
+            self.term = 1;
+        }
+        self.members.push(Stored {
+            id: number(),
+            name: place.name.clone(),
+            peer_url: place.peer_url(),
+            client_url: place.client_url(),
+            learner: false,
+            machine: place.machine.clone(),
+        });
+    }
+
+    /// Adds a member that has not started. Nobody knows where it will run if somebody else than the simulation adds it.
+    pub(super) fn add(
+        &mut self,
+        peer_url: &str,
+        learner: bool,
+        place: Option<&Place>,
+    ) -> Result<u64, Status> {
+        self.led()?;
+        if self
+            .members
+            .iter()
+            .any(|member| member.peer_url == peer_url)
+        {
+            return Err(refused("etcdserver: Peer URLs already exists"));
+        }
+        if learner && self.members.iter().any(|member| member.learner) {
+            return Err(refused("etcdserver: too many learner members in cluster"));
+        }
+        let started = self.voters().filter(|member| member.is_started()).count();
+        if !learner && started < self.voters().count().div_ceil(2).max(1) {
+            return Err(not_enough());
+        }
+        if self.voters_up().len() < self.voters().count() {
+            return Err(unhealthy());
+        }
+        let id = number();
+        self.members.push(Stored {
+            id,
+            name: String::new(),
+            peer_url: peer_url.to_owned(),
+            client_url: String::new(),
+            learner,
+            machine: place.map(|place| place.machine.clone()).unwrap_or_default(),
+        });
+        Ok(id)
+    }
+
+    /// The member of a machine starts: the others learn its name.
+    pub(super) fn start(&mut self, place: &Place) {
+        let ours = |member: &&mut Stored| member.machine == place.machine;
+        if let Some(member) = self.members.iter_mut().find(ours) {
+            member.name.clone_from(&place.name);
+            member.client_url = place.client_url();
+        }
+    }
+
+    /// Gives a learner its vote.
+    pub(super) fn promote(&mut self, id: u64) -> Result<(), Status> {
+        self.led()?;
+        let Some(member) = self.members.iter().find(|member| member.id == id) else {
+            return Err(not_found());
+        };
+        if !member.learner {
+            return Err(refused("etcdserver: can only promote a learner member"));
+        }
+        if !member.is_started() || !self.up.contains(&id) {
+            let words =
+                "etcdserver: can only promote a learner member which is in sync with leader";
+            return Err(refused(words));
+        }
+        self.members
+            .iter_mut()
+            .filter(|member| member.id == id)
+            .for_each(|member| member.learner = false);
+        Ok(())
+    }
+
+    /// Removes a member; `asked` is the member that was asked to.
+    pub(super) fn remove(&mut self, id: u64, asked: u64) -> Result<(), Status> {
+        self.led()?;
+        let Some(member) = self.members.iter().find(|member| member.id == id) else {
+            return Err(not_found());
+        };
+        if !member.learner {
+            let others = || self.voters().filter(|member| member.id != id);
+            let started = others().filter(|member| member.is_started()).count();
+            if started < others().count() / 2 + 1 {
+                return Err(not_enough());
+            }
+            // One that is down is no part of the quorum that works.
+            let works = id == asked || self.up.contains(&id);
+            if works && self.voters_up().len() - 1 < others().count() / 2 + 1 {
+                return Err(unhealthy());
+            }
+        }
+        self.members.retain(|member| member.id != id);
+        self.alarms.retain(|(member, _)| *member != id);
+        Ok(())
+    }
+
+    /// Hands leadership over; `asked` is the member that was asked to.
+    pub(super) fn move_leader(&mut self, asked: u64, target: u64) -> Result<(), Status> {
+        self.led()?;
+        if asked != self.leader {
+            return Err(refused("etcdserver: not leader"));
+        }
+        if !self.voters().any(|member| member.id == target) {
+            return Err(refused("etcdserver: bad leader transferee"));
+        }
+        if !self.up.contains(&target) {
+            return Err(timed_out());
+        }
+        self.leader = target;
+        self.term += 1;
+        Ok(())
+    }
+
+    pub(super) fn alarms(&self) -> Vec<AlarmMember> {
+        let alarms = self.alarms.iter();
+        alarms
+            .map(|(member_id, alarm)| AlarmMember {
+                member_id: *member_id,
+                alarm: *alarm,
+            })
+            .collect()
+    }
+
+    pub(super) fn raise(&mut self, member: u64, alarm: AlarmType, raised: bool) {
+        let alarm = (member, alarm as i32);
+        if raised {
+            self.alarms.insert(alarm);
+        } else {
+            self.alarms.remove(&alarm);
+        }
+    }
+
+    /// Changes and linearizable reads need a leader.
+    pub(super) fn led(&self) -> Result<(), Status> {
+        match self.leader {
+            0 => Err(timed_out()),
+            _ => Ok(()),
+        }
+    }
+
+    fn voters(&self) -> impl Iterator<Item = &Stored> {
+        self.members.iter().filter(|member| !member.learner)
+    }
+
+    fn voters_up(&self) -> Vec<u64> {
+        self.voters()
+            .map(|member| member.id)
+            .filter(|id| self.up.contains(id))
+            .collect()
+    }
+
+    fn quorum(&self) -> usize {
+        self.voters().count() / 2 + 1
+    }
+}
+
+/// The id of a cluster or member: never 0.
+fn number() -> u64 {
+    rand::random::<u64>().max(1)
+}
+
+pub(super) fn timed_out() -> Status {
+    Status::new(Code::Unavailable, "etcdserver: request timed out")
+}
+
+pub(super) fn not_found() -> Status {
+    Status::new(Code::NotFound, "etcdserver: member not found")
+}
+
+fn unhealthy() -> Status {
+    Status::new(Code::Unavailable, "etcdserver: unhealthy cluster")
+}
+
+fn not_enough() -> Status {
+    refused("etcdserver: re-configuration failed due to not enough started members")
+}
+
+pub(super) fn refused(words: &str) -> Status {
+    Status::new(Code::FailedPrecondition, words)
+}

@@ -1,0 +1,161 @@
+use tempfile::tempdir;
+
+use super::*;
+
+fn place(name: &str) -> Place {
+    Place {
+        machine: format!("{name}-id"),
+        name: name.to_owned(),
+        host: format!("10.6.0.{}", name.len()),
+    }
+}
+
+/// A cluster of these members, all running, and the tokens that end their machines.
+fn cluster<const N: usize>(names: [&str; N]) -> (Etcd, [CancellationToken; N]) {
+    let etcd = Etcd::open(None).unwrap();
+    let machines = names.map(|name| {
+        let power = CancellationToken::new();
+        join(&etcd, name, &power).unwrap();
+        power
+    });
+    (etcd, machines)
+}
+
+fn join(etcd: &Etcd, name: &str, power: &CancellationToken) -> Result<(), String> {
+    let place = place(name);
+    if etcd.members().is_empty() {
+        etcd.found(&place);
+        return etcd.run(&place.machine, power).map(drop);
+    }
+    etcd.check()?;
+    let words = |status: Status| status.message;
+    etcd.add_learner(&place).map_err(words)?;
+    etcd.run(&place.machine, power)?;
+    etcd.start(&place);
+    etcd.promote(&place.machine).map_err(words)
+}
+
+fn names(etcd: &Etcd) -> Vec<String> {
+    etcd.members().into_iter().map(|it| it.name).collect()
+}
+
+fn leader(etcd: &Etcd) -> Option<String> {
+    let leader = etcd.members().into_iter().find(|member| member.leads);
+    leader.map(|member| member.name)
+}
+
+fn remove(etcd: &Etcd, name: &str, asked: &str) -> Result<(), String> {
+    let removed = etcd.change(|state| {
+        let of = |name: &str| state.of(&place(name).machine).map_or(0, |it| it.id);
+        let (id, asked) = (of(name), of(asked));
+        state.remove(id, asked)
+    });
+    removed.map_err(|status| status.message)
+}
+
+#[test]
+fn a_member_outlives_its_machine_and_stands_in_the_way_of_the_next() {
+    let (etcd, [_a, _bb, ccc]) = cluster(["a", "bb", "ccc"]);
+    ccc.cancel();
+    assert_eq!(names(&etcd), ["a", "bb", "ccc"]);
+    etcd.takes_writes().unwrap();
+    let power = CancellationToken::new();
+    let refused = join(&etcd, "dddd", &power).unwrap_err();
+    let words = "etcd cluster is not healthy: failed to dial endpoint https://10.6.0.3:2379";
+    assert!(refused.starts_with(words), "{refused}");
+    let refused = etcd.add_learner(&place("dddd")).unwrap_err();
+    assert_eq!(refused.message, "etcdserver: unhealthy cluster");
+    remove(&etcd, "ccc", "a").unwrap();
+    join(&etcd, "dddd", &power).unwrap();
+    assert_eq!(names(&etcd), ["a", "bb", "dddd"]);
+}
+
+#[test]
+fn without_a_majority_nothing_is_written_until_one_comes_back() {
+    let (etcd, [a, bb, _ccc]) = cluster(["a", "bb", "ccc"]);
+    assert_eq!(leader(&etcd).as_deref(), Some("a"));
+    a.cancel();
+    assert!(etcd.takes_writes().is_ok());
+    assert_eq!(leader(&etcd).as_deref(), Some("bb"), "another is elected");
+    bb.cancel();
+    let refused = etcd.takes_writes().unwrap_err();
+    assert_eq!(refused, "etcdserver: request timed out");
+    assert_eq!(leader(&etcd), None);
+    assert_eq!(remove(&etcd, "a", "ccc").unwrap_err(), refused);
+    let power = CancellationToken::new();
+    etcd.run(&place("a").machine, &power).unwrap();
+    etcd.takes_writes().unwrap();
+}
+
+#[test]
+fn what_would_cost_the_majority_is_refused() {
+    let (etcd, [_a, bb]) = cluster(["a", "bb"]);
+    bb.cancel();
+    etcd.takes_writes().unwrap_err();
+    let (etcd, [_a, _bb, ccc]) = cluster(["a", "bb", "ccc"]);
+    ccc.cancel();
+    let refused = remove(&etcd, "a", "bb").unwrap_err();
+    assert_eq!(refused, "etcdserver: unhealthy cluster");
+    remove(&etcd, "ccc", "bb").unwrap();
+    remove(&etcd, "a", "bb").unwrap();
+    assert_eq!(names(&etcd), ["bb"]);
+}
+
+#[test]
+fn a_learner_does_not_vote_and_there_is_only_one() {
+    let (etcd, [_a]) = cluster(["a"]);
+    etcd.add_learner(&place("bb")).unwrap();
+    etcd.add_learner(&place("bb")).unwrap();
+    assert_eq!(names(&etcd), ["a", ""]);
+    etcd.takes_writes().unwrap();
+    let second = etcd.add_learner(&place("ccc")).unwrap_err();
+    let words = "etcdserver: too many learner members in cluster";
+    assert_eq!(second.message, words);
+    let early = etcd.promote(&place("bb").machine).unwrap_err();
+    assert!(early.message.contains("in sync with leader"), "{early}");
+}
+
+#[test]
+fn a_removed_member_ends_and_does_not_come_back() {
+    let (etcd, [_a, _bb]) = cluster(["a", "bb"]);
+    let power = CancellationToken::new();
+    let member = etcd.run(&place("bb").machine, &power).unwrap();
+    remove(&etcd, "bb", "a").unwrap();
+    assert!(member.is_cancelled() && !power.is_cancelled());
+    let ended = etcd.run(&place("bb").machine, &power).unwrap_err();
+    assert!(ended.contains("permanently removed"), "{ended}");
+}
+
+#[test]
+fn members_and_leader_survive_the_process() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("etcd.json");
+    let etcd = Etcd::open(Some(path.clone())).unwrap();
+    let power = CancellationToken::new();
+    join(&etcd, "a", &power).unwrap();
+    join(&etcd, "bb", &power).unwrap();
+    drop(etcd);
+    let etcd = Etcd::open(Some(path.clone())).unwrap();
+    assert_eq!(names(&etcd), ["a", "bb"]);
+    etcd.takes_writes().unwrap_err();
+    for name in ["a", "bb"] {
+        etcd.adopt(&place(name));
+        etcd.run(&place(name).machine, &power).unwrap();
+    }
+    etcd.takes_writes().unwrap();
+    assert_eq!(names(&etcd), ["a", "bb"]);
+    std::fs::write(&path, "{").unwrap();
+    assert!(Etcd::open(Some(path)).is_err());
+}
+
+#[test]
+fn members_from_before_the_list_was_kept_are_adopted() {
+    let etcd = Etcd::open(None).unwrap();
+    let power = CancellationToken::new();
+    for name in ["a", "bb"] {
+        etcd.adopt(&place(name));
+        etcd.run(&place(name).machine, &power).unwrap();
+    }
+    assert_eq!(names(&etcd), ["a", "bb"]);
+    etcd.takes_writes().unwrap();
+}
