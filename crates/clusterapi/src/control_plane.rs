@@ -13,7 +13,7 @@
 //!
 //! Waiting is waking: Machines, the Cluster, Nodes and static Pods of the workload cluster are watched.
 //! Only the ConfigMap `kubeadm-config`, whose appearance ends the initialization, is polled, once a
-//! second while it is awaited.
+//! second while it is awaited, and etcd, every five seconds while something is wrong with it.
 
 mod conditions;
 mod deletion;
@@ -22,6 +22,7 @@ pub mod etcd;
 mod health;
 mod hooks;
 mod machines;
+mod members;
 mod observe;
 mod outdated;
 mod plan;
@@ -63,12 +64,15 @@ pub const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 /// How often the workload cluster is asked for what cannot be watched, while that is awaited.
 const POLL: Duration = Duration::from_secs(1);
 
+/// How often etcd is asked while something is wrong with it: it cannot be watched.
+const ETCD_POLL: Duration = Duration::from_secs(5);
+
 /// What the reconciler works with.
 struct Scope {
     context: Arc<Context>,
     configs: Feed<KubeadmConfig>,
     pods: pods::Watches,
-    etcd: Arc<dyn etcd::EtcdView>,
+    etcd: etcd::Connections,
     events: Recorder,
     /// The version of kube-proxy that a cluster is known to have.
     kube_proxy: Memory<KubeadmControlPlane, String>,
@@ -98,7 +102,15 @@ impl Subject {
 pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let planes: Feed<KubeadmControlPlane> = context.feed();
     let (pods, pod_changes) = pods::Watches::new(context.shutdown.clone());
-    let triggers = triggers(&context, &planes, &pods, pod_changes);
+    let etcd = etcd::Connections::default();
+    let forget = {
+        let (pods, etcd) = (pods.clone(), etcd.clone());
+        Box::new(move |key: &ClusterKey| {
+            pods.forget(key);
+            etcd.forget(key);
+        })
+    };
+    let triggers = triggers(&context, &planes, forget, pod_changes);
     let controller = Controller::for_shared_stream(planes.touched(), planes.store().clone());
     let context = context.of("kubeadmcontrolplane");
     let settings = context.settings();
@@ -107,7 +119,7 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
         context,
         configs,
         pods,
-        etcd: Arc::new(etcd::MirrorPods),
+        etcd,
         kube_proxy: planes.memory(),
     };
     let scope = Arc::new(scope);
@@ -189,7 +201,8 @@ async fn act(
 ) -> Result<(), ControlPlaneError> {
     conditions::write(scope, subject, seen).await?;
     machines::synchronize(scope, subject, seen).await?;
-    hooks::release(scope, subject, seen).await?;
+    members::release(scope, subject, seen).await?;
+    members::collect(scope, subject, seen).await?;
     if remediation::act(scope, subject, seen).await? {
         return Ok(());
     }
@@ -211,6 +224,9 @@ async fn act(
 fn requeue_after(seen: &Observation) -> Action {
     if seen.awaits_initialization() {
         return Action::requeue(POLL);
+    }
+    if !seen.etcd.is_settled() && seen.facts.initialized {
+        return Action::requeue(ETCD_POLL);
     }
     let pause = seen
         .facts
@@ -238,7 +254,7 @@ fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Clus
 fn triggers(
     context: &Context,
     planes: &Feed<KubeadmControlPlane>,
-    pods: &pods::Watches,
+    forget: Box<dyn Fn(&ClusterKey) + Send>,
     pod_changes: BoxStream<'static, ClusterKey>,
 ) -> impl Stream<Item = ObjectRef<KubeadmControlPlane>> + Send + use<> {
     let machines = context.machines.touched().filter_map({
@@ -249,10 +265,10 @@ fn triggers(
         .clusters
         .touched()
         .filter_map(|cluster| std::future::ready(plane_of_cluster(&cluster)));
-    let (known, watches) = (context.clusters.clone(), pods.clone());
+    let known = context.clusters.clone();
     let remote = context.remote.changes().map(move |change| {
         if let Change::Disconnected(key) = &change {
-            watches.forget(key);
+            forget(key);
         }
         change.cluster().clone()
     });

@@ -183,9 +183,11 @@ pub fn client(
     let (key, pem) = generate_key(algorithm)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(DnType::OrganizationName, organisation);
+    if !organisation.is_empty() {
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, organisation);
+    }
     params
         .distinguished_name
         .push(DnType::CommonName, common_name);

@@ -3,6 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "kubeadm/members.rs"]
+mod members;
+
+#[path = "kubeadm/served.rs"]
+mod served;
+
 #[path = "kubeadm/world.rs"]
 mod world;
 
@@ -11,6 +17,9 @@ mod invalid;
 
 #[path = "kubeadm/scaling.rs"]
 mod scaling;
+
+#[path = "kubeadm/real_etcd.rs"]
+mod real_etcd;
 
 #[path = "kubeadm/secrets.rs"]
 mod secrets;

@@ -1,111 +1,98 @@
-//! What is known of etcd's members.
+//! etcd's members: what is known of them, and how one is removed.
 //!
-//! The controller asks through [`EtcdView`]. The implementation here, [`MirrorPods`], judges by what the
-//! workload's API server shows: an `etcd-<node>` mirror Pod is a member, a ready one on an existing
-//! Node a healthy member. It cannot see learners, alarms or leadership and cannot remove a member from
-//! etcd itself; that takes a connection to etcd (port-forward), which is planned as a second
-//! implementation. Until then, on a real etcd, the member of a deleted machine stays in the member list
-//! and has to be removed by hand (`etcdctl member remove`) after a scale down or a replacement.
+//! ```text
+//!   connections   a port of every Pod `etcd-<node>`, forwarded by the workload API server, while it works
+//!   look          every member is asked at once; what they answer is combined (pure)
+//!   removal       leadership goes first, then the member; members without a Node are found (pure)
+//! ```
+//!
+//! Nothing here waits longer than [`LIMIT`] for a member.
 
-use std::fmt::Debug;
-use std::sync::Arc;
+mod connections;
+mod look;
+mod removal;
 
-use api::k8s_openapi::api::core::v1::{Node, Pod};
-use api::kube::{Client, ResourceExt};
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use std::time::Duration;
 
-use super::ControlPlaneError;
-use super::health::{self, Component};
 use super::quorum::Members;
 
+pub use connections::{Connections, Target};
+pub use removal::{Nodes, orphan};
+
+/// How long a member may take to answer, from the first byte on.
+pub const LIMIT: Duration = Duration::from_secs(5);
+
 /// One member.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
-    /// The Node that it runs on, which is also its name.
-    pub node: String,
-    /// Whether it works.
-    pub healthy: bool,
+    /// Its number.
+    pub id: u64,
+    /// Its name, which is that of its Node; empty until it has started for the first time.
+    pub name: String,
+    /// The host of the URL that other members reach it at.
+    pub host: String,
     /// Whether it does not vote yet.
     pub learner: bool,
+    /// Whether it leads.
+    pub leads: bool,
+    /// What is wrong with it; None for a member that works.
+    pub problem: Option<String>,
 }
 
-/// What the view may look at without asking anybody.
-#[derive(Clone, Copy)]
-pub struct Workload<'a> {
-    /// The workload cluster.
-    pub client: &'a Client,
-    /// Static Pods of the control plane.
-    pub pods: &'a [Arc<Pod>],
-    /// Nodes.
-    pub nodes: &'a [Arc<Node>],
-}
-
-/// What is known of, and done to, etcd's members.
-pub trait EtcdView: Debug + Send + Sync {
-    /// The members.
-    fn members<'a>(
-        &'a self,
-        workload: Workload<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Member>, ControlPlaneError>>;
-
-    /// Removes the member on `node`, after handing leadership to another if it leads. Called again for
-    /// a member that is gone, it does nothing.
-    fn remove<'a>(
-        &'a self,
-        workload: Workload<'a>,
-        node: &'a str,
-    ) -> BoxFuture<'a, Result<(), ControlPlaneError>>;
-}
-
-/// Judges by mirror Pods and Nodes; see the module's documentation for what that cannot see or do.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MirrorPods;
-
-impl EtcdView for MirrorPods {
-    fn members<'a>(
-        &'a self,
-        workload: Workload<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Member>, ControlPlaneError>> {
-        futures::future::ready(Ok(judge(workload.pods, workload.nodes))).boxed()
-    }
-
-    fn remove<'a>(
-        &'a self,
-        _workload: Workload<'a>,
-        node: &'a str,
-    ) -> BoxFuture<'a, Result<(), ControlPlaneError>> {
-        tracing::info!(
-            node,
-            "the etcd member of this node is left to etcd: no connection to it"
-        );
-        futures::future::ready(Ok(())).boxed()
+impl Member {
+    /// Whether it works.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.problem.is_none()
     }
 }
 
-fn judge(pods: &[Arc<Pod>], nodes: &[Arc<Node>]) -> Vec<Member> {
-    let member = |pod: &Arc<Pod>| {
-        let node = health::node_of(pod, Component::Etcd)?.to_owned();
-        let exists = nodes.iter().any(|known| known.name_any() == node);
-        let healthy = exists && health::is_ready(pod);
-        Some(Member {
-            node,
-            healthy,
-            learner: false,
-        })
-    };
-    pods.iter().filter_map(member).collect()
+/// What is known of etcd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// It is somebody else's.
+    External,
+    /// It could not be asked, for this reason.
+    Unknown(String),
+    /// Its members.
+    Known(Vec<Member>),
+}
+
+impl View {
+    /// The members, if they are known.
+    #[must_use]
+    pub fn members(&self) -> Option<&[Member]> {
+        match self {
+            View::Known(members) => Some(members),
+            View::External | View::Unknown(_) => None,
+        }
+    }
+
+    /// The member on a Node.
+    #[must_use]
+    pub fn on(&self, node: &str) -> Option<&Member> {
+        self.members()?.iter().find(|member| member.name == node)
+    }
+
+    /// Whether all is well with it, as far as that is ours to know.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        match self {
+            View::External => true,
+            View::Unknown(_) => false,
+            View::Known(members) => members.iter().all(|it| it.is_healthy() && !it.learner),
+        }
+    }
 }
 
 /// The members, counted.
+#[must_use]
 pub fn count(members: &[Member]) -> Members {
+    let voters = || members.iter().filter(|member| !member.learner);
     Members {
-        voters: members.iter().filter(|member| !member.learner).count(),
-        unhealthy: members
-            .iter()
-            .filter(|member| !member.learner && !member.healthy)
-            .count(),
-        learners: members.iter().filter(|member| member.learner).count(),
+        voters: voters().count(),
+        unhealthy: voters().filter(|member| !member.is_healthy()).count(),
+        learners: members.len() - voters().count(),
     }
 }
 

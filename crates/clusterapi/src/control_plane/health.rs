@@ -6,7 +6,7 @@ use api::conditions::{Status, Verdict};
 use api::k8s_openapi::api::core::v1::{Node, Pod};
 use api::kube::ResourceExt;
 
-use super::etcd::Member;
+use super::etcd;
 
 /// A static Pod of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +70,13 @@ pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
 pub(super) struct View<'a> {
     pub(super) pods: &'a [Arc<Pod>],
     pub(super) nodes: &'a [Arc<Node>],
-    pub(super) members: &'a [Member],
-    pub(super) external_etcd: bool,
+    pub(super) etcd: &'a etcd::View,
 }
 
 /// The conditions of the machine on `node`. `node` is unset before the Machine controller found it;
 /// `view` is unset while the workload cluster cannot be reached.
 pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> {
-    let external = view.is_some_and(|view| view.external_etcd);
+    let external = view.is_some_and(|view| *view.etcd == etcd::View::External);
     let all = |status: Status, reason: &str, message: &str| {
         let verdict = |type_| Verdict::new(type_, status, reason).because(message);
         gates(external).into_iter().map(verdict).collect()
@@ -104,7 +103,7 @@ pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> 
         }
     }
     if !external {
-        verdicts.push(member(node, view.members));
+        verdicts.push(member(node, view.etcd));
     }
     verdicts
 }
@@ -177,14 +176,19 @@ fn waiting(pod: &Pod) -> Option<String> {
     waiting.message.clone().or_else(|| waiting.reason.clone())
 }
 
-fn member(node: &str, members: &[Member]) -> Verdict {
-    match members.iter().find(|member| member.node == node) {
-        Some(Member { learner: true, .. }) => Verdict::new(ETCD_MEMBER, false, "NotHealthy")
-            .because("The etcd member is still a learner"),
-        Some(Member { healthy: true, .. }) => Verdict::new(ETCD_MEMBER, true, "Healthy"),
-        Some(_) => Verdict::new(ETCD_MEMBER, false, "NotHealthy"),
-        None => Verdict::new(ETCD_MEMBER, false, "NotHealthy")
-            .because(format!("There is no etcd member on Node {node}")),
+fn member(node: &str, etcd: &etcd::View) -> Verdict {
+    let ill = |why: &str| Verdict::new(ETCD_MEMBER, false, "NotHealthy").because(why);
+    if let etcd::View::Unknown(why) = etcd {
+        return Verdict::new(ETCD_MEMBER, Status::Unknown, "InspectionFailed")
+            .because(why.as_str());
+    }
+    match etcd.on(node) {
+        Some(member) if member.learner => ill("The etcd member is still a learner"),
+        Some(member) => match &member.problem {
+            None => Verdict::new(ETCD_MEMBER, true, "Healthy"),
+            Some(problem) => ill(problem),
+        },
+        None => ill(&format!("There is no etcd member on Node {node}")),
     }
 }
 

@@ -8,54 +8,13 @@ use api::kube::api::{Api, Patch, PatchParams};
 use api::version::Version;
 use serde_json::json;
 
-use super::observe::{Observation, has_external_etcd};
-use super::{ControlPlaneError, Scope, Subject, error, etcd};
+use super::{ControlPlaneError, error};
 
 /// Our hook.
 pub(super) const PRE_TERMINATE: &str =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup";
 /// The start of every pre-terminate hook.
 const ANY_PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
-
-/// Lets the oldest machine go that is being deleted, once its etcd member may be removed: one at a
-/// time, and from Kubernetes 1.31 on only after its Node was drained (its kubelet talks to its own
-/// API server, which needs its own etcd member).
-pub(super) async fn release(
-    scope: &Scope,
-    subject: &Subject,
-    seen: &Observation,
-) -> Result<(), ControlPlaneError> {
-    let going = seen
-        .machines
-        .iter()
-        .map(|seen| &seen.machine)
-        .filter(|m| is_held(m));
-    let Some(machine) = going.min_by_key(|machine| deleted_at(machine)) else {
-        return Ok(());
-    };
-    if !is_drained(machine, &subject.plane.spec.version) {
-        return Ok(());
-    }
-    let others = seen
-        .machines
-        .iter()
-        .any(|other| !other.machine.is_deleting());
-    if others && !has_external_etcd(&subject.plane) {
-        let Some(workload) = &seen.workload else {
-            return Ok(());
-        };
-        if let Some(node) = machine.node_name() {
-            let member = workload.members.iter().find(|member| member.node == node);
-            let members = etcd::count(&workload.members);
-            if member.is_some_and(|member| !members.can_remove(member.healthy)) {
-                return Ok(());
-            }
-            scope.etcd.remove(workload.view(), node).await?;
-        }
-    }
-    let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
-    remove(&machines, machine).await
-}
 
 /// Takes our hook off a machine.
 pub(super) async fn remove(
@@ -77,11 +36,13 @@ pub(super) async fn remove(
     }
 }
 
-fn is_held(machine: &Machine) -> bool {
+/// Whether the machine is being deleted and waits for us.
+pub(super) fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }
 
-fn deleted_at(machine: &Machine) -> Option<Timestamp> {
+/// When its deletion began.
+pub(super) fn deleted_at(machine: &Machine) -> Option<Timestamp> {
     machine
         .metadata
         .deletion_timestamp
@@ -89,8 +50,9 @@ fn deleted_at(machine: &Machine) -> Option<Timestamp> {
         .map(|time| time.0)
 }
 
-/// Whether the Machine controller waits for our hook only.
-fn is_drained(machine: &Machine, version: &str) -> bool {
+/// Whether the Machine controller waits for our hook only. From Kubernetes 1.31 on that is after its Node was drained: its
+/// kubelet talks to its own API server, which needs its own etcd member.
+pub(super) fn is_drained(machine: &Machine, version: &str) -> bool {
     let version = machine
         .spec
         .version

@@ -14,9 +14,10 @@ use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
 use operator::decode::{self, Decoded, NotDecoded};
 
-use super::etcd::{self, Member, Workload};
-use super::plan::{Facts, MachineFacts};
-use super::{ControlPlaneError, Scope, Subject, error, health, outdated};
+use super::etcd::{self, View};
+use super::health::Component;
+use super::plan::{Etcd, Facts, MachineFacts};
+use super::{ControlPlaneError, Scope, Subject, error, health, members, outdated};
 use crate::owners;
 
 /// Everything that a look sees.
@@ -29,6 +30,8 @@ pub(super) struct Observation {
     pub(super) workload: Option<Reached>,
     /// Whether nothing is known about the workload cluster yet, so that what was reported about it before stays.
     pub(super) connecting: bool,
+    /// The members of etcd.
+    pub(super) etcd: View,
     /// When.
     pub(super) now: Timestamp,
 }
@@ -45,17 +48,15 @@ pub(super) struct Reached {
     pub(super) client: Client,
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) nodes: Vec<Arc<Node>>,
-    pub(super) members: Vec<Member>,
 }
 
 impl Reached {
-    /// What a view of etcd may look at.
-    pub(super) fn view(&self) -> Workload<'_> {
-        Workload {
-            client: &self.client,
-            pods: &self.pods,
-            nodes: &self.nodes,
-        }
+    /// The Nodes that exist and have a Pod of etcd.
+    pub(super) fn etcd_nodes(&self) -> Vec<String> {
+        let of = |pod: &Arc<Pod>| health::node_of(pod, Component::Etcd).map(str::to_owned);
+        let mut nodes: Vec<_> = self.pods.iter().filter_map(of).collect();
+        nodes.retain(|name| self.nodes.iter().any(|node| node.name_any() == *name));
+        nodes
     }
 }
 
@@ -75,16 +76,18 @@ pub(super) async fn observe(
     let now = scope.context.now();
     let machines = machines(scope, subject).await?;
     scope.context.remote.track(&subject.key);
-    let workload = reach(scope, subject).await?;
+    let workload = reach(scope, subject);
     let connecting = workload.is_none() && is_connecting(scope, subject);
     let initialized = match &workload {
         _ if is_initialized(subject) => true,
         Some(workload) => has_kubeadm_config(&workload.client).await,
         None => false,
     };
+    let etcd = members::look(scope, subject, workload.as_ref(), initialized).await;
     let mut seen = Vec::new();
     for machine in machines {
-        seen.push(observe_machine(scope, subject, machine, workload.as_ref(), now).await?);
+        let around = (workload.as_ref(), &etcd);
+        seen.push(observe_machine(scope, subject, machine, around, now).await?);
     }
     if connecting {
         keep_reported(&mut seen);
@@ -100,10 +103,7 @@ pub(super) async fn observe(
         reachable: workload.is_some(),
         machines: seen.iter().map(|seen| facts_of(seen, external)).collect(),
         failure_domains: failure_domains(subject),
-        etcd: workload
-            .as_ref()
-            .filter(|_| !external)
-            .map(|workload| etcd::count(&workload.members)),
+        etcd: facts_of_etcd(&etcd),
         rollout_after: until_rollout(&subject.plane, now),
     };
     Ok(Observation {
@@ -111,6 +111,7 @@ pub(super) async fn observe(
         machines: seen,
         workload,
         connecting,
+        etcd,
         now,
     })
 }
@@ -165,7 +166,7 @@ async fn observe_machine(
     scope: &Scope,
     subject: &Subject,
     machine: Machine,
-    workload: Option<&Reached>,
+    (workload, etcd): (Option<&Reached>, &View),
     now: Timestamp,
 ) -> Result<Seen, ControlPlaneError> {
     let namespace = &subject.key.namespace;
@@ -185,8 +186,7 @@ async fn observe_machine(
     let view = workload.map(|workload| health::View {
         pods: &workload.pods,
         nodes: &workload.nodes,
-        members: &workload.members,
-        external_etcd: has_external_etcd(&subject.plane),
+        etcd,
     });
     verdicts.extend(health::judge(machine.node_name(), view));
     Ok(Seen { machine, verdicts })
@@ -267,24 +267,24 @@ fn until_rollout(plane: &KubeadmControlPlane, now: Timestamp) -> Option<Duration
 }
 
 /// The workload cluster, if it answers and its static Pods have been listed.
-async fn reach(scope: &Scope, subject: &Subject) -> Result<Option<Reached>, ControlPlaneError> {
-    let Ok(client) = scope.context.remote.client(&subject.key) else {
-        return Ok(None);
-    };
-    let Ok(nodes) = scope.context.remote.nodes(&subject.key) else {
-        return Ok(None);
-    };
-    let Some(pods) = scope.pods.of(&subject.key, &client) else {
-        return Ok(None);
-    };
-    let mut reached = Reached {
+fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
+    let client = scope.context.remote.client(&subject.key).ok()?;
+    let nodes = scope.context.remote.nodes(&subject.key).ok()?;
+    let pods = scope.pods.of(&subject.key, &client)?;
+    Some(Reached {
         client,
         pods,
         nodes,
-        members: Vec::new(),
-    };
-    reached.members = scope.etcd.members(reached.view()).await?;
-    Ok(Some(reached))
+    })
+}
+
+/// What the plan needs to know of etcd.
+fn facts_of_etcd(etcd: &View) -> Etcd {
+    match etcd {
+        View::External => Etcd::External,
+        View::Unknown(why) => Etcd::Unknown(why.clone()),
+        View::Known(members) => Etcd::Known(etcd::count(members)),
+    }
 }
 
 /// Whether the first attempt to reach the workload cluster has not ended yet; how it ends wakes us.

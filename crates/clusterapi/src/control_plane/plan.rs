@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::k8s_openapi::jiff::Timestamp;
 
+use super::health::ETCD_MEMBER;
 use super::quorum::Members;
 
 /// What the plan depends on.
@@ -26,10 +27,35 @@ pub(super) struct Facts {
     pub(super) machines: Vec<MachineFacts>,
     /// Failure domains that control plane machines may be in.
     pub(super) failure_domains: Vec<String>,
-    /// etcd's members; unset with an external etcd or while nobody knows.
-    pub(super) etcd: Option<Members>,
+    /// etcd's members.
+    pub(super) etcd: Etcd,
     /// How long until `spec.rollout.after`, if that is in the future.
     pub(super) rollout_after: Option<Duration>,
+}
+
+/// What the plan needs to know of etcd.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Etcd {
+    /// It is somebody else's.
+    #[default]
+    External,
+    /// It cannot be asked, for this reason.
+    Unknown(String),
+    /// Its members.
+    Known(Members),
+}
+
+impl Etcd {
+    /// Why `change` cannot be made: etcd cannot be asked, or would lose its quorum, which happens as `loss` says.
+    pub(super) fn obstacle(&self, change: impl Fn(Members) -> bool, loss: &str) -> Option<String> {
+        match self {
+            Etcd::External => None,
+            Etcd::Unknown(why) => Some(format!("etcd cannot be asked: {why}")),
+            Etcd::Known(members) => {
+                (!change(*members)).then(|| format!("etcd would lose its quorum{loss}"))
+            }
+        }
+    }
 }
 
 /// What the plan needs to know of one machine.
@@ -56,6 +82,12 @@ impl MachineFacts {
 
     fn is_healthy(&self) -> bool {
         self.node.is_some() && self.problems.is_empty()
+    }
+
+    /// Whether its etcd member works.
+    fn has_healthy_member(&self) -> bool {
+        let ill = |problem: &String| problem == ETCD_MEMBER;
+        self.node.is_some() && !self.problems.iter().any(ill)
     }
 }
 
@@ -128,8 +160,9 @@ fn wait(why: &str) -> Step {
 
 fn scale_up(facts: &Facts) -> Step {
     let mut problems = preflight(facts, None);
-    if problems.is_empty() && facts.etcd.is_some_and(|members| !members.can_add()) {
-        problems.push("etcd would lose its quorum if the new member failed".to_owned());
+    if problems.is_empty() {
+        let loss = " if the new member failed";
+        problems.extend(facts.etcd.obstacle(Members::can_add, loss));
     }
     if !problems.is_empty() {
         return Step::Wait(problems);
@@ -148,15 +181,11 @@ fn scale_down(facts: &Facts) -> Step {
     if facts.machines.len() <= 1 {
         problems.push("The last control plane machine is never deleted".to_owned());
     }
-    if problems.is_empty()
-        && facts
-            .etcd
-            .is_some_and(|m| !m.can_remove(machine.is_healthy()))
-    {
-        problems.push(format!(
-            "etcd would lose its quorum without Machine {}",
-            machine.name
-        ));
+    if problems.is_empty() {
+        let healthy = machine.has_healthy_member();
+        let loss = format!(" without Machine {}", machine.name);
+        let without = |members: Members| members.can_remove(healthy);
+        problems.extend(facts.etcd.obstacle(without, &loss));
     }
     if !problems.is_empty() {
         return Step::Wait(problems);

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::observe::{Observation, Seen};
 use super::plan::{Facts, MachineFacts};
+use super::quorum::Members;
 use super::{ControlPlaneError, Scope, Subject, error, machines};
 
 /// On the control plane, from the deletion of a machine until its replacement exists.
@@ -214,14 +215,14 @@ fn obstacle(facts: &Facts, name: &str) -> Option<String> {
     let ill = facts.machines.iter().find(|machine| machine.name == name);
     let healthy = ill.is_some_and(|machine| !machine.problems.iter().any(|p| p.contains("Etcd")));
     let member = ill.is_some_and(|machine| machine.node.is_some());
-    let safe = facts.etcd.is_none_or(|members| {
+    let safe = |members: Members| {
         if member {
             members.can_remove(healthy)
         } else {
             members.has_quorum()
         }
-    });
-    (!safe).then(|| "etcd would lose its quorum".to_owned())
+    };
+    facts.etcd.obstacle(safe, "")
 }
 
 /// How many tries came before this one, or why there may not be another now.

@@ -13,10 +13,11 @@ use api::kube::ResourceExt;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use api::version::Version;
 
+use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
-use super::plan::{Facts, Step};
-use super::{ControlPlaneError, error, pause, quorum, remediation};
+use super::plan::{Etcd, Facts, Step};
+use super::{ControlPlaneError, error, etcd, pause, quorum, remediation};
 use crate::summary::{self, Reasons};
 
 /// Status could not be written.
@@ -169,7 +170,7 @@ fn versions(machines: &[&Machine]) -> Vec<VersionCount> {
 fn verdicts(seen: &Observation, step: &Step, problem: Option<&ControlPlaneError>) -> Vec<Verdict> {
     let facts = &seen.facts;
     let certificates = certificates(problem);
-    let etcd = etcd(facts);
+    let etcd = etcd(seen);
     let components = components(seen);
     vec![
         available(facts, &certificates, &etcd, seen),
@@ -213,26 +214,44 @@ fn initialized(facts: &Facts) -> Verdict {
         .because("Waiting for configmap kube-system/kubeadm-config in the workload cluster")
 }
 
-fn etcd(facts: &Facts) -> Verdict {
+fn etcd(seen: &Observation) -> Verdict {
     let verdict = |status: Status, reason| Verdict::new("EtcdClusterHealthy", status, reason);
     let unknown = |text: &str| verdict(Status::Unknown, "HealthUnknown").because(text);
-    if !facts.initialized {
+    if !seen.facts.initialized {
         return unknown("Waiting for Cluster control plane to be initialized");
     }
-    if !facts.reachable {
-        return unknown("The workload cluster cannot be reached");
-    }
-    match facts.etcd {
-        None => verdict(Status::True, "Healthy").because("etcd is external"),
-        Some(members) if members.unhealthy == 0 && members.learners == 0 && members.voters > 0 => {
-            verdict(Status::True, "Healthy")
+    let members = match &seen.etcd {
+        View::External => return verdict(Status::True, "Healthy").because("etcd is external"),
+        View::Unknown(why) => return unknown(why),
+        View::Known(_) if seen.etcd.is_settled() => return verdict(Status::True, "Healthy"),
+        View::Known(members) => members,
+    };
+    let count = etcd::count(members);
+    let mut lines = vec![format!(
+        "{} of {} voting members are healthy, {} are needed",
+        count.voters.saturating_sub(count.unhealthy),
+        count.voters,
+        quorum::quorum(count.voters)
+    )];
+    for member in members {
+        let name = match member.name.as_str() {
+            "" => &member.host,
+            name => name,
+        };
+        let learner = member.learner.then(|| "it is still a learner".to_owned());
+        if let Some(problem) = member.problem.clone().or(learner) {
+            lines.push(format!("* etcd member {name}: {problem}"));
         }
-        Some(members) => verdict(Status::False, "NotHealthy").because(format!(
-            "{} of {} members are healthy, {} are needed",
-            members.voters.saturating_sub(members.unhealthy),
-            members.voters,
-            quorum::quorum(members.voters)
-        )),
+    }
+    verdict(Status::False, "NotHealthy").because(lines.join("\n"))
+}
+
+/// Whether etcd works, as far as it is ours to know.
+fn has_quorum(facts: &Facts) -> bool {
+    match facts.etcd {
+        Etcd::External => true,
+        Etcd::Unknown(_) => false,
+        Etcd::Known(members) => members.has_quorum(),
     }
 }
 
@@ -286,13 +305,15 @@ fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Obser
         lines.push("* The workload cluster cannot be reached".to_owned());
     } else {
         let whole = |machine: &super::observe::Seen| {
-            health::gates(facts.etcd.is_none()).iter().all(|gate| {
-                let verdict = machine
-                    .verdicts
-                    .iter()
-                    .find(|verdict| verdict.type_ == *gate);
-                verdict.is_some_and(|verdict| verdict.status == Status::True)
-            })
+            health::gates(seen.etcd == View::External)
+                .iter()
+                .all(|gate| {
+                    let verdict = machine
+                        .verdicts
+                        .iter()
+                        .find(|verdict| verdict.type_ == *gate);
+                    verdict.is_some_and(|verdict| verdict.status == Status::True)
+                })
         };
         if !seen.machines.iter().any(whole) {
             lines.push(
@@ -300,7 +321,7 @@ fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Obser
                     .to_owned(),
             );
         }
-        if facts.etcd.is_some_and(|members| !members.has_quorum()) {
+        if !has_quorum(facts) {
             lines.push(format!("* etcd: {}", etcd.message));
         }
     }

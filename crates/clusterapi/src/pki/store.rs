@@ -127,13 +127,26 @@ pub struct Recipe {
 pub async fn read(secrets: &Api<Secret>, cluster: &str) -> Result<Certificates, StoreError> {
     let mut known = BTreeMap::new();
     for purpose in Purpose::ALL {
-        let name = purpose.secret_name(cluster);
-        let found = secrets.get_opt(&name).await;
-        if let Some(secret) = found.map_err(|source| StoreError::Api { name, source })? {
-            known.insert(purpose, parse(&secret)?);
+        if let Some(material) = read_one(secrets, cluster, purpose).await? {
+            known.insert(purpose, material);
         }
     }
     Ok(Certificates { known })
+}
+
+/// Reads the key material of `cluster` for one purpose.
+///
+/// # Errors
+/// When the API server refuses, or the Secret does not hold what it should.
+pub async fn read_one(
+    secrets: &Api<Secret>,
+    cluster: &str,
+    purpose: Purpose,
+) -> Result<Option<KeyMaterial>, StoreError> {
+    let name = purpose.secret_name(cluster);
+    let found = secrets.get_opt(&name).await;
+    let found = found.map_err(|source| StoreError::Api { name, source })?;
+    found.as_ref().map(parse).transpose()
 }
 
 /// Reads the key material of `cluster` and makes what is missing.

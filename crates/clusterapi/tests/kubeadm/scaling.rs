@@ -10,8 +10,9 @@ use api::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 use serde_json::json;
+use simulator::etcd::AlarmType;
 
-use crate::world::{World, eventually, set_ready, template};
+use crate::world::{World, eventually, template};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_machines_come_up_one_after_the_other() {
@@ -80,11 +81,35 @@ async fn the_control_plane_scales_up_and_down() {
     let world = World::start().await;
     world.cluster(1).await;
     world.settled(1).await;
-    for replicas in [3, 1] {
+    for replicas in [3, 1, 3] {
         let scale = json!({"spec": {"replicas": replicas}});
         world.merge::<KubeadmControlPlane>("demo", scale).await;
         world.settled(replicas).await;
+        assert_eq!(world.members.names(), world.machine_names().await);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_of_three_leaves_exactly_three_members() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let upgrade = json!({"spec": {"version": "v1.35.0"}});
+    world.merge::<KubeadmControlPlane>("demo", upgrade).await;
+    eventually("all machines to have the new version", || async {
+        let machines = world.list::<Machine>().await;
+        let versions: Vec<_> = machines.iter().map(|m| m.spec.version.clone()).collect();
+        let new = |version: &Option<String>| version.as_deref() == Some("v1.35.0");
+        if versions.iter().all(new) {
+            Ok(())
+        } else {
+            Err(format!("{versions:?}"))
+        }
+    })
+    .await;
+    world.settled(3).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+    assert!(world.members.leader().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -148,50 +173,95 @@ async fn an_unhealthy_member_stops_scaling_until_it_is_well() {
     world.cluster(1).await;
     world.settled(1).await;
     let name = world.list::<Machine>().await.remove(0).name_any();
-    set_ready(&world.workload, "etcd", &name, false)
-        .await
-        .unwrap();
-    eventually("etcd to be reported", || async {
-        let plane = world
-            .api::<KubeadmControlPlane>()
-            .get("demo")
-            .await
-            .unwrap();
-        let status = plane.status.unwrap();
-        let bad = conditions::find(&status.conditions, "EtcdClusterHealthy")
-            .cloned()
-            .unwrap();
-        if bad.status == "False" {
-            Ok(())
-        } else {
-            Err(format!("{bad:?}"))
-        }
-    })
-    .await;
+    world.members.etcd.alarm(&name, AlarmType::Nospace, true);
     world
         .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
         .await;
-    eventually("scaling to be blocked", || async {
-        let plane = world
-            .api::<KubeadmControlPlane>()
-            .get("demo")
-            .await
-            .unwrap();
-        let status = plane.status.unwrap();
-        let told = conditions::find(&status.conditions, "ScalingUp")
-            .cloned()
-            .unwrap();
-        if told.message.contains("not healthy") {
-            Ok(())
+    world
+        .condition(
+            "EtcdClusterHealthy",
+            "False",
+            "etcd reports alarms: NOSPACE",
+        )
+        .await;
+    world.condition("ScalingUp", "True", "not healthy").await;
+    assert_eq!(world.list::<Machine>().await.len(), 1);
+    world.members.etcd.alarm(&name, AlarmType::Nospace, false);
+    world.settled(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_cannot_be_asked_stops_scaling_down_and_says_why() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let names = world.machine_names().await;
+    for name in &names {
+        world.members.answers(name, false);
+    }
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 1}}))
+        .await;
+    world
+        .condition("EtcdClusterHealthy", "Unknown", "cannot be forwarded")
+        .await;
+    world.condition("ScalingDown", "True", "is blocked").await;
+    assert_eq!(world.machine_names().await, names);
+    assert_eq!(world.members.names(), names);
+    for name in &names {
+        world.members.answers(name, true);
+    }
+    world.settled(1).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leader_hands_over_before_it_goes() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let leader = world.members.leader().unwrap().name;
+    let term = world.members.etcd.term();
+    world.delete::<Machine>(&leader).await;
+    eventually("the leader to be replaced", || async {
+        let names = world.machine_names().await;
+        if names.contains(&leader) {
+            Err(format!("{names:?}"))
         } else {
-            Err(format!("{told:?}"))
+            Ok(())
         }
     })
     .await;
-    assert_eq!(world.list::<Machine>().await.len(), 1);
-    set_ready(&world.workload, "etcd", &name, true)
-        .await
-        .unwrap();
+    world.settled(3).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+    assert!(world.members.leader().is_some());
+    assert_eq!(
+        world.members.etcd.term(),
+        term + 1,
+        "handed over once, and never lost"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_without_a_node_is_removed() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    world.members.add_stray("stray");
+    assert_eq!(world.members.names().len(), 4);
+    // Whatever wakes the controller.
+    let poke = json!({"metadata": {"annotations": {"poke": "it"}}});
+    world.merge::<KubeadmControlPlane>("demo", poke).await;
+    eventually("the stray member to be removed", || async {
+        let names = world.members.names();
+        if names.len() == 3 {
+            Ok(())
+        } else {
+            Err(format!("{names:?}"))
+        }
+    })
+    .await;
+    assert_eq!(world.members.names(), world.machine_names().await);
     world.settled(3).await;
 }
 

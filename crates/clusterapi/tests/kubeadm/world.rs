@@ -13,7 +13,6 @@ use api::kube::api::{
 };
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource, ResourceExt};
-use apiserver::ApiServer;
 use clusterapi::Options;
 use clusterapi::remote::{ClusterKey, Connector};
 use futures::FutureExt;
@@ -25,6 +24,8 @@ use serde_json::{Value, json};
 use testbed::{Fuse, Management, Running, fake_definition, killed_at_every};
 use tokio_util::sync::CancellationToken;
 
+use crate::members::Members;
+
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
@@ -34,6 +35,8 @@ const KINDS: [&str; 3] = ["FakeCluster", "FakeMachine", "FakeMachineTemplate"];
 pub(crate) struct World {
     management: Management,
     pub(crate) workload: Client,
+    /// The machines' etcd members.
+    pub(crate) members: Members,
     provider: CancellationToken,
     controllers: Mutex<Option<Running>>,
 }
@@ -89,16 +92,19 @@ impl World {
         ];
         let fakes = KINDS.map(|kind| fake_definition(INFRASTRUCTURE, kind));
         let management = Management::open(groups.into_iter().flatten().chain(fakes)).await;
-        let workload = ApiServer::open(apiserver::Options::default())
-            .await
-            .unwrap();
-        let workload = Client::new(workload.in_process(), NS);
         let provider = CancellationToken::new();
-        let task = play(management.client.clone(), workload.clone());
+        let (members, workload) = Members::serve(provider.clone()).await;
+        let play = Play {
+            client: management.client.clone(),
+            workload: workload.clone(),
+            members: members.clone(),
+        };
+        let task = play.run();
         tokio::spawn(provider.clone().run_until_cancelled_owned(task));
         Self {
             management,
             workload,
+            members,
             provider,
             controllers: Mutex::default(),
         }
@@ -160,6 +166,28 @@ impl World {
             .await
             .unwrap()
             .items
+    }
+
+    /// Waits until a condition of the control plane has this status, and a message with these words.
+    pub(crate) async fn condition(&self, type_: &str, status: &str, words: &str) {
+        eventually(&format!("{type_} {status}: {words}"), || async {
+            let plane = self.api::<KubeadmControlPlane>().get("demo").await.unwrap();
+            let conditions = plane.status.unwrap_or_default().conditions;
+            let found = api::conditions::find(&conditions, type_).cloned();
+            match found {
+                Some(it) if it.status == status && it.message.contains(words) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+
+    /// The names of all Machines, in order.
+    pub(crate) async fn machine_names(&self) -> Vec<String> {
+        let machines = self.list::<Machine>().await;
+        let mut names: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
+        names.sort();
+        names
     }
 
     /// Waits until the control plane has exactly this many available, current machines and nothing
@@ -248,34 +276,45 @@ pub(crate) fn template(name: &str) -> Value {
 }
 
 /// The provider, and the machines.
-async fn play(client: Client, workload: Client) {
-    loop {
-        for kind in ["FakeCluster", "FakeMachine"] {
-            let Ok(list) = fake(&client, kind).list(&ListParams::default()).await else {
-                continue;
-            };
-            for object in list.items {
-                // A conflict is settled in the next round.
-                let _ = step(&client, &workload, kind, object).await;
+struct Play {
+    client: Client,
+    workload: Client,
+    members: Members,
+}
+
+impl Play {
+    async fn run(self) {
+        loop {
+            for kind in ["FakeCluster", "FakeMachine"] {
+                let objects = fake(&self.client, kind);
+                let Ok(list) = objects.list(&ListParams::default()).await else {
+                    continue;
+                };
+                for object in list.items {
+                    // A conflict is settled in the next round.
+                    let _ = step(&self, kind, object).await;
+                }
             }
+            tokio::time::sleep(Duration::from_millis(15)).await;
         }
-        tokio::time::sleep(Duration::from_millis(15)).await;
     }
 }
 
-async fn step(
-    client: &Client,
-    workload: &Client,
-    kind: &str,
-    object: DynamicObject,
-) -> kube::Result<()> {
+async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()> {
+    let (client, workload) = (&play.client, &play.workload);
     let (name, params, api) = (
         object.name_any(),
         PatchParams::default(),
         fake(client, kind),
     );
     if object.metadata.deletion_timestamp.is_some() {
-        stop(workload, &name).await?;
+        // Its member stays in the list.
+        play.members.switch_off(&name);
+        let stopped = stop(workload, &name).await;
+        // Without a quorum its Pods stay: nobody can write that they are gone.
+        if play.members.etcd.takes_writes().is_ok() {
+            stopped?;
+        }
         let clear = json!({"metadata": {"finalizers": null}});
         return api
             .patch(&name, &params, &Patch::Merge(clear))
@@ -333,7 +372,7 @@ async fn step(
     )
     .await?;
     let version = machine.spec.version.clone().unwrap_or_default();
-    if !boot(workload, &name, &id, &version, &user_data).await? {
+    if !boot(play, &name, &id, &version, &user_data).await? {
         return Ok(());
     }
     let status = json!({"status": {"initialization": {"provisioned": true}}});
@@ -344,12 +383,13 @@ async fn step(
 
 /// What cloud-init and kubeadm make of user data; false when kubeadm would refuse.
 async fn boot(
-    workload: &Client,
+    play: &Play,
     name: &str,
     provider_id: &str,
     version: &str,
     user_data: &str,
 ) -> kube::Result<bool> {
+    let workload = &play.workload;
     assert!(
         user_data.starts_with("## template: jinja\n#cloud-config\n"),
         "{user_data}"
@@ -363,6 +403,10 @@ async fn boot(
             .map(|file| file["content"].as_str().unwrap().to_owned())
     };
     let init = user_data.contains("kubeadm init");
+    let authority = || {
+        let path = |end| format!("/etc/kubernetes/pki/etcd/ca.{end}");
+        Some((file(&path("crt"))?, file(&path("key"))?))
+    };
     if init {
         assert!(
             file("/etc/kubernetes/pki/ca.key")
@@ -374,6 +418,7 @@ async fn boot(
             .split("---\n")
             .find(|d| d.contains("ClusterConfiguration"))
             .unwrap();
+        play.members.init(name, &authority().unwrap());
         node(workload, name, provider_id).await?;
         pods(workload, name, version).await?;
         let map = json!({
@@ -402,9 +447,14 @@ async fn boot(
     {
         return Ok(false);
     }
+    if join.get("controlPlane").is_some() {
+        // kubeadm tries again; so does the next round.
+        if !play.members.join(name, &authority().unwrap()) {
+            return Ok(false);
+        }
+    }
     node(workload, name, provider_id).await?;
     if join.get("controlPlane").is_some() {
-        assert!(file("/etc/kubernetes/pki/etcd/ca.key").is_some());
         pods(workload, name, version).await?;
     }
     Ok(true)
@@ -421,7 +471,8 @@ async fn node(workload: &Client, name: &str, provider_id: &str) -> kube::Result<
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         other => drop(other?),
     }
-    let ready = json!({"status": {"conditions": [
+    let addresses = json!([{"type": "Hostname", "address": name}]);
+    let ready = json!({"status": {"addresses": addresses, "conditions": [
         {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"},
     ]}});
     nodes
@@ -454,7 +505,7 @@ async fn pods(workload: &Client, node: &str, version: &str) -> kube::Result<()> 
 }
 
 /// Makes a static Pod ready or not.
-pub(crate) async fn set_ready(
+async fn set_ready(
     workload: &Client,
     component: &str,
     node: &str,

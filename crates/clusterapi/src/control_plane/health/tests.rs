@@ -5,7 +5,7 @@ use api::k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 
 use super::{Component, View, gates, judge, node_of};
-use crate::control_plane::etcd::Member;
+use crate::control_plane::etcd::{self, Member};
 
 fn pod(name: &str, status: Value) -> Arc<Pod> {
     Arc::new(serde_json::from_value(json!({"metadata": {"name": name}, "status": status})).unwrap())
@@ -25,18 +25,26 @@ fn node(labels: Value) -> Arc<Node> {
 fn verdicts(
     pods: &[Arc<Pod>],
     nodes: &[Arc<Node>],
-    members: &[Member],
+    etcd: etcd::View,
 ) -> Vec<(&'static str, Status, String)> {
     let view = View {
         pods,
         nodes,
-        members,
-        external_etcd: false,
+        etcd: &etcd,
     };
     judge(Some("n"), Some(view))
         .into_iter()
         .map(|v| (v.type_, v.status, v.reason))
         .collect()
+}
+
+/// A member on the Node.
+fn known(learner: bool) -> etcd::View {
+    etcd::View::Known(vec![Member {
+        name: "n".to_owned(),
+        learner,
+        ..Member::default()
+    }])
 }
 
 fn status_of(list: &[(&'static str, Status, String)], type_: &str) -> (Status, String) {
@@ -51,12 +59,7 @@ fn a_machine_with_all_its_pods_is_well() {
         .map(|c| ready(&format!("{}-n", c.name())))
         .collect();
     let nodes = [node(json!({"node-role.kubernetes.io/control-plane": ""}))];
-    let members = [Member {
-        node: "n".to_owned(),
-        healthy: true,
-        learner: false,
-    }];
-    let all = verdicts(&pods, &nodes, &members);
+    let all = verdicts(&pods, &nodes, known(false));
     assert_eq!(all.len(), gates(false).len());
     assert!(
         all.iter().all(|verdict| verdict.1 == Status::True),
@@ -78,12 +81,7 @@ fn each_trouble_has_its_reason() {
         pod("kube-controller-manager-n", json!({"phase": "Failed"})),
         Arc::new(leaving),
     ];
-    let learner = [Member {
-        node: "n".to_owned(),
-        healthy: true,
-        learner: true,
-    }];
-    let all = verdicts(&pods, &nodes, &learner);
+    let all = verdicts(&pods, &nodes, known(true));
     for (type_, reason) in [
         ("NodeKubeadmLabelsAndTaintsSet", "NotSet"),
         ("APIServerPodHealthy", "Provisioning"),
@@ -102,6 +100,7 @@ fn each_trouble_has_its_reason() {
 
 #[test]
 fn what_cannot_be_seen_is_unknown() {
+    let unknown = etcd::View::Unknown("why".to_owned());
     for (node, view) in [
         (Some("n"), None),
         (
@@ -109,8 +108,7 @@ fn what_cannot_be_seen_is_unknown() {
             Some(View {
                 pods: &[],
                 nodes: &[],
-                members: &[],
-                external_etcd: false,
+                etcd: &unknown,
             }),
         ),
         (
@@ -118,8 +116,7 @@ fn what_cannot_be_seen_is_unknown() {
             Some(View {
                 pods: &[],
                 nodes: &[],
-                members: &[],
-                external_etcd: false,
+                etcd: &unknown,
             }),
         ),
     ] {
@@ -133,13 +130,44 @@ fn what_cannot_be_seen_is_unknown() {
 }
 
 #[test]
+fn a_member_says_what_is_wrong_with_it_and_one_that_cannot_be_asked_is_unknown() {
+    let nodes = [node(json!({}))];
+    let ill = Member {
+        name: "n".to_owned(),
+        problem: Some("etcd reports alarms: NOSPACE".to_owned()),
+        ..Member::default()
+    };
+    let message = |etcd: &etcd::View| {
+        let view = View {
+            pods: &[],
+            nodes: &nodes,
+            etcd,
+        };
+        let all = judge(Some("n"), Some(view));
+        let found = all.into_iter().find(|it| it.type_ == "EtcdMemberHealthy");
+        found.map(|it| (it.status, it.message)).unwrap()
+    };
+    let words = "etcd reports alarms: NOSPACE".to_owned();
+    assert_eq!(
+        message(&etcd::View::Known(vec![ill])),
+        (Status::False, words)
+    );
+    let words = "There is no etcd member on Node n".to_owned();
+    assert_eq!(
+        message(&etcd::View::Known(Vec::new())),
+        (Status::False, words)
+    );
+    let unknown = etcd::View::Unknown("no answer".to_owned());
+    assert_eq!(message(&unknown), (Status::Unknown, "no answer".to_owned()));
+}
+
+#[test]
 fn an_external_etcd_is_not_looked_for() {
     let nodes = [node(json!({}))];
     let view = View {
         pods: &[],
         nodes: &nodes,
-        members: &[],
-        external_etcd: true,
+        etcd: &etcd::View::External,
     };
     let all = judge(Some("n"), Some(view));
     assert!(

@@ -1,7 +1,7 @@
 use api::k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::{Facts, MachineFacts, Step, decide};
+use super::{Etcd, Facts, MachineFacts, Step, decide};
 use crate::control_plane::quorum::Members;
 
 fn machine(name: &str, age: i64) -> MachineFacts {
@@ -30,7 +30,7 @@ fn facts(replicas: usize, machines: Vec<MachineFacts>) -> Facts {
         certificates: true,
         initialized: count > 0,
         reachable: count > 0,
-        etcd: (count > 0).then_some(Members {
+        etcd: Etcd::Known(Members {
             voters: count,
             unhealthy,
             learners: 0,
@@ -118,7 +118,7 @@ fn a_rollout_without_surge_removes_before_it_adds() {
     three.surge = 0;
     assert_eq!(decide(&three), delete("a"));
     three.machines.remove(0);
-    three.etcd = Some(Members {
+    three.etcd = Etcd::Known(Members {
         voters: 2,
         unhealthy: 0,
         learners: 0,
@@ -222,7 +222,7 @@ fn play(mut state: Facts) -> Result<(usize, usize), String> {
     let (mut most, mut least) = (state.machines.len(), usize::MAX);
     for turn in 0..200 {
         let count = state.machines.len();
-        state.etcd = (count > 0).then_some(Members {
+        state.etcd = Etcd::Known(Members {
             voters: count,
             unhealthy: 0,
             learners: 0,

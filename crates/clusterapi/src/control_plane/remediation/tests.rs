@@ -2,7 +2,7 @@ use api::controlplane::v1beta2::Remediation;
 use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{Candidate, Decision, Record, decide, retries};
-use crate::control_plane::plan::{Facts, MachineFacts};
+use crate::control_plane::plan::{Etcd, Facts, MachineFacts};
 use crate::control_plane::quorum::Members;
 
 fn now() -> Timestamp {
@@ -27,7 +27,7 @@ fn facts(machines: Vec<MachineFacts>) -> Facts {
     Facts {
         initialized: true,
         reachable: true,
-        etcd: Some(etcd),
+        etcd: Etcd::Known(etcd),
         machines,
         ..Facts::default()
     }
@@ -79,7 +79,7 @@ fn a_machine_goes_when_the_others_can_do_without_it() {
         "cannot be reached"
     ));
     let mut weak = three;
-    weak.etcd = Some(Members {
+    weak.etcd = Etcd::Known(Members {
         voters: 3,
         unhealthy: 1,
         learners: 0,

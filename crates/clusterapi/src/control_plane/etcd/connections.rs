@@ -1,0 +1,195 @@
+//! Connections to members through the workload API server, kept while they work.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::bootstrap::v1beta2::EncryptionAlgorithm;
+use api::k8s_openapi::api::core::v1::Pod;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::Client;
+use api::kube::api::Api;
+use etcd::tls::Tls;
+use futures::future::BoxFuture;
+use kube::api::Portforwarder;
+use parking_lot::Mutex;
+
+use super::LIMIT;
+use crate::pki::{self, KeyMaterial};
+use crate::remote::ClusterKey;
+
+/// The port for clients.
+const PORT: u16 = 2379;
+/// The name in our certificate, as upstream's.
+const COMMON_NAME: &str = "cluster-api.x-k8s.io";
+/// How long a client certificate is used. It is valid for longer.
+const CERTIFICATE_FOR: Duration = Duration::from_secs(24 * 3600);
+/// A member that has not answered in time is not asked again for so long: what waits for it is a worker.
+const REST: Duration = Duration::from_secs(3);
+
+/// All connections; clones share them.
+#[derive(Clone, Default)]
+pub struct Connections {
+    clusters: Arc<Mutex<HashMap<ClusterKey, Arc<Cluster>>>>,
+}
+
+/// The etcd of one workload cluster.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// Which cluster.
+    pub key: &'a ClusterKey,
+    /// Its API server.
+    pub client: &'a Client,
+    /// The Nodes that have a Pod of etcd.
+    pub nodes: &'a [String],
+}
+
+struct Cluster {
+    tls: Tls,
+    since: Instant,
+    members: Mutex<HashMap<String, Known>>,
+}
+
+/// What is known of the way to a member.
+#[derive(Clone)]
+enum Known {
+    Open(Arc<Connection>),
+    Silent { since: Instant, why: String },
+}
+
+struct Connection {
+    client: etcd::Client,
+    forwarder: Portforwarder,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.forwarder.abort();
+    }
+}
+
+impl Connections {
+    /// Whether a client certificate for `key` is at hand.
+    #[must_use]
+    pub fn has(&self, key: &ClusterKey) -> bool {
+        let clusters = self.clusters.lock();
+        let known = clusters.get(key);
+        known.is_some_and(|cluster| cluster.since.elapsed() < CERTIFICATE_FOR)
+    }
+
+    /// Issues a client certificate under etcd's CA.
+    ///
+    /// # Errors
+    /// When the CA cannot sign.
+    pub fn trust(&self, key: &ClusterKey, ca: &KeyMaterial, now: Timestamp) -> Result<(), String> {
+        let ours = pki::client(ca, COMMON_NAME, "", EncryptionAlgorithm::EcdsaP256, now)
+            .map_err(|source| operator::controller::chain(&source))?;
+        let private = ours.private.unwrap_or_default();
+        let tls = Tls::client(&ca.public, &ours.public, &private).map_err(|it| it.to_string())?;
+        let cluster = Cluster {
+            tls,
+            since: Instant::now(),
+            members: Mutex::default(),
+        };
+        self.clusters.lock().insert(key.clone(), Arc::new(cluster));
+        Ok(())
+    }
+
+    /// Ends all connections to a cluster.
+    pub fn forget(&self, key: &ClusterKey) {
+        self.clusters.lock().remove(key);
+    }
+
+    /// Does something with the member on `node`, within [`LIMIT`]. A connection that has been kept and turns out to be
+    /// broken is made anew, once.
+    pub(super) async fn with<T>(
+        &self,
+        target: &Target<'_>,
+        node: &str,
+        ask: impl Fn(etcd::Client) -> BoxFuture<'static, Result<T, etcd::Error>>,
+    ) -> Result<T, String> {
+        let known = self.clusters.lock().get(target.key).cloned();
+        let cluster = known.ok_or("there is no client certificate for etcd")?;
+        let kept = cluster.members.lock().get(node).cloned();
+        match &kept {
+            Some(Known::Silent { since, why }) if since.elapsed() < REST => return Err(why.clone()),
+            Some(Known::Open(connection)) => match ask(connection.client.clone()).await {
+                Err(etcd::Error::Broken(_)) => {}
+                other => return cluster.remember(node, Some(connection), other),
+            },
+            _ => {}
+        }
+        let opening = open(target.client, &cluster.tls, node);
+        let opened = match tokio::time::timeout(LIMIT, opening).await {
+            Ok(opened) => opened.inspect_err(|_| cluster.drop_connection(node))?,
+            Err(_) => {
+                let silent = Err(etcd::Error::Timeout(LIMIT));
+                return cluster.remember(node, None, silent);
+            }
+        };
+        let opened = Arc::new(opened);
+        let answer = ask(opened.client.clone()).await;
+        cluster.remember(node, Some(&opened), answer)
+    }
+}
+
+impl Cluster {
+    /// Keeps the connection if the member answered, whatever it said.
+    fn remember<T>(
+        &self,
+        node: &str,
+        connection: Option<&Arc<Connection>>,
+        answer: Result<T, etcd::Error>,
+    ) -> Result<T, String> {
+        let mut members = self.members.lock();
+        let why = answer
+            .as_ref()
+            .err()
+            .map(|error| operator::controller::chain(error));
+        let known = match (&answer, connection) {
+            (Ok(_) | Err(etcd::Error::Status(_)), Some(connection)) => {
+                Some(Known::Open(Arc::clone(connection)))
+            }
+            (Err(etcd::Error::Timeout(_)), _) => Some(Known::Silent {
+                since: Instant::now(),
+                why: why.clone().unwrap_or_default(),
+            }),
+            _ => None,
+        };
+        match known {
+            Some(known) => drop(members.insert(node.to_owned(), known)),
+            None => drop(members.remove(node)),
+        }
+        answer.map_err(|_| why.unwrap_or_default())
+    }
+
+    fn drop_connection(&self, node: &str) {
+        self.members.lock().remove(node);
+    }
+}
+
+/// Opens a connection to the member on `node`.
+async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, String> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
+    let pod = format!("etcd-{node}");
+    let forwarding = pods.portforward(&pod, &[PORT]).await;
+    let mut forwarder = forwarding.map_err(|source| {
+        let why = operator::controller::chain(&source);
+        format!("port {PORT} of Pod kube-system/{pod} cannot be forwarded: {why}")
+    })?;
+    let refused = forwarder.take_error(PORT);
+    let stream = forwarder
+        .take_stream(PORT)
+        .ok_or("the port has no stream")?;
+    match etcd::Client::connect(stream, tls, LIMIT).await {
+        Ok(client) => Ok(Connection { client, forwarder }),
+        Err(source) => {
+            // Whoever forwards knows better why nobody answers.
+            let words = async { refused?.await };
+            let soon = Duration::from_millis(100);
+            let words = tokio::time::timeout(soon, words).await.ok().flatten();
+            forwarder.abort();
+            Err(words.unwrap_or_else(|| operator::controller::chain(&source)))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A look at all members: every one is asked at once.
+
+use etcd::messages::{self, AlarmMember, AlarmType, StatusResponse};
+
+use futures::FutureExt;
+
+use super::{Connections, Member, Target, View};
+
+/// What a member has answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// About itself.
+    pub(super) status: StatusResponse,
+    /// The list as the quorum knows it. A learner refuses it, and so does a member without a quorum.
+    pub(super) members: Result<Vec<messages::Member>, String>,
+    pub(super) alarms: Vec<AlarmMember>,
+}
+
+impl Connections {
+    /// Looks at all members.
+    pub async fn look(&self, target: &Target<'_>) -> View {
+        let asked = target.nodes.iter().map(|node| async move {
+            let answer = self.with(target, node, |client| ask(client).boxed()).await;
+            (node.clone(), answer)
+        });
+        combined(futures::future::join_all(asked).await)
+    }
+}
+
+async fn ask(client: etcd::Client) -> Result<Answer, etcd::Error> {
+    let (status, members, alarms) =
+        tokio::join!(client.status(), client.members(), client.alarms());
+    Ok(Answer {
+        status: status?,
+        members: members.map_err(|error| error.to_string()),
+        alarms: alarms.unwrap_or_default(),
+    })
+}
+
+/// What the answers of the members, by Node, say together.
+pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
+    let list = answers.iter().find_map(|(_, answer)| {
+        Some((
+            answer.as_ref().ok()?,
+            answer.as_ref().ok()?.members.as_ref().ok()?,
+        ))
+    });
+    let Some((source, list)) = list else {
+        return View::Unknown(nobody(&answers));
+    };
+    let statuses = answers
+        .iter()
+        .filter_map(|(_, answer)| Some(&answer.as_ref().ok()?.status));
+    // Of two that disagree, the one with the later election is right.
+    let leader = statuses
+        .max_by_key(|status| status.raft_term)
+        .map_or(0, |status| status.leader);
+    let members = list.iter().map(|member| {
+        let answer = answers.iter().find(|(node, _)| *node == member.name);
+        Member {
+            id: member.id,
+            name: member.name.clone(),
+            host: member
+                .peer_urls
+                .first()
+                .map(|url| host(url).to_owned())
+                .unwrap_or_default(),
+            learner: member.is_learner,
+            leads: member.id == leader,
+            problem: problem(member, answer.map(|(_, answer)| answer), &source.alarms),
+        }
+    });
+    View::Known(members.collect())
+}
+
+/// Why there is no list.
+fn nobody(answers: &[(String, Result<Answer, String>)]) -> String {
+    if answers.is_empty() {
+        return "there is no Pod of etcd on any Node".to_owned();
+    }
+    let lines = answers.iter().map(|(node, answer)| {
+        let why = match answer {
+            Err(why) => why,
+            Ok(answer) => answer.members.as_ref().err().map_or("", String::as_str),
+        };
+        format!("etcd-{node}: {why}")
+    });
+    format!(
+        "no etcd member lists the members: {}",
+        lines.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn problem(
+    member: &messages::Member,
+    answer: Option<&Result<Answer, String>>,
+    alarms: &[AlarmMember],
+) -> Option<String> {
+    let ours = alarms.iter().filter(|alarm| alarm.member_id == member.id);
+    let raised: Vec<_> = ours
+        .filter_map(|alarm| match alarm.alarm() {
+            AlarmType::Nospace => Some("NOSPACE"),
+            AlarmType::Corrupt => Some("CORRUPT"),
+            AlarmType::None => None,
+        })
+        .collect();
+    if !raised.is_empty() {
+        return Some(format!("etcd reports alarms: {}", raised.join(", ")));
+    }
+    if member.name.is_empty() {
+        return Some(format!("the member {:x} has never started", member.id));
+    }
+    let status = match answer {
+        None => return Some(format!("there is no Pod etcd-{} to ask", member.name)),
+        Some(Err(why)) => return Some(format!("it does not answer: {why}")),
+        Some(Ok(answer)) => &answer.status,
+    };
+    let itself = status.header.as_ref().map_or(0, |header| header.member_id);
+    if itself != member.id {
+        return Some(format!(
+            "Pod etcd-{} runs the member {itself:x}, which is not in the list; the list has {:x} under this name",
+            member.name, member.id
+        ));
+    }
+    // Alarms of others are among the errors of every member.
+    let errors: Vec<_> = status
+        .errors
+        .iter()
+        .filter(|error| !error.starts_with("memberID:"))
+        .map(String::as_str)
+        .collect();
+    (!errors.is_empty()).then(|| errors.join(", "))
+}
+
+/// The host of `https://10.6.0.4:2380`.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);
+    host.trim_matches(['[', ']'])
+}

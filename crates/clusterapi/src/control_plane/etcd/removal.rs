@@ -1,0 +1,85 @@
+//! Removing a member, and finding those that nobody will remove otherwise.
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+
+use super::{Connections, Member, Target, count};
+
+/// Who may run a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nodes {
+    /// Names of Nodes, and of those that Machines had.
+    pub names: BTreeSet<String>,
+    /// Addresses of Nodes and Machines.
+    pub addresses: BTreeSet<String>,
+}
+
+impl Connections {
+    /// Removes the member `id` of `members`, after leadership was handed to another if it leads: to the first of
+    /// `successors`, names of Nodes, that works. A member that is gone is removed already.
+    ///
+    /// # Errors
+    /// In etcd's words, or because nobody else works.
+    pub async fn remove(
+        &self,
+        target: &Target<'_>,
+        members: &[Member],
+        id: u64,
+        successors: &[String],
+    ) -> Result<(), String> {
+        let Some(member) = members.iter().find(|member| member.id == id) else {
+            return Ok(());
+        };
+        let successor =
+            successor(members, id, successors).ok_or("no other member works that votes")?;
+        if member.leads {
+            let to = successor.id;
+            let hand_over =
+                |client: etcd::Client| async move { client.move_leader(to).await }.boxed();
+            let moved = self.with(target, &member.name, hand_over).await;
+            moved.map_err(|why| format!("leadership of {} cannot be moved: {why}", member.name))?;
+        }
+        let remove = |client: etcd::Client| {
+            let removing = async move {
+                match client.remove(id).await {
+                    Err(etcd::Error::Status(it)) if it.code == etcd::Code::NotFound => Ok(()),
+                    other => other.map(drop),
+                }
+            };
+            removing.boxed()
+        };
+        let removed = self.with(target, &successor.name, remove).await;
+        removed.map_err(|why| format!("the member {} cannot be removed: {why}", member.name))
+    }
+}
+
+/// The member that leads afterwards, and is asked to remove the other.
+pub(super) fn successor<'a>(
+    members: &'a [Member],
+    id: u64,
+    preferred: &[String],
+) -> Option<&'a Member> {
+    let fits = |member: &&Member| member.id != id && !member.learner && member.is_healthy();
+    let by_name = |name: &String| members.iter().filter(fits).find(|it| it.name == *name);
+    // One that leads already needs no election.
+    let leads = members.iter().filter(fits).find(|member| member.leads);
+    leads
+        .or_else(|| preferred.iter().find_map(by_name))
+        .or_else(|| members.iter().find(fits))
+}
+
+/// A member that runs nowhere and may be removed: its Node is gone, or it has never started and nobody has its address.
+#[must_use]
+pub fn orphan<'a>(members: &'a [Member], nodes: &Nodes) -> Option<&'a Member> {
+    let counted = count(members);
+    members.iter().find(|member| {
+        let nowhere = if member.name.is_empty() {
+            !nodes.addresses.contains(&member.host)
+        } else {
+            !nodes.names.contains(&member.name) && !member.is_healthy()
+        };
+        // A learner is no part of any quorum.
+        nowhere && (member.learner || counted.can_remove(member.is_healthy()))
+    })
+}

@@ -1,0 +1,200 @@
+//! etcd's members of a control plane: looked at, removed with their machines, collected when they are left over.
+
+use api::core::v1beta2::Machine;
+use api::k8s_openapi::api::core::v1::{Node, Secret};
+use api::kube::ResourceExt;
+use api::kube::api::Api;
+
+use super::etcd::{self, Member, Nodes, Target, View};
+use super::observe::{Observation, Reached, has_external_etcd};
+use super::{ControlPlaneError, Scope, Subject, error, hooks};
+use crate::pki::{Purpose, store};
+
+/// What is known of etcd now. It is asked once the control plane is initialized.
+pub(super) async fn look(
+    scope: &Scope,
+    subject: &Subject,
+    workload: Option<&Reached>,
+    initialized: bool,
+) -> View {
+    if has_external_etcd(&subject.plane) {
+        return View::External;
+    }
+    if !initialized {
+        return View::Unknown("the control plane is not initialized".to_owned());
+    }
+    let Some(workload) = workload else {
+        return View::Unknown("The workload cluster cannot be reached".to_owned());
+    };
+    if let Err(why) = trust(scope, subject).await {
+        return View::Unknown(why);
+    }
+    let nodes = workload.etcd_nodes();
+    scope.etcd.look(&target(subject, workload, &nodes)).await
+}
+
+/// Lets the oldest machine go that is being deleted, after its member was removed: one at a time.
+pub(super) async fn release(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let machines = || seen.machines.iter().map(|seen| &seen.machine);
+    let held = machines().filter(|machine| hooks::is_held(machine));
+    let Some(machine) = held.min_by_key(|machine| hooks::deleted_at(machine)) else {
+        return Ok(());
+    };
+    if !hooks::is_drained(machine, &subject.plane.spec.version) {
+        return Ok(());
+    }
+    let others = machines().any(|other| !other.is_deleting());
+    // With the last machine the whole of etcd goes.
+    if others && !remove_member(scope, subject, seen, machine).await? {
+        return Ok(());
+    }
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    hooks::remove(&api, machine).await
+}
+
+/// Removes the member of a machine; whether it is gone. It stays while etcd cannot be asked, and while etcd would lose
+/// its quorum.
+async fn remove_member(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+    machine: &Machine,
+) -> Result<bool, ControlPlaneError> {
+    let members = match (&seen.etcd, &seen.workload) {
+        (View::External, _) => return Ok(true),
+        (View::Known(members), Some(_)) => members,
+        _ => return Ok(false),
+    };
+    let member = machine.node_name().and_then(|node| seen.etcd.on(node));
+    match member {
+        None => Ok(true),
+        Some(member) if may_go(members, member) => {
+            remove(scope, subject, seen, member).await?;
+            Ok(true)
+        }
+        Some(_) => Ok(false),
+    }
+}
+
+/// Removes a member that is left over: one that runs on no Node, while no machine is on its way to get one.
+pub(super) async fn collect(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let (View::Known(members), Some(workload)) = (&seen.etcd, &seen.workload) else {
+        return Ok(());
+    };
+    let machines = || seen.machines.iter().map(|seen| &seen.machine);
+    if machines().any(|machine| machine.node_name().is_none()) {
+        return Ok(());
+    }
+    let known = known(machines(), workload);
+    let Some(member) = etcd::orphan(members, &known) else {
+        return Ok(());
+    };
+    // The Nodes come from a cache.
+    if !member.name.is_empty() {
+        let nodes: Api<Node> = Api::all(workload.client.clone());
+        let found = nodes.get_metadata_opt(&member.name).await;
+        let action = format!("reading Node {}", member.name);
+        if found.map_err(error::remotely(action))?.is_some() {
+            return Ok(());
+        }
+    }
+    remove(scope, subject, seen, member).await?;
+    let name = if member.name.is_empty() {
+        &member.host
+    } else {
+        &member.name
+    };
+    let note = format!("removed etcd member {name}, which runs on no Node");
+    let plane = subject.plane.as_ref();
+    scope
+        .events
+        .normal(plane, "EtcdMemberRemoved", "RemoveEtcdMember", note)
+        .await;
+    Ok(())
+}
+
+/// Whether the others work without `member`. A learner is no part of any quorum.
+fn may_go(members: &[Member], member: &Member) -> bool {
+    member.learner || etcd::count(members).can_remove(member.is_healthy())
+}
+
+/// Removes a member; leadership goes to the newest machine that stays.
+async fn remove(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+    member: &Member,
+) -> Result<(), ControlPlaneError> {
+    let (View::Known(members), Some(workload)) = (&seen.etcd, &seen.workload) else {
+        return Ok(());
+    };
+    let staying = seen
+        .machines
+        .iter()
+        .rev()
+        .filter(|seen| !seen.machine.is_deleting());
+    let successors: Vec<String> = staying
+        .filter_map(|seen| seen.machine.node_name().map(str::to_owned))
+        .collect();
+    let nodes = workload.etcd_nodes();
+    let target = target(subject, workload, &nodes);
+    let removed = scope.etcd.remove(&target, members, member.id, &successors);
+    removed.await.map_err(ControlPlaneError::Etcd)
+}
+
+fn target<'a>(subject: &'a Subject, workload: &'a Reached, nodes: &'a [String]) -> Target<'a> {
+    Target {
+        key: &subject.key,
+        client: &workload.client,
+        nodes,
+    }
+}
+
+/// Where a member may run, by name and by address.
+fn known<'a>(machines: impl Iterator<Item = &'a Machine>, workload: &Reached) -> Nodes {
+    let mut known = Nodes::default();
+    for node in &workload.nodes {
+        known.names.insert(node.name_any());
+        let status = node.status.as_ref();
+        let addresses = status.and_then(|status| status.addresses.as_ref());
+        let addresses = addresses.into_iter().flatten();
+        known
+            .addresses
+            .extend(addresses.map(|it| it.address.clone()));
+    }
+    for machine in machines {
+        known.names.extend(machine.node_name().map(str::to_owned));
+        let status = machine.status.as_ref();
+        let addresses = status.and_then(|status| status.addresses.as_ref());
+        let addresses = addresses.into_iter().flatten();
+        known
+            .addresses
+            .extend(addresses.map(|it| it.address.clone()));
+    }
+    known
+}
+
+/// Has a client certificate for etcd at hand.
+async fn trust(scope: &Scope, subject: &Subject) -> Result<(), String> {
+    if scope.etcd.has(&subject.key) {
+        return Ok(());
+    }
+    let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
+    let read = store::read_one(&secrets, &subject.key.name, Purpose::Etcd).await;
+    let name = Purpose::Etcd.secret_name(&subject.key.name);
+    let ca = match read {
+        Ok(Some(ca)) => ca,
+        Ok(None) => return Err(format!("Secret {name} with the CA of etcd does not exist")),
+        Err(source) => return Err(operator::controller::chain(&source)),
+    };
+    let trusted = scope.etcd.trust(&subject.key, &ca, scope.context.now());
+    trusted.map_err(|why| format!("Secret {name}: {why}"))
+}

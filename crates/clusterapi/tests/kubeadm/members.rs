@@ -1,0 +1,177 @@
+//! The machines as a workload cluster's API server sees them: etcd members behind forwarded ports.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use api::kube::Client;
+use apiserver::{Backend, Connection, Kubelet, Log};
+use etcd::tls;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::Value;
+use simulator::etcd::{Etcd, Listed, PORT, Place};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::served::{certificate, serve};
+
+/// The members; clones share them.
+#[derive(Clone)]
+pub(crate) struct Members {
+    pub(crate) etcd: Arc<Etcd>,
+    machines: Arc<Mutex<HashMap<String, Machine>>>,
+}
+
+struct Machine {
+    power: CancellationToken,
+    tls: TlsAcceptor,
+    /// Ends what its kubelet forwards; cancelled while the kubelet forwards nothing.
+    forwarding: CancellationToken,
+}
+
+struct Behind(Arc<Etcd>);
+
+impl Backend for Behind {
+    fn takes_writes(&self) -> Result<(), String> {
+        self.0.takes_writes()
+    }
+}
+
+impl Members {
+    /// An API server in front of no members yet, and a client that reaches it as one reaches a real one.
+    pub(crate) async fn serve(stop: CancellationToken) -> (Self, Client) {
+        let etcd = Arc::new(Etcd::open(None).unwrap());
+        let members = Self {
+            etcd: Arc::clone(&etcd),
+            machines: Arc::default(),
+        };
+        let options = apiserver::Options {
+            backend: Some(Arc::new(Behind(etcd))),
+            kubelet: Some(Arc::new(members.clone())),
+            ..apiserver::Options::default()
+        };
+        let client = serve(options, stop).await;
+        (members, client)
+    }
+
+    /// What `kubeadm init` does for etcd.
+    pub(crate) fn init(&self, name: &str, authority: &(String, String)) {
+        let (place, power) = (place(name), self.switch_on(name, authority));
+        self.etcd.found(&place);
+        self.etcd.run(name, &power).unwrap();
+    }
+
+    /// One try of what `kubeadm join` does for etcd: whether it worked.
+    pub(crate) fn join(&self, name: &str, authority: &(String, String)) -> bool {
+        let place = place(name);
+        if self.etcd.check().is_err() || self.etcd.add_learner(&place).is_err() {
+            return false;
+        }
+        let power = self.switch_on(name, authority);
+        self.etcd.run(name, &power).unwrap();
+        self.etcd.start(&place);
+        self.etcd.promote(name).is_ok()
+    }
+
+    pub(crate) fn switch_off(&self, name: &str) {
+        if let Some(machine) = self.machines.lock().remove(name) {
+            machine.power.cancel();
+        }
+    }
+
+    /// A member whose machine is gone without anybody having removed it.
+    pub(crate) fn add_stray(&self, name: &str) {
+        let place = place(name);
+        let power = CancellationToken::new();
+        self.etcd.add_learner(&place).unwrap();
+        self.etcd.run(name, &power).unwrap();
+        self.etcd.start(&place);
+        self.etcd.promote(name).unwrap();
+        power.cancel();
+    }
+
+    /// Whether the kubelet of a machine forwards ports; etcd runs on.
+    pub(crate) fn answers(&self, name: &str, answers: bool) {
+        if let Some(machine) = self.machines.lock().get_mut(name) {
+            match answers {
+                true => machine.forwarding = CancellationToken::new(),
+                false => machine.forwarding.cancel(),
+            }
+        }
+    }
+
+    /// The names of all members, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.etcd.members().into_iter().map(|it| it.name).collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn leader(&self) -> Option<Listed> {
+        self.etcd.members().into_iter().find(|member| member.leads)
+    }
+
+    fn switch_on(&self, name: &str, (ca, key): &(String, String)) -> CancellationToken {
+        let (certificate, own) = certificate(ca, key, name);
+        let power = CancellationToken::new();
+        let machine = Machine {
+            power: power.clone(),
+            tls: tls::server(ca, &certificate, &own.into()).unwrap(),
+            forwarding: CancellationToken::new(),
+        };
+        self.machines.lock().insert(name.to_owned(), machine);
+        power
+    }
+
+    fn port(&self, node: &Value) -> Option<(TlsAcceptor, CancellationToken)> {
+        let machines = self.machines.lock();
+        let machine = machines.get(node["metadata"]["name"].as_str()?)?;
+        let open = !machine.forwarding.is_cancelled();
+        open.then(|| (machine.tls.clone(), machine.forwarding.clone()))
+    }
+}
+
+impl Kubelet for Members {
+    fn is_reachable(&self, node: &Value) -> bool {
+        self.port(node).is_some()
+    }
+
+    fn log<'a>(
+        &'a self,
+        _: &'a Value,
+        _: &'a Value,
+        _: &'a str,
+        _: bool,
+    ) -> BoxFuture<'a, Result<Log, String>> {
+        async { Err("there are no logs".to_owned()) }.boxed()
+    }
+
+    fn connect<'a>(
+        &'a self,
+        node: &'a Value,
+        _: &'a Value,
+        port: u16,
+    ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
+        let open = self.port(node).filter(|_| port == PORT);
+        let name = node["metadata"]["name"].as_str().unwrap().to_owned();
+        let etcd = Arc::clone(&self.etcd);
+        async move {
+            let (tls, forwarding) = open.ok_or("connection refused")?;
+            let (here, there) = tokio::io::duplex(1 << 16);
+            tokio::spawn(forwarding.run_until_cancelled_owned(async move {
+                etcd.serve(&name, tls, there).await;
+            }));
+            Ok(Box::new(here) as Box<dyn Connection>)
+        }
+        .boxed()
+    }
+}
+
+fn place(name: &str) -> Place {
+    Place {
+        machine: name.to_owned(),
+        name: name.to_owned(),
+        host: name.to_owned(),
+    }
+}
