@@ -87,6 +87,7 @@ fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
     version(spec, errors);
     surge(spec, "spec", errors);
     naming(spec, "spec", errors);
+    not_built(spec, "spec", errors);
     if let Some(config) = spec.get("kubeadmConfigSpec") {
         spec_problems(config, "spec.kubeadmConfigSpec", errors);
         etcd(config, errors);
@@ -102,6 +103,7 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
     if let Some(spec) = at(review.object, path) {
         surge(spec, path, errors);
         naming(spec, path, errors);
+        not_built(spec, path, errors);
         if let Some(config) = spec.get("kubeadmConfigSpec") {
             spec_problems(config, &format!("{path}.kubeadmConfigSpec"), errors);
         }
@@ -152,6 +154,30 @@ fn numbers(version: &str) -> Option<(u64, u64, u64)> {
         .map(|version: Version| version.numbers())
 }
 
+/// Fields that would have no effect.
+fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let is_set = |field: &str| match at(spec, field) {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        Some(_) => true,
+    };
+    for (field, message) in [
+        (
+            "rollout.before",
+            "a rollout before certificates expire is not built: leave it out, and set rollout.after to a time before they do",
+        ),
+        (
+            "machineTemplate.spec.taints",
+            "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of kubeadmConfigSpec",
+        ),
+    ] {
+        if is_set(field) {
+            errors.push(FieldError::new(format!("{path}.{field}"), message));
+        }
+    }
+}
+
 /// kubeadm upgrades by one minor version at a time, and not backwards.
 fn downgrade(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     let of = |spec: &Value| {
@@ -162,6 +188,15 @@ fn downgrade(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     let (Some(from), Some(to)) = (of(old), of(new)) else {
         return;
     };
+    if (to.0, to.1) < (from.0, from.1) {
+        errors.push(FieldError::new(
+            "spec.version",
+            format!(
+                "cannot go back from v{}.{}.{} to v{}.{}.{}: kubeadm does not downgrade by a minor version",
+                from.0, from.1, from.2, to.0, to.1, to.2
+            ),
+        ));
+    }
     if from.0 == to.0 && to.1 > from.1 + 1 {
         errors.push(FieldError::new(
             "spec.version",

@@ -77,7 +77,8 @@ pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
 
 fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
     let provisioned = match seen {
-        Referenced::Nothing => true,
+        // What a topology would make is not there, and never will be.
+        Referenced::Nothing => cluster.spec.topology.is_none(),
         Referenced::There(object, version) if contract::provisioned(object, *version) => {
             take_endpoint(cluster, object);
             let domains = contract::failure_domains(object);
@@ -198,6 +199,10 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
         .as_ref()
         .map_or("", |reference| &reference.kind);
     match seen {
+        Referenced::Nothing if cluster.spec.topology.is_some() => {
+            Verdict::new(type_, false, "TopologyNotBuilt")
+                .because("spec.topology is set: ClusterClass is not built")
+        }
         Referenced::Nothing => Verdict::new(type_, true, "NoInfrastructure")
             .because("spec.infrastructureRef is not set: the infrastructure is there already"),
         Referenced::There(object, version) => {

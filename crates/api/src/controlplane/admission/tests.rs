@@ -99,6 +99,17 @@ fn what_makes_no_control_plane_is_refused() {
             &["spec.machineNaming.template"],
         ),
         (
+            json!({"rollout": {"before": {"certificatesExpiryDays": 10}}}),
+            &["spec.rollout.before"],
+        ),
+        (
+            json!({"machineTemplate": {"spec": {
+                "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"},
+                "taints": [{"key": "k", "effect": "NoSchedule", "propagation": "Always"}],
+            }}}),
+            &["spec.machineTemplate.spec.taints"],
+        ),
+        (
             json!({"machineNaming": {"template": "{{ .random }}-{{ .machine }}"}}),
             &["spec.machineNaming.template"],
         ),
@@ -120,6 +131,8 @@ fn only_listed_fields_may_change() {
         (json!({"replicas": 1}), json!({"replicas": 3}), none),
         (json!({}), json!({"version": "v1.35.0"}), none),
         (json!({}), json!({"version": "v1.36.0"}), &["spec.version"]),
+        (json!({}), json!({"version": "v1.33.9"}), &["spec.version"]),
+        (json!({}), json!({"version": "v1.34.0"}), none),
         (
             json!({}),
             config(json!({"files": [{"path": "/a", "content": "x"}]})),

@@ -36,6 +36,10 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
             errors.push(FieldError::new(field, message));
         }
     }
+    if is_set(review.object, "/spec/topology") {
+        let message = "ClusterClass is not built: leave it out, and refer to the parts of the cluster in spec.infrastructureRef and spec.controlPlaneRef";
+        errors.push(FieldError::new("spec.topology", message));
+    }
     version(
         review.object,
         "/spec/topology/version",
@@ -45,10 +49,28 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
+/// Taints would have no effect on Nodes.
+fn taints(object: &Value, at: &str, field: &str, errors: &mut Vec<FieldError>) {
+    if is_set(object, &format!("{at}/taints")) {
+        let message = "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of the kubeadm configuration";
+        errors.push(FieldError::new(format!("{field}.taints"), message));
+    }
+}
+
+/// Whether there is anything at a path.
+fn is_set(object: &Value, at: &str) -> bool {
+    match object.pointer(at) {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(_) => true,
+    }
+}
+
 pub(super) fn machine(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     unchanged(review, &mut errors);
     bootstrap(review.object, "/spec", "spec", &mut errors);
+    taints(review.object, "/spec", "spec", &mut errors);
     version(review.object, "/spec/version", "spec.version", &mut errors);
     errors
 }
@@ -89,6 +111,7 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
 
 fn group(review: Review<'_>, errors: &mut Vec<FieldError>) {
     let object = review.object;
+    taints(object, "/spec/template/spec", "spec.template.spec", errors);
     if object
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)

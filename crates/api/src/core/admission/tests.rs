@@ -176,6 +176,41 @@ fn ranges_of_a_cluster_must_be_ranges() {
 }
 
 #[test]
+fn what_would_have_no_effect_is_rejected_unless_it_is_stored_already() {
+    let taints = json!([{"key": "k", "effect": "NoSchedule", "propagation": "Always"}]);
+    let spec = json!({"clusterName": "demo", "bootstrap": {"dataSecretName": "s"},
+        "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"}, "taints": taints});
+    let object = |kind: &str, spec: &Value| json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": "x"}, "spec": spec});
+    let group = json!({"clusterName": "demo", "selector": {}, "template": {"spec": spec}});
+    let topology = json!({"classRef": {"name": "c"}, "version": "v1.34.1"});
+    for (mut object, path) in [
+        (
+            object("Cluster", &json!({"topology": topology})),
+            "spec.topology",
+        ),
+        (object("Machine", &spec), "spec.taints"),
+        (object("MachineSet", &group), "spec.template.spec.taints"),
+        (
+            object("MachineDeployment", &group),
+            "spec.template.spec.taints",
+        ),
+    ] {
+        default_object(&mut object, None);
+        let review = |old| Review {
+            object: &object,
+            old,
+            dry_run: false,
+        };
+        let errors = crate::admission::validate(review(None)).unwrap_err();
+        let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
+        assert_eq!(paths, [path]);
+        let mut old = object.clone();
+        old["spec"]["paused"] = json!(true);
+        crate::admission::validate(review(Some(&old))).unwrap();
+    }
+}
+
+#[test]
 fn nonsense_never_panics() {
     for object in [
         json!(null),
