@@ -20,6 +20,7 @@ use crate::error::Doing;
 use crate::{Context, Error, MACHINE_DEPLOYMENT_FINALIZER, machineset, owners, pause};
 
 mod apply;
+mod proportion;
 pub(crate) mod revision;
 pub(crate) mod rollout;
 mod status;

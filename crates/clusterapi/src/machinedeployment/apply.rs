@@ -10,6 +10,7 @@ use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
 use operator::decode::{self, Decoded, NotDecoded};
 use operator::patch;
 
+use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
 use super::{of, oldest_first, revision};
 use crate::error::{Doing, Error, is_absent};
@@ -22,9 +23,12 @@ pub(super) async fn run(
     sets: Vec<Arc<MachineSet>>,
 ) -> Result<(), Error> {
     let now = ctx.now();
+    if deployment.spec.paused == Some(true) {
+        let current = revision::current(deployment, &sets, now).cloned();
+        return scale_paused(ctx, deployment, &sets, current).await;
+    }
     let (sets, current) = match revision::current(deployment, &sets, now).cloned() {
         Some(current) => (sets, current),
-        None if deployment.spec.paused == Some(true) => return Ok(()),
         None => {
             // The cache may not have what this very controller made: ask before making another.
             let sets = members_live(ctx, deployment).await?;
@@ -50,9 +54,7 @@ pub(super) async fn run(
         .rollout
         .as_ref()
         .and_then(|rollout| rollout.strategy.as_ref());
-    let steps = if deployment.spec.paused == Some(true) {
-        Default::default()
-    } else if rollout::is_rolling(strategy) {
+    let steps = if rollout::is_rolling(strategy) {
         rollout::step(
             bounds,
             &view(&current),
@@ -75,6 +77,45 @@ pub(super) async fn run(
         store(ctx, deployment, set, wanted, highest, bounds).await?;
     }
     clean_up(ctx, deployment, &current, &old).await
+}
+
+/// A deployment that is paused makes no MachineSet and goes no step further; its replicas are spread over the sets.
+async fn scale_paused(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    sets: &[Arc<MachineSet>],
+    current: Option<Arc<MachineSet>>,
+) -> Result<(), Error> {
+    let bounds = rollout::bounds(deployment);
+    let is_current = |set: &Arc<MachineSet>| {
+        let current = current.as_ref().and_then(|current| current.uid());
+        current.is_some() && set.uid() == current
+    };
+    let mut newest_first: Vec<_> = sets.iter().rev().filter(|set| !set.is_deleting()).collect();
+    newest_first.sort_by_key(|set| !is_current(set));
+    let shares: Vec<_> = newest_first.iter().map(|set| share(set)).collect();
+    let steps = proportion::spread(bounds, &shares);
+    let old: Vec<_> = sets
+        .iter()
+        .filter(|set| !is_current(set))
+        .cloned()
+        .collect();
+    for set in newest_first {
+        let wanted = steps.get(&set.name_any()).copied();
+        let highest = is_current(set).then(|| highest_revision(&old));
+        store(ctx, deployment, set, wanted, highest, bounds).await?;
+    }
+    Ok(())
+}
+
+fn share(set: &MachineSet) -> Share {
+    let number = |name: &str| set.annotations().get(name)?.parse().ok();
+    Share {
+        name: set.name_any(),
+        wanted: set.replicas(),
+        desired: number(revision::DESIRED_REPLICAS),
+        most: number(revision::MAX_REPLICAS),
+    }
 }
 
 /// The MachineSets of `deployment` as the API server has them now, oldest first.

@@ -172,6 +172,41 @@ async fn a_new_template_is_rolled_out_within_its_bounds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_deployment_scales_and_rolls_nothing_out() {
+    let world = World::start().await;
+    world.cluster(2).await;
+    world.settled(2).await;
+    world.apply([machine_template("demo-md-2")]).await;
+    let change = json!({ "spec": { "paused": true, "replicas": 4, "template": { "spec": {
+        "infrastructureRef": { "name": "demo-md-2" },
+    }}}});
+    let before = uids(&world.list::<Machine>().await);
+    world.merge::<MachineDeployment>("demo-md", change).await;
+    eventually("four machines", || async {
+        let now = uids(&world.list::<Machine>().await);
+        let kept = before.keys().all(|name| now.contains_key(name));
+        if now.len() == 4 && kept {
+            Ok(())
+        } else {
+            Err(format!("{now:?}"))
+        }
+    })
+    .await;
+    assert_eq!(world.list::<MachineSet>().await.len(), 1);
+    let resume = json!({ "spec": { "paused": false } });
+    world.merge::<MachineDeployment>("demo-md", resume).await;
+    eventually("all machines to be replaced", || async {
+        let now = uids(&world.list::<Machine>().await);
+        if now.len() == 4 && !before.keys().any(|name| now.contains_key(name)) {
+            Ok(())
+        } else {
+            Err(format!("{now:?}"))
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn labels_reach_living_machines_in_place() {
     let world = World::start().await;
     world.cluster(2).await;

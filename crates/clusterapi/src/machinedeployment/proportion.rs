@@ -1,0 +1,92 @@
+//! Scaling a deployment that is paused: every MachineSet in proportion to its size, as Kubernetes' Deployments do it
+//! (`pkg/controller/deployment/util`, `GetReplicaSetProportion`).
+
+use std::collections::BTreeMap;
+
+use super::rollout::Bounds;
+
+/// A MachineSet, and what it was scaled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Name of the MachineSet.
+    pub(super) name: String,
+    /// Machines that it should have.
+    pub(super) wanted: i32,
+    /// Replicas of the deployment when it was scaled last; unset before the first time.
+    pub(super) desired: Option<i32>,
+    /// The same with the surge.
+    pub(super) most: Option<i32>,
+}
+
+/// How many machines each set should have, for those that change. `sets` are sorted newest first.
+pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
+    let active: Vec<&Share> = sets.iter().filter(|set| set.wanted > 0).collect();
+    let (several, alone) = match active.as_slice() {
+        [] => (&[][..], sets.first()),
+        [alone] => (&[][..], Some(*alone)),
+        several => (several, None),
+    };
+    if let Some(alone) = alone {
+        let change = (alone.wanted != bounds.replicas).then_some(bounds.replicas);
+        return change
+            .map(|wanted| (alone.name.clone(), wanted))
+            .into_iter()
+            .collect();
+    }
+    // Only a change of the replicas is spread: what else a paused rollout lacks is not made up for.
+    if several
+        .iter()
+        .all(|set| set.desired == Some(bounds.replicas))
+    {
+        return BTreeMap::new();
+    }
+    let allowed = match bounds.replicas {
+        0 => 0,
+        replicas => replicas.saturating_add(bounds.surge),
+    };
+    proportions(allowed, several)
+        .into_iter()
+        .filter(|(set, wanted)| set.wanted != *wanted)
+        .map(|(set, wanted)| (set.name.clone(), wanted))
+        .collect()
+}
+
+/// `allowed` machines over the sets: the largest first, of two of a size the newer where machines are added and the older
+/// where they are taken away. What rounding leaves over is the first one's, as far as it has so many.
+fn proportions<'a>(allowed: i32, sets: &[&'a Share]) -> Vec<(&'a Share, i32)> {
+    let total: i32 = sets.iter().map(|set| set.wanted).sum();
+    let change = allowed - total;
+    let mut order: Vec<&Share> = sets.to_vec();
+    if change < 0 {
+        order.reverse();
+    }
+    order.sort_by_key(|set| -set.wanted);
+    let mut rest = change;
+    let mut spread: Vec<(&Share, i32)> = Vec::new();
+    for set in order {
+        let fraction = scaled(set.wanted, allowed, set.most.unwrap_or(total)) - set.wanted;
+        let part = if change > 0 {
+            fraction.clamp(0, rest.max(0))
+        } else {
+            fraction.clamp(rest.min(0), 0)
+        };
+        rest -= part;
+        spread.push((set, set.wanted + part));
+    }
+    for (_, wanted) in &mut spread {
+        // No set loses more than it has.
+        let part = rest.max(-*wanted);
+        *wanted += part;
+        rest -= part;
+    }
+    spread
+}
+
+/// `wanted` of `before` as a part of `now`, rounded.
+fn scaled(wanted: i32, now: i32, before: i32) -> i32 {
+    let (wanted, now, before) = (i64::from(wanted), i64::from(now), i64::from(before.max(1)));
+    i32::try_from((2 * wanted * now + before) / (2 * before)).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests;
