@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
-pub(crate) use self::ccm::{CloudConf, GenerateCloudConf};
+pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{Delete, Describe, Get, GetClusters, GetKubeconfig, Listing};
 pub(crate) use self::generate::{ClusterOptions, Generate};
 pub(crate) use self::manager::{Election, Listen, Manager};
@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Apply(Apply),
     /// Run the controllers against any Kubernetes cluster.
     Manager(Box<Manager>),
+    /// Run the cloud controller manager: nodes and load balancers of a cluster on OpenStack.
+    CloudControllerManager(Box<CloudControllerManager>),
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]
     CloudConf(CloudConf),

@@ -1,6 +1,7 @@
 //! What the process is given from outside. Only this module reads the environment.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +79,20 @@ impl Environment {
     }
 }
 
+/// The arguments of the process. Called as `openstack-cloud-controller-manager`, it is that command.
+pub(crate) fn arguments() -> Vec<OsString> {
+    as_command(std::env::args_os().collect())
+}
+
+fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let called = arguments.first().map(PathBuf::from);
+    let name = called.as_ref().and_then(|path| path.file_name());
+    if name.is_some_and(|name| name == "openstack-cloud-controller-manager") {
+        arguments.insert(1, "cloud-controller-manager".into());
+    }
+    arguments
+}
+
 fn program() -> String {
     const NAME: &str = "ferrostack";
     let Ok(executable) = std::env::current_exe() else {
@@ -92,4 +107,27 @@ fn program() -> String {
         return NAME.to_owned();
     }
     executable.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_go_manager_is_its_command() {
+        let called = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(OsString::from).collect();
+            as_command(arguments)
+        };
+        let name = "/bin/openstack-cloud-controller-manager";
+        assert_eq!(
+            called(&[name, "--v=1"]),
+            [name, "cloud-controller-manager", "--v=1"]
+        );
+        assert_eq!(
+            called(&["/bin/ferrostack", "up"]),
+            ["/bin/ferrostack", "up"]
+        );
+        assert!(called(&[]).is_empty());
+    }
 }

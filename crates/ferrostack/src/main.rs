@@ -2,6 +2,7 @@
 //! installs the TLS provider, and prints.
 //!
 //! ```text
+//!   ccm        the cloud controller manager
 //!   cloud_conf cloud.conf of the cloud controller manager
 //!   admin      backups of what `up` keeps
 //!   manager    the controllers against any Kubernetes cluster
@@ -14,6 +15,7 @@
 mod admin;
 mod apply;
 mod apply_files;
+mod ccm;
 mod cli;
 mod cloud_conf;
 mod connect;
@@ -50,7 +52,7 @@ use crate::cli::{
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(environment::arguments());
     let result = set_up(&cli).and_then(|()| {
         tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))
     });
@@ -81,6 +83,9 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
     match cli.command {
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
+        Command::CloudControllerManager(args) => {
+            ccm::run(&args, &environment, stop_on_signal()?, say).await
+        }
         Command::CloudConf(CloudConf::Check { file, output }) => {
             let (text, usable) = cloud_conf::check(&file, output.output)?;
             print(&text)?;
@@ -97,6 +102,12 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
         Command::Generate(Generate::Manager { namespace, image }) => {
             generate::check_namespace(&namespace)?;
             print(&manager::manifests::render(&namespace, image.as_deref())?)
+        }
+        Command::Generate(Generate::CloudControllerManager(args)) => {
+            generate::check_namespace(&args.namespace)?;
+            let cloud = args.cloud.as_deref();
+            let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
+            print(text.expose_secret())
         }
         Command::Generate(Generate::Cluster {
             name,
@@ -158,8 +169,12 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
 
 /// Logging on standard error, and the one TLS provider of the process.
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&cli.log)
-        .map_err(|source| anyhow::anyhow!("--log `{}`: {source}", cli.log))?;
+    let log = match &cli.command {
+        Command::CloudControllerManager(args) if cli.log == "error" => args.log_filter(),
+        _ => &cli.log,
+    };
+    let filter =
+        EnvFilter::try_new(log).map_err(|source| anyhow::anyhow!("--log `{log}`: {source}"))?;
     // It calls every refused connection an error, and workload clusters refuse until they are up.
     let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
     let log = tracing_subscriber::fmt()

@@ -8,9 +8,9 @@ mod definitions;
 pub(crate) mod manifests;
 mod ownership;
 mod registration;
-mod serve;
+pub(crate) mod serve;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let config = config(args, environment).await?;
+    let config = config(args.kubeconfig.as_deref(), environment).await?;
     let namespace = args.election.leader_election_namespace.clone();
     let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
     let election = election(&args.election, &namespace);
@@ -60,7 +60,8 @@ pub(crate) async fn run(
     serve::webhooks(&client, args.webhook_addr, &certificate, &stop, &say).await?;
     readiness.ready();
 
-    let mut leader = match stand(args, &client, election, &shutdown, &say).await? {
+    let election = args.election.leader_elect.then_some(election);
+    let mut leader = match stand(election, &client, &shutdown, &say).await? {
         Won::Stopped => return Ok(()),
         Won::Leading(leader) => leader,
     };
@@ -101,9 +102,12 @@ pub(crate) fn controllers(
 }
 
 /// `--kubeconfig`, `KUBECONFIG`, or the service account of the pod, in that order.
-async fn config(args: &Manager, environment: &Environment) -> anyhow::Result<Config> {
-    let paths: Vec<PathBuf> = match (&args.kubeconfig, environment.non_empty("KUBECONFIG")) {
-        (Some(path), _) => vec![path.clone()],
+pub(crate) async fn config(
+    kubeconfig: Option<&Path>,
+    environment: &Environment,
+) -> anyhow::Result<Config> {
+    let paths: Vec<PathBuf> = match (kubeconfig, environment.non_empty("KUBECONFIG")) {
+        (Some(path), _) => vec![path.to_owned()],
         (None, Some(paths)) => std::env::split_paths(paths).collect(),
         (None, None) => Vec::new(),
     };
@@ -151,22 +155,22 @@ fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::
 }
 
 /// The outcome of leader election; without election, the manager leads at once.
-enum Won {
+pub(crate) enum Won {
     Leading(Option<Leader>),
     Stopped,
 }
 
-async fn stand(
-    args: &Manager,
+/// Stands for election, if there is one, until it is won.
+pub(crate) async fn stand(
+    election: Option<election::Config>,
     client: &Client,
-    election: election::Config,
     shutdown: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<Won> {
-    if !args.election.leader_elect {
+    let Some(election) = election else {
         say("leading, without election");
         return Ok(Won::Leading(None));
-    }
+    };
     let title = format!("{}/{}", election.namespace, election.name);
     let identity = election.identity.clone();
     say(&format!("standing for election on the Lease {title}"));
@@ -179,7 +183,7 @@ async fn stand(
 }
 
 /// Returns when leadership is lost: never without election.
-async fn lost(leader: &mut Option<Leader>) -> Lost {
+pub(crate) async fn lost(leader: &mut Option<Leader>) -> Lost {
     match leader {
         Some(leader) => leader.lost().await,
         None => std::future::pending().await,
@@ -187,7 +191,10 @@ async fn lost(leader: &mut Option<Leader>) -> Lost {
 }
 
 /// Waits for running reconciles, at most [`PATIENCE`], and renews the Lease meanwhile.
-async fn drain(running: &mut JoinSet<()>, leader: &mut Option<Leader>) -> anyhow::Result<()> {
+pub(crate) async fn drain(
+    running: &mut JoinSet<()>,
+    leader: &mut Option<Leader>,
+) -> anyhow::Result<()> {
     let ended = async { while running.join_next().await.is_some() {} };
     tokio::select! {
         () = ended => Ok(()),

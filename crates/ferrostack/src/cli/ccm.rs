@@ -1,10 +1,12 @@
 //! Commands of the cloud controller manager.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::OutputArg;
+use super::{OutputArg, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
@@ -28,4 +30,237 @@ pub(crate) struct GenerateCloudConf {
     /// From a cloud.conf of the in-tree provider (`--cloud-provider=openstack`; `-` is standard input).
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateCcm {
+    /// An entry of clouds.yaml: adds the Secret cloud-config for it, with its secrets.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: Option<String>,
+    /// Namespace of the manager.
+    #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
+    pub(crate) namespace: String,
+    /// Container image of ferrostack.
+    #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
+    pub(crate) image: String,
+}
+
+/// Flags of the Go manager, by their names. Those that change nothing here are accepted, and a line at start names them.
+#[derive(Debug, Args)]
+pub(crate) struct CloudControllerManager {
+    /// cloud.conf.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) cloud_config: PathBuf,
+    /// The only provider is `openstack`.
+    #[arg(long, value_name = "NAME", default_value = "openstack", value_parser = ["openstack", ""])]
+    pub(crate) cloud_provider: String,
+    /// Kubeconfig of the cluster; by default KUBECONFIG, then the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Address of the API server, in place of the kubeconfig's.
+    #[arg(long, value_name = "URL")]
+    pub(crate) master: Option<String>,
+    /// Name of the cluster in names and descriptions of load balancers.
+    #[arg(long, value_name = "NAME", default_value = "kubernetes", value_parser = cluster_name)]
+    pub(crate) cluster_name: String,
+    /// Controllers to run: `*`, names, and `-name` for all but one.
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "*",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub(crate) controllers: Vec<String>,
+    /// How often nodes that are not ready are looked at.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    pub(crate) node_monitor_period: Duration,
+    /// How often the addresses of nodes are refreshed, besides when they change.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub(crate) node_status_update_frequency: Duration,
+    /// How many nodes are worked on at a time.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) concurrent_node_syncs: u16,
+    /// How many Services are worked on at a time.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) concurrent_service_syncs: u16,
+    /// Address that /healthz is served on; /metrics is served only if it is a loopback address.
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) bind_address: IpAddr,
+    /// Port of /healthz and /metrics, over TLS; 0 for none.
+    #[arg(long, value_name = "PORT", default_value_t = 10258)]
+    pub(crate) secure_port: u16,
+    /// Work only while holding the Lease.
+    #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) leader_elect: bool,
+    /// How long the others wait for a leader that does not renew.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub(crate) leader_elect_lease_duration: Duration,
+    /// How long a leader goes on without having renewed.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) leader_elect_renew_deadline: Duration,
+    /// How often the Lease is looked at and renewed.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    pub(crate) leader_elect_retry_period: Duration,
+    /// Name of the Lease.
+    #[arg(long, value_name = "NAME", default_value = "cloud-controller-manager")]
+    pub(crate) leader_elect_resource_name: String,
+    /// Namespace of the Lease.
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    pub(crate) leader_elect_resource_namespace: String,
+    /// Kind of the lock; there is one.
+    #[arg(long, value_name = "KIND", default_value = "leases", value_parser = ["leases"])]
+    pub(crate) leader_elect_resource_lock: String,
+    /// Added to the User-Agent of requests to OpenStack; may be given more than once.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) user_agent: Vec<String>,
+    /// Log level of klog: 0 logs errors, 1 and more what is done, 5 and more details. `--log` wins.
+    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+    #[command(flatten)]
+    pub(crate) idle: WithoutEffect,
+}
+
+impl CloudControllerManager {
+    /// What `--log` would be for the level of klog.
+    pub(crate) fn log_filter(&self) -> &'static str {
+        match self.verbosity {
+            0 => "error",
+            1..=4 => "info",
+            _ => "debug",
+        }
+    }
+}
+
+/// Flags of the Go manager that change nothing here.
+#[derive(Debug, Args)]
+pub(crate) struct WithoutEffect {
+    /// No effect: routes are not built.
+    #[arg(long, value_name = "CIDRS", hide = true)]
+    pub(crate) cluster_cidr: Option<String>,
+    /// No effect: routes are not built.
+    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
+    pub(crate) configure_cloud_routes: Option<bool>,
+    /// No effect: routes are not built.
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
+    pub(crate) route_reconciliation_period: Option<Duration>,
+    /// No effect, as in the Go manager.
+    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
+    pub(crate) allocate_node_cidrs: Option<bool>,
+    /// No effect, as in the Go manager.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) cidr_allocator_type: Option<String>,
+    /// No effect: addresses are refreshed by the workers of --concurrent-node-syncs.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) concurrent_node_status_updates: Option<u16>,
+    /// No effect: requests to the API server are not limited.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) kube_api_qps: Option<f32>,
+    /// No effect: requests to the API server are not limited.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) kube_api_burst: Option<i32>,
+    /// No effect: there is no resync of all objects.
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
+    pub(crate) min_resync_period: Option<Duration>,
+    /// No effect: all controllers use one service account.
+    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
+    pub(crate) use_service_account_credentials: Option<bool>,
+    /// No effect, as in the Go manager.
+    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
+    pub(crate) allow_untagged_cloud: Option<bool>,
+    /// No effect, as in the Go manager.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) external_cloud_volume_plugin: Option<String>,
+    /// No effect, as in the Go manager.
+    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
+    pub(crate) node_sync_period: Option<Duration>,
+}
+
+impl WithoutEffect {
+    /// The flags that are given, each with the reason why it changes nothing.
+    pub(crate) fn given(&self) -> Vec<(&'static str, &'static str)> {
+        // Every field, so that none is forgotten.
+        let Self {
+            cluster_cidr,
+            configure_cloud_routes,
+            route_reconciliation_period,
+            allocate_node_cidrs,
+            cidr_allocator_type,
+            concurrent_node_status_updates,
+            kube_api_qps,
+            kube_api_burst,
+            min_resync_period,
+            use_service_account_credentials,
+            allow_untagged_cloud,
+            external_cloud_volume_plugin,
+            node_sync_period,
+        } = self;
+        const ROUTES: &str = "routes are not built";
+        const UNLIMITED: &str = "requests to the API server are not limited";
+        const NOTHING: &str = "it changes nothing in the Go manager, either";
+        let all = [
+            (cluster_cidr.is_some(), "--cluster-cidr", ROUTES),
+            (
+                *configure_cloud_routes == Some(true),
+                "--configure-cloud-routes",
+                ROUTES,
+            ),
+            (
+                route_reconciliation_period.is_some(),
+                "--route-reconciliation-period",
+                ROUTES,
+            ),
+            (
+                allocate_node_cidrs.is_some(),
+                "--allocate-node-cidrs",
+                NOTHING,
+            ),
+            (
+                cidr_allocator_type.is_some(),
+                "--cidr-allocator-type",
+                NOTHING,
+            ),
+            (
+                concurrent_node_status_updates.is_some(),
+                "--concurrent-node-status-updates",
+                "addresses are refreshed by the workers of --concurrent-node-syncs",
+            ),
+            (kube_api_qps.is_some(), "--kube-api-qps", UNLIMITED),
+            (kube_api_burst.is_some(), "--kube-api-burst", UNLIMITED),
+            (
+                min_resync_period.is_some(),
+                "--min-resync-period",
+                "there is no resync of all objects",
+            ),
+            (
+                *use_service_account_credentials == Some(true),
+                "--use-service-account-credentials",
+                "all controllers use one service account",
+            ),
+            (
+                allow_untagged_cloud.is_some(),
+                "--allow-untagged-cloud",
+                NOTHING,
+            ),
+            (
+                external_cloud_volume_plugin.is_some(),
+                "--external-cloud-volume-plugin",
+                NOTHING,
+            ),
+            (node_sync_period.is_some(), "--node-sync-period", NOTHING),
+        ];
+        all.into_iter()
+            .filter(|(given, ..)| *given)
+            .map(|(_, flag, why)| (flag, why))
+            .collect()
+    }
+}
+
+/// A part of names of load balancers, where `_` separates the parts.
+fn cluster_name(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(char::is_whitespace) {
+        true => Err("the name of a cluster is not empty and has no white space".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::GenerateCcm;
 use super::values::kubernetes_version;
 
 #[derive(Debug, Subcommand)]
@@ -31,6 +32,11 @@ pub(crate) enum Generate {
         #[arg(long, value_name = "IMAGE")]
         image: Option<String>,
     },
+    /// Print what a cluster needs to run `ferrostack cloud-controller-manager`: Secret, permissions, DaemonSet.
+    #[command(
+        after_help = "Example: ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -"
+    )]
+    CloudControllerManager(GenerateCcm),
 }
 
 /// The options that choose and fill a cluster template.

@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use kube::Client;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -53,13 +53,26 @@ pub(super) async fn webhooks(
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let key = certificate.key.expose_secret();
-    let tls = apiserver::server_config(&certificate.certificate, key, None)
-        .context("the certificate of the webhooks")?;
+    let router = operator::webhook::router(client.clone());
+    let pair = (certificate.certificate.as_str(), &certificate.key);
+    tls("webhooks", address, pair, router, stop, say).await
+}
+
+/// Serves `router` over TLS, with a certificate and its key, until `stop`.
+pub(crate) async fn tls(
+    what: &str,
+    address: SocketAddr,
+    (certificate, key): (&str, &SecretString),
+    router: Router,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let tls = apiserver::server_config(certificate, key.expose_secret(), None)
+        .with_context(|| format!("the certificate of {what}"))?;
     let acceptor = TlsAcceptor::from(tls);
-    let (listener, address) = bind("webhooks", address).await?;
-    say(&format!("webhooks at https://{address}"));
-    let (router, stop) = (operator::webhook::router(client.clone()), stop.clone());
+    let (listener, address) = bind(what, address).await?;
+    say(&format!("{what} at https://{address}"));
+    let stop = stop.clone();
     tokio::spawn(async move {
         let serving = async {
             loop {

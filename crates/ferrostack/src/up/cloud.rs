@@ -17,8 +17,8 @@ use crate::simulated;
 /// The values of template variables that the cloud itself answers.
 pub(super) type Variables = BTreeMap<String, String>;
 
-/// The cloud `name`, found where the `openstack` client would find it.
-pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
+/// The clouds.yaml that the `openstack` client would use, and the secure.yaml beside it.
+pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf, PathBuf)> {
     let path = |name: &str| environment.non_empty(name).map(PathBuf::from);
     let candidates = find_clouds_yaml(&SearchEnv {
         client_config_file: path("OS_CLIENT_CONFIG_FILE"),
@@ -38,11 +38,17 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
             .collect();
         bail!("there is no clouds.yaml; searched: {}", places.join(", "));
     };
-    let clouds = std::fs::read_to_string(&candidate.clouds)
-        .with_context(|| format!("cannot read {}", candidate.clouds.display()))?;
-    let secure = std::fs::read_to_string(&candidate.secure).ok();
+    Ok((candidate.clouds.clone(), candidate.secure.clone()))
+}
+
+/// The cloud `name`, found where the `openstack` client would find it.
+pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
+    let (file, secure) = clouds_file(environment)?;
+    let clouds = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let secure = std::fs::read_to_string(&secure).ok();
     let config = CloudConfig::parse_with_secure(&clouds, secure.as_deref(), name)
-        .with_context(|| candidate.clouds.display().to_string())?;
+        .with_context(|| file.display().to_string())?;
     let Some(bundle) = config.cacert.clone() else {
         return Ok(config);
     };

@@ -1,0 +1,249 @@
+//! `cloud-controller-manager`: the controllers of crate `ccm` against any Kubernetes cluster.
+
+mod files;
+pub(crate) mod manifests;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use ccm::{Controllers, Options, Settings};
+use kube::Client;
+use openstack::session::{Session, SessionOptions};
+use openstack::{PoolOptions, Timeouts};
+use operator::election;
+use operator::health::{self, Readiness};
+use operator::metrics::Metrics;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::CloudControllerManager;
+use crate::environment::Environment;
+use crate::manager::{self, Won, serve};
+use crate::up::pki;
+
+/// How often cloud.conf, and the files that it names, are read.
+const RELOAD: Duration = Duration::from_secs(10);
+
+/// Runs until `shutdown`, or until leadership is lost.
+pub(crate) async fn run(
+    args: &CloudControllerManager,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    for (flag, why) in args.idle.given() {
+        say(&format!("{flag} has no effect: {why}"));
+    }
+    let controllers = controllers(&args.controllers)?;
+    let election = election(args);
+    election.check()?;
+    let files::Loaded { settings, warnings } = files::load(&args.cloud_config, environment)?;
+    for warning in &warnings {
+        say(&format!("{}: {warning}", args.cloud_config.display()));
+    }
+    if controllers.service && settings.conf.load_balancer.enabled {
+        say("Services of type LoadBalancer are not served yet");
+    }
+    let session = session_options(args, &settings);
+    log_in(&settings, &session).await?;
+    let mut config = manager::config(args.kubeconfig.as_deref(), environment).await?;
+    if let Some(master) = &args.master {
+        config.cluster_url = master
+            .parse()
+            .with_context(|| format!("--master `{master}`"))?;
+    }
+    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+
+    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
+    serve_health(args, readiness.clone(), metrics.clone(), &stop, &say).await?;
+    client
+        .apiserver_version()
+        .await
+        .context("the API server does not answer")?;
+    readiness.ready();
+
+    let election = args.leader_elect.then_some(election);
+    let Won::Leading(mut leader) = manager::stand(election, &client, &shutdown, &say).await? else {
+        return Ok(());
+    };
+    let (sender, receiver) = tokio::sync::watch::channel(Arc::new(settings));
+    let options = Options {
+        controllers,
+        cluster_name: args.cluster_name.clone(),
+        regional: environment.variable("OS_CCM_REGIONAL") == Some("true"),
+        node_monitor_period: args.node_monitor_period,
+        node_status_update_frequency: args.node_status_update_frequency,
+        node_concurrency: args.concurrent_node_syncs,
+        service_concurrency: args.concurrent_service_syncs,
+        clouds: PoolOptions {
+            session,
+            ..PoolOptions::default()
+        },
+        metrics,
+        ..Options::new(receiver)
+    };
+    let mut running = JoinSet::new();
+    running.spawn(ccm::run(client, options, stop.clone()));
+    let lost = tokio::select! {
+        lost = manager::lost(&mut leader) => Some(lost),
+        () = shutdown.cancelled() => None,
+        never = files::watch(&args.cloud_config, environment, sender, RELOAD) => match never {},
+        _ = running.join_next() => bail!("the controllers stopped unexpectedly; the log has the reason"),
+    };
+    stop.cancel();
+    if let Some(lost) = lost {
+        // At once: whoever leads now must be alone.
+        bail!("leadership lost: {lost}. This manager exits; once restarted, it stands by");
+    }
+    manager::drain(&mut running, &mut leader).await?;
+    if let Some(leader) = leader {
+        leader.release().await;
+    }
+    say("stopped");
+    Ok(())
+}
+
+/// `*`, names, and `-name` for all but one; the older names of the Go manager are known, too.
+fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
+    const NAMES: [(&str, &str); 4] = [
+        ("cloud-node-controller", "cloud-node"),
+        ("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
+        ("service-lb-controller", "service"),
+        ("node-route-controller", "route"),
+    ];
+    let (mut on, mut off, mut all) = (BTreeSet::new(), BTreeSet::new(), false);
+    for item in list
+        .iter()
+        .map(|item| item.trim())
+        .filter(|item| !item.is_empty())
+    {
+        let (name, set) = match item.strip_prefix('-') {
+            Some(name) => (name, &mut off),
+            None => (item, &mut on),
+        };
+        let known = NAMES.iter().find(|(new, old)| *new == name || *old == name);
+        match known {
+            Some((name, _)) => drop(set.insert(*name)),
+            None if name == "*" => all = true,
+            None => {
+                let names: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+                bail!(
+                    "--controllers: `{name}` is not one of *, {}",
+                    names.join(", ")
+                );
+            }
+        }
+    }
+    let runs = |name: &str| !off.contains(name) && (all || on.contains(name));
+    if on.contains("node-route-controller") {
+        bail!("--controllers: routes are not built; remove node-route-controller");
+    }
+    Ok(Controllers {
+        node: runs("cloud-node-controller"),
+        node_lifecycle: runs("cloud-node-lifecycle-controller"),
+        service: runs("service-lb-controller"),
+    })
+}
+
+/// The Lease of the Go manager, so that the two never work at once.
+fn election(args: &CloudControllerManager) -> election::Config {
+    election::Config {
+        namespace: args.leader_elect_resource_namespace.clone(),
+        name: args.leader_elect_resource_name.clone(),
+        identity: format!("ferrostack-{}", uuid::Uuid::new_v4()),
+        lease_duration: args.leader_elect_lease_duration,
+        renew_deadline: args.leader_elect_renew_deadline,
+        retry_period: args.leader_elect_retry_period,
+    }
+}
+
+fn session_options(args: &CloudControllerManager, settings: &Settings) -> SessionOptions {
+    let timeout = settings.conf.metadata.request_timeout;
+    let own = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
+    let agent: Vec<&str> = std::iter::once(own)
+        .chain(args.user_agent.iter().map(String::as_str))
+        .collect();
+    SessionOptions {
+        timeouts: Timeouts {
+            read: timeout,
+            list: timeout,
+            write: timeout,
+        },
+        user_agent: Some(agent.join(" ")),
+        ..SessionOptions::default()
+    }
+}
+
+/// A login that is rejected ends the manager, as in the Go one. A cloud that does not answer does not: it is asked again.
+async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result<()> {
+    match Session::connect(settings.cloud.clone(), options).await {
+        Err(error) if error.is_temporary() => {
+            tracing::warn!("the cloud does not answer yet: {error}");
+            Ok(())
+        }
+        result => result
+            .map(drop)
+            .context("logging in to the cloud of cloud.conf"),
+    }
+}
+
+/// /healthz for all, and /metrics on a loopback address, since nobody has to log in to read them.
+async fn serve_health(
+    args: &CloudControllerManager,
+    readiness: Readiness,
+    metrics: Metrics,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    if args.secure_port == 0 {
+        return Ok(());
+    }
+    let mut router = health::router(readiness);
+    if args.bind_address.is_loopback() {
+        router = router.merge(health::metrics(metrics));
+    }
+    let names = vec!["localhost".to_owned(), args.bind_address.to_string()];
+    let (_, identity) = pki::self_issued("cloud-controller-manager", names)?;
+    let address = SocketAddr::new(args.bind_address, args.secure_port);
+    let pair = (identity.certificate.as_str(), &identity.key);
+    serve::tls("health and metrics", address, pair, router, stop, say).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(list: &str) -> Result<(bool, bool, bool), String> {
+        let list: Vec<String> = list.split(',').map(str::to_owned).collect();
+        let chosen = controllers(&list).map_err(|error| error.to_string())?;
+        Ok((chosen.node, chosen.node_lifecycle, chosen.service))
+    }
+
+    #[test]
+    fn controllers_are_chosen_as_in_the_go_manager() {
+        assert_eq!(chosen("*"), Ok((true, true, true)));
+        assert_eq!(chosen("*,-service-lb-controller"), Ok((true, true, false)));
+        assert_eq!(chosen("-service,*"), Ok((true, true, false)));
+        assert_eq!(
+            chosen("cloud-node,cloud-node-lifecycle-controller"),
+            Ok((true, true, false))
+        );
+        assert_eq!(chosen(""), Ok((false, false, false)));
+        assert!(
+            chosen("nodes")
+                .unwrap_err()
+                .contains("`nodes` is not one of *, cloud-node-controller")
+        );
+        assert!(
+            chosen("route")
+                .unwrap_err()
+                .contains("routes are not built")
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! `generate cloud-controller-manager`: Secret, permissions and DaemonSet.
+
+use anyhow::Context;
+use ccm::cloud_conf;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use crate::environment::Environment;
+use crate::up::cloud;
+
+/// The namespace and the image in the files below.
+pub(crate) const NAMESPACE: &str = "kube-system";
+pub(crate) const IMAGE: &str = "ferrostack:latest";
+
+const FILES: [&str; 2] = [
+    include_str!("../../../../config/ccm/rbac.yaml"),
+    include_str!("../../../../config/ccm/daemonset.yaml"),
+];
+
+/// The manifests, as one YAML stream; with the Secret `cloud-config` if a cloud of a clouds.yaml is named. Contains
+/// that cloud's secrets then.
+pub(crate) fn render(
+    cloud: Option<&str>,
+    namespace: &str,
+    image: &str,
+    environment: &Environment,
+) -> anyhow::Result<SecretString> {
+    let mut documents = Vec::new();
+    if let Some(name) = cloud {
+        let found = cloud::find(name, environment)?;
+        let generated = cloud_conf::from_cloud(&found)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("cloud `{name}`"))?;
+        let mut files = json!({"cloud.conf": generated.text.expose_secret()});
+        if let Some(pem) = &found.ca_pem {
+            // The path at which the DaemonSet mounts the Secret.
+            let path = found.cacert.clone().unwrap_or_default();
+            let text = generated
+                .text
+                .expose_secret()
+                .replace(&path, "/etc/config/ca.pem");
+            files = json!({"cloud.conf": text, "ca.pem": String::from_utf8_lossy(pem)});
+        }
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": {"name": "cloud-config", "namespace": namespace}, "stringData": files});
+        documents.push(serde_saphyr::to_string(&secret)?);
+    }
+    for file in FILES {
+        let file = file.replace(
+            &format!("namespace: {NAMESPACE}\n"),
+            &format!("namespace: {namespace}\n"),
+        );
+        documents.push(file.replace(IMAGE, image));
+    }
+    Ok(SecretString::from(documents.join("---\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn documents(text: &SecretString) -> Vec<Value> {
+        serde_saphyr::from_multiple(text.expose_secret()).unwrap()
+    }
+
+    #[test]
+    fn a_named_cloud_gives_a_secret_whose_cloud_conf_is_valid() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, bundle) = (
+            directory.path().join("clouds.yaml"),
+            directory.path().join("ca.pem"),
+        );
+        std::fs::write(&bundle, "-----BEGIN CERTIFICATE-----\n").unwrap();
+        let clouds = format!(
+            "clouds: {{mine: {{auth: {{auth_url: 'https://k', user_id: u, password: p, project_id: t}}, cacert: '{}'}}}}",
+            bundle.display()
+        );
+        std::fs::write(&file, clouds).unwrap();
+        let environment =
+            Environment::with(&[("OS_CLIENT_CONFIG_FILE", &file.display().to_string())]);
+        let all = documents(&render(Some("mine"), NAMESPACE, IMAGE, &environment).unwrap());
+        assert_eq!(
+            (&all[0]["kind"], &all[0]["metadata"]["name"]),
+            (&json!("Secret"), &json!("cloud-config"))
+        );
+        let conf = all[0]["stringData"]["cloud.conf"].as_str().unwrap();
+        let parsed = cloud_conf::CloudConf::parse(conf).unwrap();
+        assert_eq!(parsed.conf.global.ca_file(), Some("/etc/config/ca.pem"));
+        assert!(
+            all[0]["stringData"]["ca.pem"]
+                .as_str()
+                .unwrap()
+                .contains("BEGIN")
+        );
+    }
+
+    #[test]
+    fn namespace_and_image_are_those_that_are_given() {
+        let all = documents(
+            &render(
+                None,
+                "cloud",
+                "registry/ferrostack:1",
+                &Environment::default(),
+            )
+            .unwrap(),
+        );
+        let kinds: Vec<_> = all
+            .iter()
+            .map(|document| document["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "ServiceAccount",
+                "ClusterRole",
+                "ClusterRoleBinding",
+                "DaemonSet"
+            ]
+        );
+        let daemons = &all[3];
+        assert_eq!(daemons["metadata"]["namespace"], "cloud");
+        assert_eq!(all[2]["subjects"][0]["namespace"], "cloud");
+        let container = &daemons["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container["image"], "registry/ferrostack:1");
+    }
+}
