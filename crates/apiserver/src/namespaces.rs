@@ -1,4 +1,4 @@
-//! The namespaces that every cluster has, and the objects that every namespace has.
+//! The namespaces and priority classes that every cluster has, and the objects that every namespace has.
 
 use std::sync::Arc;
 
@@ -18,6 +18,20 @@ const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kub
 /// The field managers of objects that kube-apiserver creates, and of those that kube-controller-manager creates.
 pub(crate) const SERVER: &str = "kube-apiserver";
 const CONTROLLERS: &str = "kube-controller-manager";
+const PRIORITY_CLASSES: &str = "scheduling.k8s.io/priorityclasses";
+/// The classes of what a cluster cannot do without (`rest.PostStartHook` of `pkg/registry/scheduling`).
+const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+];
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Creates missing default namespaces, the objects that every namespace has, and the Service of the server.
@@ -40,6 +54,10 @@ async fn fill(core: &Core) -> Result<(), String> {
     };
     for namespace in open {
         create_defaults(core, &namespace).await?;
+    }
+    for (name, value, description) in SYSTEM_CLASSES {
+        let class = || priority_class(name, value, description);
+        create_missing(core, SERVER, PRIORITY_CLASSES, name, class).await?;
     }
     own::keep(core).await
 }
@@ -163,5 +181,16 @@ fn namespace(name: &str) -> Value {
         },
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
+    })
+}
+
+fn priority_class(name: &str, value: i64, description: &str) -> Value {
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {
+            "name": name, "uid": uuid::Uuid::new_v4().to_string(), "generation": 1,
+            "creationTimestamp": seconds(jiff::Timestamp::now()),
+        },
+        "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
     })
 }

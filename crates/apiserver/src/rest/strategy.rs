@@ -3,6 +3,7 @@
 
 mod nodes;
 mod pods;
+mod priority;
 mod rollout;
 mod volumes;
 mod workloads;
@@ -45,6 +46,9 @@ pub(crate) fn prepare(
         ("", "Namespace") => namespace(new, live, subresource),
         ("", "Secret") => secret(call, new)?,
         ("", "Pod") => {
+            if live.is_none() {
+                priority::admit(call, new)?;
+            }
             pod(new, live.is_none());
             if live.is_none() {
                 pods::mount(new);

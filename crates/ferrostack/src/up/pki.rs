@@ -58,8 +58,12 @@ impl Authority {
         let mut params = CertificateParams::new(vec![
             host.to_owned(),
             "localhost".to_owned(),
+            // The first address of Services, under which pods find the server.
+            "10.96.0.1".to_owned(),
             "kubernetes".to_owned(),
+            "kubernetes.default".to_owned(),
             "kubernetes.default.svc".to_owned(),
+            "kubernetes.default.svc.cluster.local".to_owned(),
         ])?;
         (params.not_before, params.not_after) = validity(LEAF_DAYS);
         params
