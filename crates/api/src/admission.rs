@@ -174,4 +174,4 @@ fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -37,6 +37,7 @@ mod store;
 mod table;
 mod table_path;
 mod user;
+mod value;
 mod webhook;
 
 pub mod backup;

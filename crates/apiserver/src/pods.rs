@@ -41,6 +41,7 @@ use crate::error::ApiError;
 use crate::http::path::Path;
 use crate::http::query::Query;
 use crate::server::Core;
+use crate::value::text;
 
 use passed::Backend;
 
@@ -304,10 +305,6 @@ fn joined(host: &str, port: u16) -> String {
     } else {
         format!("{host}:{port}")
     }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// A plain-text response.

@@ -55,7 +55,7 @@ pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
         let mut object = bases[&rule.kind].clone();
         object["metadata"]["name"] = json!(format!("invalid-{index}"));
         object["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "demo"});
-        merge(&mut object, &rule.breaks);
+        apiserver::patch::merge(&mut object, &rule.breaks).unwrap();
         let version = object["apiVersion"].as_str().unwrap();
         let (group, version) = version.split_once('/').unwrap();
         Invalid {
@@ -67,23 +67,6 @@ pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
         }
     };
     rules.map(object).collect()
-}
-
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (name, value) in members {
-        if value.is_null() {
-            into.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut into[name], value);
-        }
-    }
 }
 
 impl Management {

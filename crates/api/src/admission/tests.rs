@@ -36,7 +36,8 @@ fn patched(object: &Value, patch: &Value) -> Value {
     object
 }
 
-fn merge(into: &mut Value, patch: &Value) {
+/// Applies a JSON merge patch (RFC 7386).
+pub(crate) fn merge(into: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         *into = patch.clone();
         return;

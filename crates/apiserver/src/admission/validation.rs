@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::kinds::Resource;
 use crate::schema::{Condition, FieldError};
 use crate::selector::{label_key_problems, label_value_problems, subdomain_problems};
+use crate::value::{slice, text};
 use crate::webhook::check_client_config;
 
 /// Validates a configuration; other kinds have no errors. `old` is the stored one on an update.
@@ -19,7 +20,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) ->
         return errors;
     }
     let mut names = Vec::new();
-    for (index, hook) in items(&new["webhooks"]).iter().enumerate() {
+    for (index, hook) in slice(&new["webhooks"]).iter().enumerate() {
         let path = format!("webhooks[{index}]");
         let before = old.map(|old| &old["webhooks"]);
         self::hook(hook, mutating, before, &path, &mut errors);
@@ -44,7 +45,7 @@ fn hook(
 ) {
     let at = |field: &str| format!("{path}.{field}");
     qualified(&at("name"), &hook["name"], errors);
-    for (index, given) in items(&hook["rules"]).iter().enumerate() {
+    for (index, given) in slice(&hook["rules"]).iter().enumerate() {
         rule(given, &format!("{path}.rules[{index}]"), errors);
     }
     let mut one_of = |field: &str, known: &[&str]| {
@@ -104,7 +105,7 @@ fn rule(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     let at = |field: &str| format!("{path}.{field}");
     list(rule, "operations", "operations", path, errors);
-    for (index, operation) in items(&rule["operations"]).iter().enumerate() {
+    for (index, operation) in slice(&rule["operations"]).iter().enumerate() {
         if !OPERATIONS.contains(&text(operation)) {
             let path = format!("{path}.operations[{index}]");
             let known = OPERATIONS.map(str::to_owned);
@@ -113,7 +114,7 @@ fn rule(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
     list(rule, "apiGroups", "API groups", path, errors);
     list(rule, "apiVersions", "API versions", path, errors);
-    for (index, version) in items(&rule["apiVersions"]).iter().enumerate() {
+    for (index, version) in slice(&rule["apiVersions"]).iter().enumerate() {
         if text(version).is_empty() {
             let path = format!("{path}.apiVersions[{index}]");
             errors.push(FieldError::required(path, ""));
@@ -130,7 +131,7 @@ fn rule(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
 /// A list must not be empty, and `*` must be its only item.
 fn list(rule: &Value, field: &str, what: &str, path: &str, errors: &mut Vec<FieldError>) {
     let path = format!("{path}.{field}");
-    let given = items(&rule[field]);
+    let given = slice(&rule[field]);
     if given.is_empty() {
         errors.push(FieldError::required(path.as_str(), ""));
     }
@@ -141,7 +142,7 @@ fn list(rule: &Value, field: &str, what: &str, path: &str, errors: &mut Vec<Fiel
 }
 
 fn resources(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let list = items(given);
+    let list = slice(given);
     if list.is_empty() {
         errors.push(FieldError::required(path, ""));
     }
@@ -196,10 +197,10 @@ fn selector(selector: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(path.as_str(), value, problem));
         }
     }
-    for (index, expression) in items(&selector["matchExpressions"]).iter().enumerate() {
+    for (index, expression) in slice(&selector["matchExpressions"]).iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
         let operator = &expression["operator"];
-        let empty = items(&expression["values"]).is_empty();
+        let empty = slice(&expression["values"]).is_empty();
         match text(operator) {
             "In" | "NotIn" if empty => {
                 let detail = "must be specified when `operator` is 'In' or 'NotIn'";
@@ -227,10 +228,10 @@ fn conditions(hook: &Value, before: Option<&Value>, path: &str, errors: &mut Vec
     let given = &hook["matchConditions"];
     // Unchanged conditions are not compiled again.
     let same = |old: &Value| old["name"] == hook["name"] && old["matchConditions"] == *given;
-    if before.is_some_and(|before| items(before).iter().any(same)) {
+    if before.is_some_and(|before| slice(before).iter().any(same)) {
         return;
     }
-    let list = items(given);
+    let list = slice(given);
     if list.len() > 64 {
         errors.push(FieldError::too_many(
             path,
@@ -266,7 +267,7 @@ fn conditions(hook: &Value, before: Option<&Value>, path: &str, errors: &mut Vec
 }
 
 fn review_versions(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let list = items(given);
+    let list = slice(given);
     if list.is_empty() {
         errors.push(FieldError::required(
             path,
@@ -297,12 +298,4 @@ fn review_versions(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(FieldError::invalid(path, given, detail));
     }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map_or(&[], Vec::as_slice)
 }

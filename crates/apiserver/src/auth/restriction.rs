@@ -16,6 +16,7 @@ use super::node::{self, LEASES, references};
 use crate::admission::Operation;
 use crate::error::ApiError;
 use crate::rest::Call;
+use crate::value::text;
 
 /// The annotation of mirror pods, by which a node reports its static pods.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -400,10 +401,6 @@ fn is_forbidden(label: &str) -> bool {
         || within("node.kubernetes.io");
     within("node-restriction.kubernetes.io")
         || (within("kubernetes.io") || within("k8s.io")) && !of_kubelets
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

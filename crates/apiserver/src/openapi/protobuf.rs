@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::kinds::shape::protobuf::wire::Writer;
+use crate::value::items;
 
 type Message = fn(&Value) -> Vec<u8>;
 
@@ -250,8 +251,4 @@ fn within(number: u64, content: &[u8]) -> Vec<u8> {
     let mut message = Writer::default();
     message.bytes(number, content);
     message.finish()
-}
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
 }

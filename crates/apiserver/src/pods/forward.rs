@@ -19,10 +19,11 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::io::ReaderStream;
 
 use super::passed::{Backend, Begun, spdy_headers};
-use super::{Kubelet, Request, text, text_answer, upgrade};
+use super::{Kubelet, Request, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
 use crate::http::query::Query;
+use crate::value::text;
 
 /// The protocol of the streams in a SPDY connection.
 const PROTOCOL: &str = "portforward.k8s.io";

@@ -9,12 +9,13 @@ use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Line, Log, Request, plain, text};
+use super::{Line, Log, Request, plain};
 use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::http::query::Query;
 use crate::kinds::shape::time;
 use crate::schema::FieldError;
+use crate::value::text;
 
 /// The options of a request for a log (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,28 +6,16 @@ use apiserver::{ApiServer, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::local::{call, open};
+use crate::local::{THINGS, call, definition_of_things, open};
 use crate::site::map;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 
 /// A definition whose objects have `default` in `spec.v`.
 fn definition(default: usize) -> Value {
     let v = json!({"type": "integer", "default": default});
     let spec = json!({"type": "object", "default": {}, "properties": {"v": v}});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-            }],
-        },
-    })
+    definition_of_things(&json!({"type": "object", "properties": {"spec": spec}}))
 }
 
 fn thing(name: &str) -> Value {

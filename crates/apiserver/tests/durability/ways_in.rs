@@ -7,23 +7,14 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::local::{call, open};
+use crate::local::{THINGS, call, definition_of_things, open};
 
-const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
-        },
-    })
+    definition_of_things(&schema)
 }
 
 async fn send(

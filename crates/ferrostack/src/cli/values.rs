@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use api::version::{InvalidVersion, Version};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LatencyArg {
     /// Everything at once.
@@ -69,17 +71,8 @@ pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A semantic version, with the `v` that Cluster API requires.
-pub(super) fn kubernetes_version(text: &str) -> Result<String, String> {
-    let plain = text.strip_prefix('v').unwrap_or(text);
-    let numbers = plain.split(['-', '+']).next().unwrap_or_default();
-    let parts: Vec<_> = numbers.split('.').collect();
-    if parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok()) {
-        Ok(format!("v{plain}"))
-    } else {
-        Err(format!(
-            "`{text}` is not a Kubernetes version such as v1.34.2"
-        ))
-    }
+pub(super) fn kubernetes_version(text: &str) -> Result<String, InvalidVersion> {
+    text.parse::<Version>().map(|version| format!("v{version}"))
 }
 
 #[cfg(test)]
@@ -103,7 +96,7 @@ mod tests {
         }
         assert_eq!(kubernetes_version("1.34.2").unwrap(), "v1.34.2");
         assert_eq!(kubernetes_version("v1.35.0-rc.1").unwrap(), "v1.35.0-rc.1");
-        for wrong in ["1.34", "v1.x.2", "latest", ""] {
+        for wrong in ["1.34", "v1.x.2", "latest", "", "v1.34.2-", "v1.034.2"] {
             assert!(kubernetes_version(wrong).is_err(), "{wrong}");
         }
         assert!(loopback("127.3.2.1:80").is_ok());

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::admission::tests::merge;
 use crate::admission::{Review, default_object, validate};
 
 fn plane(spec: Value) -> Value {
@@ -13,19 +14,8 @@ fn plane(spec: Value) -> Value {
             "machineTemplate": {"spec": {"infrastructureRef": {"apiGroup": "a", "kind": "b", "name": "c"}}},
         },
     });
-    merge(&mut object["spec"], spec);
+    merge(&mut object["spec"], &spec);
     object
-}
-
-fn merge(into: &mut Value, from: Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (name, value) in from {
-                merge(into.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from,
-    }
 }
 
 fn problems(old: Option<Value>, new: Value) -> Vec<String> {

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::admission::tests::merge;
 
 const VERSION: &str = "cluster.x-k8s.io/v1beta2";
 
@@ -226,16 +227,5 @@ fn nonsense_never_panics() {
             old: None,
             dry_run: false,
         });
-    }
-}
-
-fn merge(into: &mut Value, change: &Value) {
-    match (into, change) {
-        (Value::Object(into), Value::Object(change)) => {
-            for (name, value) in change {
-                merge(into.entry(name.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, value) => *into = value.clone(),
     }
 }

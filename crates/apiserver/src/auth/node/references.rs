@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::auth::restriction::MIRROR;
 use crate::server::Core;
 use crate::store::Object;
+use crate::value::{items, text};
 
 /// The kinds of objects that a node may read because its pods refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,17 @@ fn any_volume_with_secret(core: &Core, node: &str, namespace: &str, name: &str) 
     })
 }
 
+/// Sources of volumes whose `secretRef` names a Secret.
+const WITH_SECRET: [&str; 7] = [
+    "cephfs",
+    "cinder",
+    "flexVolume",
+    "rbd",
+    "scaleIO",
+    "iscsi",
+    "storageos",
+];
+
 /// The Secrets that a kubelet reads to mount a volume, with their namespaces (`VisitPVSecretNames`).
 fn volume_secrets(volume: &Value) -> Vec<(&str, &str)> {
     let spec = &volume["spec"];
@@ -102,15 +114,7 @@ fn volume_secrets(volume: &Value) -> Vec<(&str, &str)> {
         pick(&spec["azureFile"]["secretNamespace"]),
         text(&spec["azureFile"]["secretName"]),
     )];
-    for source in [
-        "cephfs",
-        "cinder",
-        "flexVolume",
-        "rbd",
-        "scaleIO",
-        "iscsi",
-        "storageos",
-    ] {
+    for source in WITH_SECRET {
         let secret = &spec[source]["secretRef"];
         found.push((pick(&secret["namespace"]), text(&secret["name"])));
     }
@@ -136,15 +140,7 @@ fn secrets(pod: &Value) -> Vec<&str> {
         found.push(text(&volume["azureFile"]["secretName"]));
         found.push(text(&volume["secret"]["secretName"]));
         found.push(text(&volume["csi"]["nodePublishSecretRef"]["name"]));
-        for source in [
-            "cephfs",
-            "cinder",
-            "flexVolume",
-            "rbd",
-            "scaleIO",
-            "iscsi",
-            "storageos",
-        ] {
+        for source in WITH_SECRET {
             found.push(text(&volume[source]["secretRef"]["name"]));
         }
         let sources = items(&volume["projected"]["sources"]);
@@ -245,12 +241,4 @@ fn of_environments<'a>(spec: &'a Value, whole: &str, key: &str) -> Vec<&'a str> 
         found.extend(keys);
     }
     found
-}
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

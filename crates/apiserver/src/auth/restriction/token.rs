@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Write, text};
+use super::Write;
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
+use crate::value::{items, text};
 
 /// Rejects a TokenRequest of a node that is not for one of its pods.
 pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {
@@ -116,8 +117,4 @@ fn is_allowed(write: &Write<'_>, audience: &str) -> bool {
         ..Attributes::default()
     };
     rules::decide(&write.call.core, &write.call.user, &wanted).is_ok()
-}
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::server::Core;
 use crate::store::Object;
 use crate::user::UserInfo;
+use crate::value::text;
 
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
@@ -92,8 +93,4 @@ fn is_gone(object: &Object, deleted_before: i64) -> bool {
     let at = text(&value["metadata"]["deletionTimestamp"]);
     let at = at.parse::<Timestamp>();
     at.is_ok_and(|at| at.as_second() < deleted_before)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

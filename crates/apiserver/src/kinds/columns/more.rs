@@ -5,12 +5,9 @@ use serde_json::Value;
 
 use super::cells::{NONE, joined, list, text_or};
 use crate::table::age;
+use crate::value::text;
 
 const UNSET: &str = "<unset>";
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
 
 /// The source of an Event: `component, host`.
 pub(super) fn event_source(event: &Value) -> Value {
