@@ -94,7 +94,7 @@ impl<T> Doing<T> for kube::Result<T> {
     }
 }
 
-/// Whether the API server said that there is no such object.
+/// Whether the API server answered that the object does not exist.
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

@@ -31,10 +31,12 @@ use tokio_util::sync::CancellationToken;
 use crate::feed::Feed;
 
 pub mod contract;
+mod referenced;
 mod template;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use referenced::{Referenced, absent, deleted, mirrored};
 pub use template::{CloneRequest, instance_of};
 
 /// Which contract a provider's kind follows.

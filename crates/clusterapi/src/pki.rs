@@ -33,7 +33,7 @@ use zeroize::Zeroizing;
 const BACKDATE: Duration = Duration::from_secs(300);
 /// A day.
 const DAY: Duration = Duration::from_secs(86_400);
-/// The validity of CA certificates when nothing else is said: 10 years, as kubeadm's.
+/// The validity of CA certificates by default: 10 years, as kubeadm's.
 pub const CA_DAYS: i32 = 3650;
 /// The validity of the administrator's client certificate: a year.
 pub const CLIENT_VALIDITY: Duration = Duration::from_secs(365 * 86_400);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Verdict};
 use api::core::v1beta2::{
     Cluster, ClusterControlPlaneStatus, ClusterPhase, ClusterStatus, Machine, MachineDeployment,
     VersionCount, WorkersStatus,
@@ -13,8 +13,8 @@ use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use serde::Deserialize;
 
-use super::facts::{Facts, Referenced};
-use crate::external::contract;
+use super::facts::Facts;
+use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::remote::Health;
 use crate::summary::{Part, Reasons, aggregate, summarize};
 use crate::{counts, owners, pause};
@@ -216,9 +216,7 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
             )
         }
         Referenced::Missing if cluster.infrastructure_provisioned() => {
-            Verdict::new(type_, false, "Deleted").because(format!(
-                "{kind} has been deleted while the Cluster still exists"
-            ))
+            deleted(type_, kind, "Cluster")
         }
         other => absent(type_, kind, other),
     }
@@ -257,9 +255,7 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
             )
         }
         Referenced::Missing if cluster.control_plane_initialized() => {
-            Verdict::new(type_, false, "Deleted").because(format!(
-                "{kind} has been deleted while the Cluster still exists"
-            ))
+            deleted(type_, kind, "Cluster")
         }
         other => absent(type_, kind, other),
     }
@@ -298,47 +294,6 @@ fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
         Some(_) => format!("Remote connection probe failed: {problem}"),
     };
     Some(Verdict::new(type_, false, "ProbeFailed").because(text))
-}
-
-/// The object's own condition `from`, or what the contract's flag says when it reports none.
-fn mirrored(
-    type_: &'static str,
-    object: &DynamicObject,
-    from: &str,
-    done: bool,
-    flag: &str,
-) -> Verdict {
-    if let Some(seen) = contract::condition(object, from) {
-        let status = Status::parse(&seen.status);
-        let fallback = if status == Status::True {
-            from.to_owned()
-        } else {
-            format!("Not{from}")
-        };
-        let reason = if seen.reason.is_empty() {
-            fallback
-        } else {
-            seen.reason
-        };
-        return Verdict::new(type_, status, reason).because(seen.message);
-    }
-    if done {
-        return Verdict::new(type_, true, from);
-    }
-    let kind = object
-        .types
-        .as_ref()
-        .map_or("object", |types| types.kind.as_str());
-    Verdict::new(type_, false, format!("Not{from}")).because(format!("{kind} {flag} is false"))
-}
-
-fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
-    match seen {
-        Referenced::Unreadable(problem) => {
-            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
-        }
-        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
-    }
 }
 
 fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {

@@ -1,31 +1,14 @@
 //! What a machine's state follows from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::core::v1beta2::{Cluster, ContractReference, Machine};
+use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
-use api::kube::api::DynamicObject;
-use api::names::CLUSTER_NAME_LABEL;
-use operator::controller::chain;
 
-use crate::external::{Contract, ExternalError};
+use crate::external::{Referenced, contract};
 use crate::remote::{ClusterKey, Health};
-use crate::{Context, Error, owners};
-
-/// An object that a machine refers to.
-#[derive(Clone, Debug)]
-pub(super) enum Referenced {
-    /// Nothing is referred to.
-    Nothing,
-    /// The object does not exist.
-    Missing,
-    /// It exists.
-    There(Arc<DynamicObject>, Contract),
-    /// Nobody can tell.
-    Unreadable(String),
-}
+use crate::{Context, Error};
 
 /// The machine's Node in the workload cluster.
 #[derive(Clone, Debug)]
@@ -56,21 +39,18 @@ pub(super) struct Facts {
 /// Looks at everything, and makes the machine the owner of what it refers to.
 pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Cluster>) -> Facts {
     let mut problem = None;
-    let mut note = |result: Result<Referenced, ExternalError>| {
-        result.unwrap_or_else(|error| {
-            let text = chain(&error);
-            problem.get_or_insert(Error::from(error));
-            Referenced::Unreadable(text)
-        })
-    };
-    let bootstrap = match &machine.spec.bootstrap.config_ref {
-        Some(reference) => note(look(ctx, machine, reference).await),
-        None => Referenced::Nothing,
-    };
-    let infrastructure = note(look(ctx, machine, &machine.spec.infrastructure_ref).await);
+    let (external, cluster_name) = (&ctx.external, &machine.spec.cluster_name);
+    let bootstrap = machine.spec.bootstrap.config_ref.as_ref();
+    let bootstrap = external
+        .look(machine, cluster_name, bootstrap, &mut problem)
+        .await;
+    let infrastructure = Some(&machine.spec.infrastructure_ref);
+    let infrastructure = external
+        .look(machine, cluster_name, infrastructure, &mut problem)
+        .await;
     let provider_id = match &infrastructure {
         Referenced::There(object, _) => {
-            crate::external::contract::text(object, "/spec/providerID").map(str::to_owned)
+            contract::text(object, "/spec/providerID").map(str::to_owned)
         }
         _ => None,
     };
@@ -99,28 +79,4 @@ pub(super) fn find(ctx: &Context, cluster: &Cluster, provider_id: Option<&str>) 
             several => Seen::Ambiguous(several.iter().map(|node| node.name_any()).collect()),
         },
     }
-}
-
-async fn look(
-    ctx: &Context,
-    machine: &Machine,
-    reference: &ContractReference,
-) -> Result<Referenced, ExternalError> {
-    let namespace = machine.namespace().unwrap_or_default();
-    let contract = ctx
-        .external
-        .kind(&reference.api_group, &reference.kind)
-        .await?
-        .contract;
-    let Some(object) = ctx.external.get(reference, &namespace).await? else {
-        return Ok(Referenced::Missing);
-    };
-    let labels = BTreeMap::from([(
-        CLUSTER_NAME_LABEL.to_owned(),
-        machine.spec.cluster_name.clone(),
-    )]);
-    ctx.external
-        .ensure_owner(&object, &owners::controller(machine), &labels)
-        .await?;
-    Ok(Referenced::There(object, contract))
 }

@@ -10,17 +10,16 @@ use api::k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
-use api::kube::api::DynamicObject;
 
-use super::facts::{Facts, Referenced, Seen};
-use crate::external::contract;
+use super::facts::{Facts, Seen};
+use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::pause;
 use crate::remote::Health;
 use crate::summary::{Part, Reasons, summarize};
 
 /// Annotation: when the first certificate of a control plane machine expires.
 const CERTIFICATES_EXPIRY: &str = "machine.cluster.x-k8s.io/certificates-expiry";
-/// For this long after the workload cluster answered last, what it said counts.
+/// For this long after its last answer, a workload cluster that is silent changes no condition.
 const REMOTE_GRACE: Duration = Duration::from_secs(300);
 
 /// The machine as it should be stored.
@@ -195,6 +194,7 @@ fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
             mirrored(
                 type_,
                 object,
+                "Ready",
                 done,
                 "status.initialization.dataSecretCreated",
             )
@@ -217,49 +217,18 @@ fn infrastructure_ready(machine: &Machine, facts: &Facts) -> Verdict {
                 return Verdict::new(type_, false, "NotReady")
                     .because(format!("{kind} is provisioned but has no spec.providerID"));
             }
-            mirrored(type_, object, done, "status.initialization.provisioned")
+            mirrored(
+                type_,
+                object,
+                "Ready",
+                done,
+                "status.initialization.provisioned",
+            )
         }
         Referenced::Missing if machine.infrastructure_provisioned() => {
-            Verdict::new(type_, false, "Deleted").because(format!(
-                "{kind} has been deleted while the Machine still exists"
-            ))
+            deleted(type_, kind, "Machine")
         }
         other => absent(type_, kind, other),
-    }
-}
-
-/// The object's own `Ready`, or what the contract's flag says when it reports none.
-fn mirrored(type_: &'static str, object: &DynamicObject, done: bool, flag: &str) -> Verdict {
-    if let Some(seen) = contract::condition(object, "Ready") {
-        let status = Status::parse(&seen.status);
-        let fallback = if status == Status::True {
-            "Ready"
-        } else {
-            "NotReady"
-        };
-        let reason = if seen.reason.is_empty() {
-            fallback.to_owned()
-        } else {
-            seen.reason
-        };
-        return Verdict::new(type_, status, reason).because(seen.message);
-    }
-    if done {
-        return Verdict::new(type_, true, "Ready");
-    }
-    let kind = object
-        .types
-        .as_ref()
-        .map_or("object", |types| types.kind.as_str());
-    Verdict::new(type_, false, "NotReady").because(format!("{kind} {flag} is false"))
-}
-
-fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
-    match seen {
-        Referenced::Unreadable(problem) => {
-            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
-        }
-        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
     }
 }
 
@@ -307,7 +276,7 @@ fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
     health.is_connecting() && is_tried && reported
 }
 
-/// The workload cluster is silent: what it said last counts for a while.
+/// The conditions while the workload cluster is silent: those of its last answer, until [`REMOTE_GRACE`] is over.
 fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp) -> Vec<Verdict> {
     let answered = health.last_success.or(health.since);
     let silent = answered.is_none_or(|at| {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, ContractReference, MachineSpec};
 use api::k8s_openapi::api::core::v1::{NodeCondition, NodeSpec, NodeStatus};
-use api::kube::api::TypeMeta;
+use api::kube::api::{DynamicObject, TypeMeta};
 use serde_json::{Value, json};
 
 use super::*;

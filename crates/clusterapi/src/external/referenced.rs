@@ -1,0 +1,116 @@
+//! What a Cluster or a Machine refers to: looking it up, and the conditions that follow from it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::conditions::{Status, Verdict};
+use api::core::v1beta2::ContractReference;
+use api::kube::api::DynamicObject;
+use api::kube::{Resource, ResourceExt};
+use api::names::CLUSTER_NAME_LABEL;
+use operator::controller::chain;
+
+use super::{Contract, External, ExternalError, contract};
+use crate::owners;
+
+/// An object that another refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Referenced {
+    /// Nothing is referred to.
+    Nothing,
+    /// The object does not exist.
+    Missing,
+    /// It exists.
+    There(Arc<DynamicObject>, Contract),
+    /// It could not be read.
+    Unreadable(String),
+}
+
+impl External {
+    /// What `reference` of `subject`, in the cluster `cluster_name`, refers to; `subject` becomes its owner. The first
+    /// error is stored in `problem`.
+    pub(crate) async fn look<K: Resource<DynamicType = ()>>(
+        &self,
+        subject: &K,
+        cluster_name: &str,
+        reference: Option<&ContractReference>,
+        problem: &mut Option<crate::Error>,
+    ) -> Referenced {
+        let Some(reference) = reference else {
+            return Referenced::Nothing;
+        };
+        let looked = self.try_look(subject, cluster_name, reference).await;
+        looked.unwrap_or_else(|error| {
+            let text = chain(&error);
+            problem.get_or_insert(error.into());
+            Referenced::Unreadable(text)
+        })
+    }
+
+    async fn try_look<K: Resource<DynamicType = ()>>(
+        &self,
+        subject: &K,
+        cluster_name: &str,
+        reference: &ContractReference,
+    ) -> Result<Referenced, ExternalError> {
+        let kind = self.kind(&reference.api_group, &reference.kind).await?;
+        let namespace = subject.namespace().unwrap_or_default();
+        let Some(object) = self.get(reference, &namespace).await? else {
+            return Ok(Referenced::Missing);
+        };
+        let labels = BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster_name.to_owned())]);
+        self.ensure_owner(&object, &owners::controller(subject), &labels)
+            .await?;
+        Ok(Referenced::There(object, kind.contract))
+    }
+}
+
+/// The object's condition `from` as the condition `type_`; where it reports none, what `flag` of the contract, `done`,
+/// says.
+pub(crate) fn mirrored(
+    type_: &'static str,
+    object: &DynamicObject,
+    from: &str,
+    done: bool,
+    flag: &str,
+) -> Verdict {
+    if let Some(seen) = contract::condition(object, from) {
+        let status = Status::parse(&seen.status);
+        let fallback = if status == Status::True {
+            from.to_owned()
+        } else {
+            format!("Not{from}")
+        };
+        let reason = if seen.reason.is_empty() {
+            fallback
+        } else {
+            seen.reason
+        };
+        return Verdict::new(type_, status, reason).because(seen.message);
+    }
+    if done {
+        return Verdict::new(type_, true, from);
+    }
+    let kind = object
+        .types
+        .as_ref()
+        .map_or("object", |types| types.kind.as_str());
+    Verdict::new(type_, false, format!("Not{from}")).because(format!("{kind} {flag} is false"))
+}
+
+/// The condition `type_` about an object of `kind` that could not be found or read.
+pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
+    match seen {
+        Referenced::Unreadable(problem) => {
+            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
+        }
+        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
+    }
+}
+
+/// The condition `type_` about an object of `kind` that is gone, although a `subject` needs it.
+pub(crate) fn deleted(type_: &'static str, kind: &str, subject: &str) -> Verdict {
+    Verdict::new(type_, false, "Deleted").because(format!(
+        "{kind} has been deleted while the {subject} still exists"
+    ))
+}
