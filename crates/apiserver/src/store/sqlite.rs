@@ -98,7 +98,7 @@ pub(crate) async fn open(
                     Thread {
                         path: file,
                         connection,
-                        packer: packing::start(&shared),
+                        packer: None,
                         shared,
                         compacted_at: 0,
                     }
@@ -125,7 +125,7 @@ struct Thread {
     path: PathBuf,
     connection: Connection,
     shared: Arc<Shared>,
-    /// Receives objects to be packed. `None` if its thread could not be started.
+    /// Receives objects to be packed. Its thread starts with the first of them: most servers are small.
     packer: Option<mpsc::Sender<Vec<Cold>>>,
     compacted_at: u64,
 }
@@ -170,6 +170,19 @@ impl Thread {
         }
     }
 
+    /// Has `cold` packed. Without a thread for it nothing is, and the next call tries again.
+    fn pack(&mut self, cold: Vec<Cold>) {
+        if cold.is_empty() {
+            return;
+        }
+        if self.packer.is_none() {
+            self.packer = packing::start(&self.shared);
+        }
+        if let Some(packer) = &self.packer {
+            let _ = packer.send(cold);
+        }
+    }
+
     fn commit(&mut self, batch: Vec<(Write, Answer)>) {
         let mut accepted = Vec::with_capacity(batch.len());
         let mut rejected = Vec::new();
@@ -195,9 +208,7 @@ impl Thread {
                     let _ = answer.send(Ok(object));
                 }
                 touched.notify();
-                if let Some(packer) = self.packer.as_ref().filter(|_| !cold.is_empty()) {
-                    let _ = packer.send(cold);
-                }
+                self.pack(cold);
             }
             Err(error) => {
                 let words = self.words(&error);

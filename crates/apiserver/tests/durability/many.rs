@@ -5,7 +5,7 @@ use std::process::Command;
 use apiserver::{ApiServer, Options};
 use serde_json::{Value, json};
 
-use crate::local::call;
+use crate::local::{call, open};
 use crate::site::map;
 
 /// The variable that makes a process the one whose memory is measured.
@@ -107,4 +107,38 @@ async fn cluster() -> ApiServer {
         .await;
     }
     server
+}
+
+#[tokio::test]
+async fn a_small_server_starts_no_thread_for_packing() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = open(&directory.path().join("objects.db")).await.unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for n in 0..20 {
+        let map = map(&format!("map-{n}"), "text");
+        assert_eq!(call(&server, "POST", maps, &map).await.0, 201);
+    }
+    let names = threads();
+    // The kernel keeps 15 bytes of a name.
+    assert!(
+        names.iter().any(|name| name == "apiserver-store"),
+        "{names:?}"
+    );
+    assert!(
+        names
+            .iter()
+            .all(|name| !"apiserver-packer".starts_with(name)),
+        "{names:?}"
+    );
+}
+
+/// The names of the threads of this process.
+fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::io::Result<std::fs::DirEntry>| {
+        // A thread may end meanwhile.
+        std::fs::read_to_string(task.ok()?.path().join("comm")).ok()
+    };
+    let names = tasks.filter_map(name);
+    names.map(|name| name.trim_end().to_owned()).collect()
 }

@@ -221,6 +221,8 @@ fn configure(connection: &Connection, synchronous: Synchronous) -> rusqlite::Res
         Synchronous::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", level)?;
+    // In KiB if negative. Reads are served from memory, so that pages of the file are hardly read twice.
+    connection.pragma_update(None, "cache_size", -256)?;
     // Takes the lock now and not at the first write.
     connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
 }
