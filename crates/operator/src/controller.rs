@@ -76,14 +76,31 @@ pub async fn run<K, C, E, F, Fut>(
     F: Fn(Arc<K>, Arc<C>) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send + 'static,
 {
+    run_with(controller, reconcile, ctx, settings, Arc::default()).await;
+}
+
+/// The same with `failures` of objects.
+async fn run_with<K, C, E, F, Fut>(
+    controller: Controller<K>,
+    reconcile: F,
+    ctx: Arc<C>,
+    settings: Settings,
+    failures: Arc<Failures<ObjectRef<K>>>,
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K::DynamicType: Clone + Debug + Default + Eq + Hash + Unpin + Send + Sync,
+    C: Send + Sync + 'static,
+    E: std::error::Error + Retry + Send + 'static,
+    F: Fn(Arc<K>, Arc<C>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send + 'static,
+{
     let Settings {
         name,
         concurrency,
         metrics,
         shutdown,
     } = settings;
-    let failures = Arc::new(Failures::<ObjectRef<K>>::default());
-    let known = Arc::clone(&failures);
+    let (known, of_deleted) = (Arc::clone(&failures), Arc::clone(&failures));
     let counted = metrics.clone();
     let reconcile = move |object: Arc<K>, ctx: Arc<C>| {
         let (reconcile, failures, metrics) =
@@ -129,10 +146,19 @@ pub async fn run<K, C, E, F, Fut>(
         .with_config(Config::default().concurrency(concurrency))
         .graceful_shutdown_on(async move { shutdown.cancelled().await })
         .run(reconcile, on_error, ctx)
-        .for_each(|step| async move {
-            if let Err(kube::runtime::controller::Error::QueueError(source)) = step {
-                error!(controller = name, "watch failed: {source}");
+        .for_each(|step| {
+            use kube::runtime::controller::Error;
+            match step {
+                // Whatever failed is retried, and then it is found that the object has been deleted.
+                Err(Error::ObjectNotFound(object)) => {
+                    of_deleted.forget(&object.into_kind_unchecked(K::DynamicType::default()));
+                }
+                Err(Error::QueueError(source)) => {
+                    error!(controller = name, "watch failed: {source}");
+                }
+                _ => {}
             }
+            std::future::ready(())
         })
         .await;
 }
@@ -151,3 +177,6 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The pause of [`When::Now`]: long enough for the watch to bring the newer object.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Failures in a row by object; success forgets them.
+/// Failures in a row by object; success forgets them, and so does deletion.
 #[derive(Debug)]
 pub struct Failures<K> {
     counts: Mutex<HashMap<K, u32>>,
@@ -78,6 +78,11 @@ impl<K: Hash + Eq> Failures<K> {
             }
             When::Backoff => Some(pause_after(self.count(key))),
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counts.lock().is_empty()
     }
 
     fn count(&self, key: K) -> u32 {
