@@ -1,5 +1,8 @@
 //! Listeners.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::part::{self, fresh, owner_only, references};
@@ -144,7 +147,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
              with TERMINATED_HTTPS protocol.",
         ));
     }
-    check_cidrs(&doc)?;
+    check_cidrs(call, balancer, &doc)?;
     let datagram = |doc: &Doc| matches!(doc.text("protocol"), "UDP" | "SCTP");
     let port = doc.number("protocol_port");
     let clash = call
@@ -204,7 +207,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let old = LISTENER.find_writable(call, &id)?;
     let given = call.wrapped("listener")?;
-    check_cidrs(&given)?;
+    check_cidrs(call, old.text("loadbalancer_id"), &given)?;
     if given.given("default_pool_id") {
         known_pool(
             call,
@@ -223,13 +226,24 @@ fn known_pool(call: &Call<'_>, id: &str, balancer: &str) -> Result<(), Fault> {
         .ok_or_else(|| Fault::missing(format!("Pool {id} not found.")))
 }
 
-fn check_cidrs(doc: &Doc) -> Result<(), Fault> {
+/// Each entry is a CIDR, of the family of the load balancer's address.
+fn check_cidrs(call: &Call<'_>, balancer: &str, doc: &Doc) -> Result<(), Fault> {
+    let balancer = call.state.get(Kind::LoadBalancer, balancer);
+    let vip = balancer
+        .as_ref()
+        .map_or("", |balancer| balancer.text("vip_address"));
     for cidr in doc.texts("allowed_cidrs") {
-        let net = cidr.parse::<ipnet::IpNet>().is_ok() || cidr.parse::<std::net::IpAddr>().is_ok();
-        if !net {
+        let address = |_| cidr.parse::<IpAddr>().map(IpNet::from);
+        let Ok(network) = cidr.parse::<IpNet>().or_else(address) else {
             return Err(Fault::bad(format!(
                 "Invalid input for field/attribute allowed_cidrs. Value: '{cidr}'. Value should be \
                  IPv4 or IPv6 CIDR format"
+            )));
+        };
+        let fits = |vip: IpAddr| vip.is_ipv4() == network.addr().is_ipv4();
+        if !vip.parse().is_ok_and(fits) {
+            return Err(Fault::bad(format!(
+                "Validation failure: CIDR {cidr} IP version incompatible with VIP {vip} IP version."
             )));
         }
     }

@@ -57,6 +57,12 @@ async fn a_pending_load_balancer_and_its_parts_cannot_be_changed() {
         "PENDING_UPDATE"
     );
     cloud.advance_clock(Duration::from_secs(61));
+    let other_family = json!({"listener": {"allowed_cidrs": ["2001:db8::/32"]}});
+    let got = client
+        .put(&format!("{LBAAS}/listeners/{}", id(&made)), other_family)
+        .await;
+    assert_eq!(got.status, 400, "{}", got.text);
+    assert!(got.text.contains("IP version incompatible"), "{}", got.text);
     assert_eq!(client.delete(&path).await.status, 400, "it has children");
     assert_eq!(
         client.delete(&format!("{path}?cascade=true")).await.status,
@@ -122,6 +128,13 @@ async fn refusals_are_octavias() {
             json!({"listener": {"loadbalancer_id": lb, "protocol": "HTTP", "protocol_port": 80}}),
             409,
             "is already using",
+        ),
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": lb, "protocol": "TCP", "protocol_port": 81,
+                "allowed_cidrs": ["10.0.0.0/8", "2001:db8::/32"]}}),
+            400,
+            "CIDR 2001:db8::/32 IP version incompatible with VIP 10.",
         ),
         (
             "listeners",
