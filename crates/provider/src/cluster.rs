@@ -87,6 +87,7 @@ async fn normal(
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
+    status::authenticated(next, ctx.now());
     let kinds = kinds(&cloud, &object.spec).await;
     let work = Work {
         object,

@@ -92,7 +92,7 @@ async fn finish(
             problem.reason,
             &problem.message,
         );
-        if said(object, problem.about) != said(&next, problem.about) {
+        if reported(object, problem.about) != reported(&next, problem.about) {
             let reason = problem.reason.as_str();
             ctx.recorder
                 .warning(object, reason, "Reconcile", &problem.message)
@@ -130,7 +130,7 @@ async fn finish(
 }
 
 /// What a condition says.
-fn said(object: &OpenStackMachine, type_: Type) -> Option<(&str, &str)> {
+fn reported(object: &OpenStackMachine, type_: Type) -> Option<(&str, &str)> {
     let status = object.status.as_ref()?;
     let known = api::conditions::find(&status.conditions, type_.as_str())?;
     Some((&known.reason, &known.message))
@@ -188,7 +188,9 @@ async fn server(
         return Ok(Action::requeue(FALLBACK));
     };
     if !status::server(next, server, ctx.now()) {
-        if server.status == "ERROR" && said(object, Type::Instance) != said(next, Type::Instance) {
+        if server.status == "ERROR"
+            && reported(object, Type::Instance) != reported(next, Type::Instance)
+        {
             let text = status::fault(server);
             ctx.recorder
                 .warning(object, "FailedCreateServer", "CreateServer", text)
@@ -233,7 +235,7 @@ async fn create(
     Ok(result?.into_iter().next())
 }
 
-/// The server that was this machine's is gone, or cannot be told to be its own: only a new Machine
+/// The server that was this machine's is gone, or cannot be proven to be: only a new Machine
 /// gets a new one.
 async fn missing(
     work: &Work<'_>,

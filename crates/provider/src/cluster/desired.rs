@@ -11,7 +11,7 @@ use super::rules::{self, Rule};
 use crate::identity::Mark;
 use crate::names::Names;
 
-/// The port of the API server when nothing else is said.
+/// The default port of the API server.
 pub const API_PORT: u16 = 6443;
 
 /// What a cluster should have in the cloud.

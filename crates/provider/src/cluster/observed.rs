@@ -230,7 +230,7 @@ fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
     let id = cluster.to_string();
     let ours = |item: &&Arc<T>| {
         let description = item.description();
-        // Most descriptions are told apart without reading the mark.
+        // Most descriptions can be distinguished without reading the mark.
         description.contains(&id)
             && Mark::in_description(description).is_some_and(|mark| mark.cluster == cluster)
     };

@@ -265,9 +265,6 @@ fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<Fail
 pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: Timestamp) {
     let generation = object.metadata.generation;
     let status = object.status.get_or_insert_default();
-    if problem.about != Type::Authentication && problem.reason != Reason::OpenStackError {
-        authenticated(status, generation, now);
-    }
     let verdict = (Status::False, problem.reason, problem.message.as_str());
     condition(status, generation, now, problem.about, verdict);
     if problem.about != Type::Ready {
@@ -297,7 +294,6 @@ pub(crate) fn verdicts(
     let status = object.status.get_or_insert_default();
     let has_router =
         status.router.is_some() || plan.steps.iter().any(|s| s.about() == Type::Router);
-    authenticated(status, generation, now);
     let mut first: Option<(Type, Reason, String)> = None;
     for type_ in PARTS {
         let applies = match type_ {
@@ -357,12 +353,15 @@ pub(crate) fn verdicts(
     }
 }
 
-fn authenticated(status: &mut OpenStackClusterStatus, generation: Option<i64>, now: Timestamp) {
+/// The condition after a login.
+pub(crate) fn authenticated(object: &mut OpenStackCluster, now: Timestamp) {
+    let generation = object.metadata.generation;
+    let status = object.status.get_or_insert_default();
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     condition(status, generation, now, Type::Authentication, verdict);
 }
 
-/// What is to be said of one part. What held before holds on while a change of it takes place.
+/// The condition of one part. One that was true stays so while the part is being changed.
 fn part(
     type_: Type,
     held: bool,
@@ -390,3 +389,6 @@ fn part(
     }
     (Status::True, Reason::Ready, String::new())
 }
+
+#[cfg(test)]
+mod tests;

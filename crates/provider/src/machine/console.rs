@@ -33,7 +33,7 @@ pub(crate) fn failure(console: &str) -> Option<String> {
     })
 }
 
-/// What the consoles of servers said when they were last read, so that a reconcile which something else
+/// Failures that the consoles of servers showed when they were last read, so that a reconcile which something else
 /// woke does not read them again.
 #[derive(Default)]
 pub(crate) struct Consoles {
@@ -41,19 +41,19 @@ pub(crate) struct Consoles {
 }
 
 impl Consoles {
-    /// What the console of the server `id` said, if that was read less than `max_age` ago, and how long it counts yet.
+    /// The failure on the console of the server `id`, if it was read less than `max_age` ago, and how long it remains valid.
     pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<(Option<String>, Duration)> {
         let read = self.read.lock();
-        let (at, said) = read.get(id)?;
+        let (at, failure) = read.get(id)?;
         let left = max_age.saturating_sub(at.elapsed());
-        (!left.is_zero()).then(|| (said.clone(), left))
+        (!left.is_zero()).then(|| (failure.clone(), left))
     }
 
     /// Notes what the console of the server `id` says now, and forgets what nobody asks for any more.
-    pub(crate) fn note(&self, id: &str, said: Option<String>, max_age: Duration) {
+    pub(crate) fn note(&self, id: &str, failure: Option<String>, max_age: Duration) {
         let mut read = self.read.lock();
         read.retain(|_, (at, _)| at.elapsed() < max_age * 2);
-        read.insert(id.to_owned(), (Instant::now(), said));
+        read.insert(id.to_owned(), (Instant::now(), failure));
     }
 }
 

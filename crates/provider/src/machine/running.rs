@@ -11,7 +11,7 @@ use kube::runtime::controller::Action;
 use super::observed::Observed;
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{console, said, status};
+use super::{console, reported, status};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};
 
@@ -37,7 +37,7 @@ pub(super) async fn running(
             let message =
                 format!("the server runs but did not become a Node; its console says: {line}");
             status::not_ready(next, now, Type::Ready, Reason::BootstrapFailed, &message);
-            if said(work.object, Type::Ready) != said(next, Type::Ready) {
+            if reported(work.object, Type::Ready) != reported(next, Type::Ready) {
                 let reason = Reason::BootstrapFailed.as_str();
                 work.ctx
                     .recorder
@@ -96,18 +96,18 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
     let consoles = &work.ctx.consoles;
     // Whoever waits less for a Node wants to know the reason sooner.
     let every = CONSOLE_EVERY.min(work.ctx.options.bootstrap_timeout);
-    let (said, again) = match consoles.recent(&id, every) {
+    let (failure, again) = match consoles.recent(&id, every) {
         Some(recent) => recent,
         None => {
             let compute = work.cloud.session.compute();
             let console = compute.console_output(&id, Some(CONSOLE_LINES)).await;
             // A cloud without consoles says nothing about the machine.
-            let said = console.ok().and_then(|console| console::failure(&console));
-            consoles.note(&id, said.clone(), every);
-            (said, every)
+            let failure = console.ok().and_then(|console| console::failure(&console));
+            consoles.note(&id, failure.clone(), every);
+            (failure, every)
         }
     };
-    match said {
+    match failure {
         Some(line) => Progress::Failed(line, again),
         None => Progress::Silent(again),
     }

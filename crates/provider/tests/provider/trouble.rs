@@ -211,6 +211,31 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn allowed_cidrs_of_the_other_family_are_a_condition_and_the_others_are_applied() {
+    let world = World::start().await;
+    let balancer = json!({"allowedCIDRs": ["192.0.2.0/24", "2001:db8::/32"]});
+    world
+        .cluster(json!({"apiServer": {"managedLoadBalancer": balancer}}))
+        .await;
+    let reported = world
+        .cluster_says("APIEndpointReady", "2001:db8::/32")
+        .await;
+    assert_eq!(reported.status, "False");
+    assert_eq!(reported.reason, "InvalidClusterSpec");
+    let listeners = world.cloud.world().borrow().listeners.clone();
+    assert_eq!(listeners.len(), 1);
+    let applied = &listeners[0].allowed_cidrs;
+    assert!(
+        applied.contains(&"192.0.2.0/24".to_owned()),
+        "{listeners:?}"
+    );
+    assert!(
+        applied.iter().all(|cidr| !cidr.contains(':')),
+        "{listeners:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
     let world = World::start().await;
     let data = json!({"data": {"cacert": "//79"}});

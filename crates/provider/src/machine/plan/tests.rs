@@ -14,7 +14,7 @@ use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
 use crate::machine::observed::{Known, Observed};
 
-/// A cloud that does at once what it is told; volumes and servers are pending until the next tick.
+/// A cloud that carries out each request at once; volumes and servers are pending until the next tick.
 #[derive(Default)]
 struct Model {
     next: u32,
