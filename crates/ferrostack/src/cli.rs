@@ -151,7 +151,7 @@ mod tests {
                 let line = line.split(" > ").next().unwrap_or_default();
                 let line = line.trim().replace("cargo run --release --", "ferrostack");
                 let line = line.replace("target/release/ferrostack", "ferrostack");
-                let known = line.starts_with("ferrostack ") || line.starts_with("up --");
+                let known = line.starts_with("ferrostack ");
                 // An ellipsis stands for something that is not written out.
                 (known && !line.contains('…') && !line.contains("...")).then_some(line)
             })
@@ -180,9 +180,7 @@ mod tests {
         let mut seen = 0;
         for page in pages {
             for command in commands_in(&std::fs::read_to_string(&page).unwrap()) {
-                let words = command.split_whitespace().map(with_values);
-                let prefix = (!command.starts_with("ferrostack")).then(|| "ferrostack".to_owned());
-                let words: Vec<String> = prefix.into_iter().chain(words).collect();
+                let words: Vec<String> = command.split_whitespace().map(with_values).collect();
                 // `ferrostack up` in a sentence may be the beginning of a command only.
                 if let Err(error) = Cli::try_parse_from(&words) {
                     use clap::error::ErrorKind;
