@@ -12,6 +12,10 @@ pub(crate) struct Environment {
     pub(crate) working_dir: PathBuf,
     /// How this program is called from anywhere: by its name where PATH leads to it, else by its path.
     pub(crate) program: String,
+    /// The file of this program, where it is known.
+    pub(crate) executable: Option<PathBuf>,
+    /// The arguments of this process, without the name of the program.
+    pub(crate) arguments: Vec<std::ffi::OsString>,
     /// Standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
 }
@@ -28,6 +32,8 @@ impl Environment {
                 .collect(),
             working_dir: std::env::current_dir().unwrap_or_default(),
             program: program(),
+            executable: std::env::current_exe().ok(),
+            arguments: std::env::args_os().skip(1).collect(),
             terminal,
         }
     }

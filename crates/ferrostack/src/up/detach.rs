@@ -32,7 +32,7 @@ pub(super) async fn run(
     let data = connect::data_dir(&args.data_dir, environment);
     // Creates the directory, and says who uses it already.
     drop(DataDir::open_when_free(&data).await?);
-    let mut child = start(&data)?;
+    let mut child = start(&data, environment)?;
     let client = match connected(&mut child, &data, environment, &shutdown).await? {
         Some(client) => client,
         None => return interrupted(environment, &data),
@@ -77,7 +77,7 @@ fn interrupted(environment: &Environment, data: &Path) -> anyhow::Result<()> {
 }
 
 /// The same command without --detach, in a process group of its own: Ctrl-C in this terminal does not reach it.
-fn start(data: &Path) -> anyhow::Result<Child> {
+fn start(data: &Path, environment: &Environment) -> anyhow::Result<Child> {
     let log = data.join(LOG);
     let output = OpenOptions::new()
         .create(true)
@@ -87,10 +87,11 @@ fn start(data: &Path) -> anyhow::Result<Child> {
         .open(&log)
         .with_context(|| format!("cannot write {}", log.display()))?;
     let errors = output.try_clone()?;
-    let program = std::env::current_exe().context("the path of this program")?;
-    let without = |arg: &std::ffi::OsString| arg != "--detach";
+    let program = environment.executable.as_ref();
+    let program = program.context("the path of this program is not known")?;
+    let without = |arg: &&std::ffi::OsString| *arg != "--detach";
     Command::new(program)
-        .args(std::env::args_os().skip(1).filter(without))
+        .args(environment.arguments.iter().filter(without))
         .stdin(Stdio::inherit())
         .stdout(output)
         .stderr(errors)
