@@ -33,8 +33,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let ca = params.self_signed(&ca_key)?.pem();
     let issuer = Issuer::new(params, ca_key);
     let key = KeyPair::generate()?;
-    let certificate = CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])?
-        .signed_by(&key, &issuer)?;
+    let names = [
+        "127.0.0.1",
+        "10.96.0.1",
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    let names: Vec<String> = names.map(str::to_owned).to_vec();
+    let certificate = CertificateParams::new(names)?.signed_by(&key, &issuer)?;
     let admin_key = KeyPair::generate()?;
     let mut admin = CertificateParams::default();
     admin

@@ -176,7 +176,12 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             }
         }
         "Service" => service_rules(new, &mut errors),
-        "Node" => errors.extend(live.map_or_else(Vec::new, |live| nodes::unchangeable(new, live))),
+        "Node" => {
+            errors.extend(nodes::ranges(new));
+            if let Some(live) = live {
+                errors.extend(nodes::unchangeable(new, live));
+            }
+        }
         "CustomResourceDefinition" => errors.extend(match live {
             Some(live) if live["spec"] == new["spec"] => crd::rules::check_status(new, live),
             live => crd::rules::check(new, live),

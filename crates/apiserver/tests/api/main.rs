@@ -14,6 +14,7 @@ mod collection;
 mod crds;
 mod durable;
 mod hooks;
+mod kept;
 mod kinds;
 mod model;
 mod network;

@@ -1,8 +1,18 @@
-//! What of a Node is given once and may not change (`ValidateNodeUpdate`).
+//! The ranges for the pods of a Node, and what of it is given once and may not change (`ValidateNode`, `ValidateNodeUpdate`).
 
 use serde_json::Value;
 
 use crate::schema::FieldError;
+
+/// Several ranges are one for each family of addresses.
+pub(super) fn ranges(node: &Value) -> Option<FieldError> {
+    let listed = &node["spec"]["podCIDRs"];
+    let ranges = listed.as_array()?;
+    let of_v6 = |range: &&Value| range.as_str().is_some_and(|range| range.contains(':'));
+    let dual = ranges.len() == 2 && ranges.iter().filter(of_v6).count() == 1;
+    let why = "may specify no more than one CIDR for each IP family";
+    (ranges.len() > 1 && !dual).then(|| FieldError::invalid("spec.podCIDRs", listed, why))
+}
 
 /// The ranges of addresses for pods, and the machine that the Node is.
 pub(super) fn unchangeable(new: &Value, live: &Value) -> Vec<FieldError> {
