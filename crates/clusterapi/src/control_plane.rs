@@ -13,7 +13,7 @@
 //!
 //! Waiting is waking: Machines, the Cluster, Nodes and static Pods of the workload cluster are watched.
 //! Only the ConfigMap `kubeadm-config`, whose appearance ends the initialization, is polled, once a
-//! second while it is awaited, and etcd, every five seconds while something is wrong with it.
+//! second while it is awaited, and etcd while something is wrong with it: once a second while machines come and go, every five seconds otherwise.
 
 mod conditions;
 mod deletion;
@@ -64,7 +64,7 @@ pub const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 /// How often the workload cluster is asked for what cannot be watched, while that is awaited.
 const POLL: Duration = Duration::from_secs(1);
 
-/// How often etcd is asked while something is wrong with it: it cannot be watched.
+/// How often etcd is asked while something is wrong with it and no machine comes or goes: it cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
 
 /// What the reconciler works with.
@@ -226,7 +226,8 @@ fn requeue_after(seen: &Observation) -> Action {
         return Action::requeue(POLL);
     }
     if !seen.etcd.is_settled() && seen.facts.initialized {
-        return Action::requeue(ETCD_POLL);
+        let changing = seen.is_changing();
+        return Action::requeue(if changing { POLL } else { ETCD_POLL });
     }
     let pause = seen
         .facts

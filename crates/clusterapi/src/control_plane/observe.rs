@@ -8,7 +8,7 @@ use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use api::k8s_openapi::jiff::Timestamp;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use api::kube::api::{Api, ListParams, ObjectMeta};
 use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
@@ -19,6 +19,9 @@ use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
 use super::{ControlPlaneError, Scope, Subject, error, health, members, outdated};
 use crate::owners;
+
+/// How long a machine counts as one that has just come.
+const YOUNG: SignedDuration = SignedDuration::from_mins(5);
 
 /// Everything that a look sees.
 pub(super) struct Observation {
@@ -61,6 +64,15 @@ impl Reached {
 }
 
 impl Observation {
+    /// Whether machines come or go: a member that is not well is likely to be so in a moment.
+    pub(super) fn is_changing(&self) -> bool {
+        let begun = |machine: &MachineFacts| {
+            let age = self.now.duration_since(machine.created);
+            machine.deleting || machine.node.is_none() || age < YOUNG
+        };
+        self.facts.machines.iter().any(begun)
+    }
+
     /// Whether the ConfigMap that ends the initialization may appear at any moment.
     pub(super) fn awaits_initialization(&self) -> bool {
         !self.facts.initialized && self.workload.is_some() && !self.machines.is_empty()

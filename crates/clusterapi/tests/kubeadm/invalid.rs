@@ -104,8 +104,8 @@ async fn a_cluster_that_cannot_be_decoded_stops_no_other() {
         "{}",
         metrics.text()
     );
-    // Repaired, it is a cluster like any other.
-    let repair = Patch::Merge(json!({"spec": {"topology": topology(json!(3))}}));
+    // Repaired, it is a cluster like any other. Its topology goes: it has never had an effect.
+    let repair = Patch::Merge(json!({"spec": {"topology": null, "paused": false}}));
     let clusters = management.api::<Cluster>();
     clusters
         .patch("bad", &PatchParams::default(), &repair)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::k8s_openapi::api::core::v1::{Node, Pod};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::Client;
-use api::kube::api::{Api, PostParams};
+use api::kube::api::{Api, Patch, PostParams};
 use apiserver::{Connection, Kubelet, Log};
 use clusterapi::control_plane::etcd::{Connections, Member, Target, View};
 use clusterapi::pki::KeyMaterial;
@@ -158,7 +158,7 @@ impl Site {
             let node = serde_json::from_value(node).unwrap();
             nodes.create(&PostParams::default(), &node).await.unwrap();
             let status = json!({"status": {"addresses": [{"type": "Hostname", "address": name}]}});
-            let patch = api::kube::api::Patch::Merge(status);
+            let patch = Patch::Merge(status);
             nodes
                 .patch_status(&name, &Default::default(), &patch)
                 .await
