@@ -7,8 +7,8 @@ mod status;
 
 pub use calls::LoadBalancing;
 pub use create::{
-    ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
-    PoolCreate,
+    ListenerCreate, ListenerUpdate, LoadBalancerCreate, LoadBalancerUpdate, MemberCreate,
+    MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 pub use resource::{
     LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider, Reference,

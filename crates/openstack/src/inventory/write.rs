@@ -6,8 +6,8 @@ use super::{Inventory, Kind, Observed, Resource};
 use crate::compute::{Server, ServerCreate};
 use crate::error::{Error, Result};
 use crate::loadbalancer::{
-    Listener, ListenerCreate, ListenerUpdate, LoadBalancer, LoadBalancerCreate, Member,
-    MemberCreate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate,
+    Listener, ListenerCreate, ListenerUpdate, LoadBalancer, LoadBalancerCreate, LoadBalancerUpdate,
+    Member, MemberCreate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
 };
 use crate::network::{
     FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port, PortCreate,
@@ -403,6 +403,23 @@ impl Inventory {
         Ok(self.fold(balancer))
     }
 
+    /// Changes a load balancer.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_load_balancer(
+        &self,
+        id: &str,
+        change: &LoadBalancerUpdate,
+    ) -> Result<Arc<LoadBalancer>> {
+        let balancer = self
+            .session()
+            .load_balancer()
+            .update_load_balancer(id, change)
+            .await?;
+        Ok(self.fold(balancer))
+    }
+
     /// Deletes a load balancer in a cascade; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
@@ -473,6 +490,25 @@ impl Inventory {
     /// Those of the request.
     pub async fn create_pool(&self, balancer: &str, pool: &PoolCreate) -> Result<Arc<Pool>> {
         let pool = self.session().load_balancer().create_pool(pool).await?;
+        self.updating(balancer);
+        Ok(self.fold(pool))
+    }
+
+    /// Changes a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_pool(
+        &self,
+        balancer: &str,
+        id: &str,
+        change: &PoolUpdate,
+    ) -> Result<Arc<Pool>> {
+        let pool = self
+            .session()
+            .load_balancer()
+            .update_pool(id, change)
+            .await?;
         self.updating(balancer);
         Ok(self.fold(pool))
     }

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::create::{
-    ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
-    PoolCreate,
+    ListenerCreate, ListenerUpdate, LoadBalancerCreate, LoadBalancerUpdate, MemberCreate,
+    MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 use super::resource::{
     LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider,
@@ -76,6 +76,20 @@ impl LoadBalancing {
     pub async fn create_load_balancer(&self, tree: &LoadBalancerCreate) -> Result<LoadBalancer> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/loadbalancers", &[])
             .body("loadbalancer", tree);
+        self.session.one(call, "loadbalancer").await
+    }
+
+    /// Changes a load balancer.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_load_balancer(
+        &self,
+        id: &str,
+        change: &LoadBalancerUpdate,
+    ) -> Result<LoadBalancer> {
+        let call = Call::put(Service::LoadBalancer, "/lbaas/loadbalancers/{id}", &[id])
+            .body("loadbalancer", change);
         self.session.one(call, "loadbalancer").await
     }
 
@@ -177,6 +191,16 @@ impl LoadBalancing {
     /// Those of the request.
     pub async fn create_pool(&self, pool: &PoolCreate) -> Result<Pool> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/pools", &[]).body("pool", pool);
+        self.session.one(call, "pool").await
+    }
+
+    /// Changes a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_pool(&self, id: &str, change: &PoolUpdate) -> Result<Pool> {
+        let call =
+            Call::put(Service::LoadBalancer, "/lbaas/pools/{id}", &[id]).body("pool", change);
         self.session.one(call, "pool").await
     }
 

@@ -36,6 +36,14 @@ pub struct LoadBalancerCreate {
     pub listeners: Vec<ListenerCreate>,
 }
 
+/// A change of a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LoadBalancerUpdate {
+    /// Tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+}
+
 /// A new listener, within a tree or on an existing load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ListenerCreate {
@@ -114,6 +122,14 @@ pub struct PoolCreate {
     pub tags: Vec<String>,
 }
 
+/// A change of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PoolUpdate {
+    /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lb_algorithm: Option<String>,
+}
+
 /// A new member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemberCreate {
@@ -126,6 +142,9 @@ pub struct MemberCreate {
     /// Subnet through which the address is reached; that of the load balancer if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<String>,
+    /// Port that the health monitor asks; that of the member if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_port: Option<u16>,
     /// Share of the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<i64>,
@@ -153,6 +172,15 @@ pub struct MonitorCreate {
     /// The pool; absent within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_id: Option<String>,
+    /// `GET`, ...; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Path that is asked; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_path: Option<String>,
+    /// Status that counts as good; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_codes: Option<String>,
 }
 
 /// A change of a health monitor.

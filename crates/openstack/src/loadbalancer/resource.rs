@@ -182,6 +182,8 @@ pub struct Member {
     pub protocol_port: u16,
     /// Subnet through which the address is reached.
     pub subnet_id: Option<String>,
+    /// Port that the health monitor asks, if another.
+    pub monitor_port: Option<u16>,
     /// Share of the traffic.
     pub weight: i64,
     /// As for load balancers.

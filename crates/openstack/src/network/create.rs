@@ -226,6 +226,9 @@ pub struct FloatingIpCreate {
     /// Address of that port, if it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ip_address: Option<String>,
+    /// Subnet of that network from which the address is allocated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<String>,
     /// A specific address; operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floating_ip_address: Option<String>,

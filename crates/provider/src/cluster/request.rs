@@ -202,6 +202,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 fixed_ip_address: fixed_ip_address.flatten(),
                 floating_ip_address: wanted.address.clone(),
                 description: Some(description),
+                ..FloatingIpCreate::default()
             })
         }
         Step::AssociateFloatingIp => {
@@ -550,6 +551,7 @@ pub fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<
             subnet_id: subnet_id.clone(),
             weight: None,
             tags: desired.tags.clone(),
+            ..MemberCreate::default()
         })
         .collect()
 }
@@ -693,6 +695,7 @@ fn monitor(wanted: &Balancer, desired: &Desired, port: u16) -> MonitorCreate {
         max_retries: wanted.monitor.max_retries,
         max_retries_down: wanted.monitor.max_retries_down,
         pool_id: None,
+        ..MonitorCreate::default()
     }
 }
 
