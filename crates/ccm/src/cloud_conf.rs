@@ -28,6 +28,7 @@ pub use credentials::CloudsYaml;
 pub use finding::{Finding, Rejected, Severity};
 pub use gcfg::SyntaxError;
 pub use generate::{Generated, from_cloud, from_legacy};
+pub(crate) use keys::METHODS;
 pub use keys::{Form, KEYS, Key, Section, Support};
 pub use settings::{
     Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement, Route,

@@ -60,6 +60,16 @@ impl Error {
         let doing = doing.into();
         move |source| Self::Cloud { doing, source }
     }
+
+    /// The same words whenever the same thing happens, for events.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Cloud { doing, source } => {
+                format!("{doing}: {}{}", source.words(), advice(source))
+            }
+            other => operator::controller::chain(other),
+        }
+    }
 }
 
 impl Retry for Error {

@@ -3,6 +3,7 @@
 //! ```text
 //!   cloud_conf   the configuration file
 //!   node         Nodes: initialised, refreshed, tainted and deleted by what the cloud says of their servers
+//!   service      Services of type LoadBalancer
 //!   wake         from a change in the cloud to the objects concerned
 //!   run          starting the controllers
 //! ```
@@ -15,7 +16,9 @@ mod context;
 mod node;
 mod options;
 mod run;
+mod service;
 mod wake;
 
 pub use options::{Controllers, Options, Settings};
 pub use run::run;
+pub use service::annotations::{ANNOTATIONS, Annotation};

@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use api::k8s_openapi::api::core::v1::Node;
-use kube::runtime::watcher;
+use api::k8s_openapi::api::core::v1::{Node, Service};
+use kube::runtime::reflector::{ObjectRef, store::Writer};
+use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
 use openstack::CloudPool;
 use operator::controller::{self, Settings};
 use operator::events::Recorder;
-use operator::watch::{self, Reports};
+use operator::watch::{self, Reports, Skipped};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::node::{self, Shared, absence::Absences};
 use crate::options::Options;
-use crate::wake;
+use crate::{service, wake};
 
 /// The name of the node controller, in logs and metrics: it does the work of two of the Go manager's.
 const NODES: &str = "cloud-node";
+const SERVICES: &str = "service-lb";
 
 /// Runs the controllers until `shutdown`, and returns when the reconciles under way are through.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
@@ -41,7 +44,67 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             nodes(context("cloud-node-controller"), shutdown.clone()).await;
         }
     };
-    nodes.await;
+    let services = async {
+        if wanted.service {
+            services(context("service-controller"), shutdown.clone()).await;
+        }
+    };
+    tokio::join!(nodes, services);
+}
+
+async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let api = Api::all(ctx.client.clone());
+    let controller =
+        watch::controller::<Service>(api, watcher::Config::default(), reports(&ctx, SERVICES));
+    let (store, all) = (controller.store(), controller.store());
+    let writer = Writer::<Node>::default();
+    let nodes = writer.as_reader();
+    let events = watch::events::<Node>(
+        Api::all(ctx.client.clone()),
+        watcher::Config::default(),
+        (),
+        nodes.clone(),
+        Skipped::default(),
+        Reports {
+            recorder: None,
+            ..reports(&ctx, SERVICES)
+        },
+    );
+    // Heartbeats of kubelets are no news to load balancers.
+    let touched = reflector(writer, events)
+        .touched_objects()
+        .predicate_filter(
+            |node: &Node| Some(service::node_aspects(node)),
+            Default::default(),
+        );
+    let changes = wake::services(
+        ctx.clouds.changes(),
+        store,
+        ctx.options.cluster_name.clone(),
+    );
+    let controller = controller
+        .reconcile_on(changes)
+        .watches_stream(touched, move |_| {
+            let services = all.state();
+            let wanted = services
+                .into_iter()
+                .filter(|service| service::is_wanted(service));
+            wanted
+                .map(|service| ObjectRef::from_obj(&*service))
+                .collect::<Vec<_>>()
+        });
+    let settings = Settings {
+        name: SERVICES,
+        concurrency: ctx.options.service_concurrency,
+        metrics: ctx.options.metrics.clone(),
+        shutdown,
+    };
+    let shared = Arc::new(service::Shared {
+        ctx,
+        nodes,
+        cluster: OnceCell::new(),
+    });
+    controller::run(controller, service::reconcile, shared, settings).await;
 }
 
 async fn nodes(ctx: Arc<Context>, shutdown: CancellationToken) {

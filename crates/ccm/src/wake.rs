@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::api::core::v1::{Node, Service};
 use futures::stream::{self, Stream, StreamExt};
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -12,6 +12,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::node::ProviderId;
+use crate::service::{self, identity::Identity};
 
 /// The Nodes whose servers or ports changed.
 pub(crate) fn nodes(
@@ -58,6 +59,47 @@ fn servers_of(change: &Change) -> Vec<&str> {
         Kind::Servers => vec![&change.id, &change.name],
         Kind::Ports => change.parent.as_deref().into_iter().collect(),
         _ => Vec::new(),
+    }
+}
+
+/// The Services whose load balancers, or parts of them, changed: by the tags and names that all parts carry, and all
+/// Services where a change does not say whose it is.
+pub(crate) fn services(
+    changes: Receiver<Change>,
+    store: Store<Service>,
+    cluster_name: String,
+) -> impl Stream<Item = ObjectRef<Service>> + Send + 'static {
+    batches(changes).flat_map(move |batch| {
+        let services = store.state();
+        let concerned: Vec<&Arc<Service>> = services
+            .iter()
+            .filter(|service| {
+                service::is_wanted(service)
+                    || operator::finalizer::has(&***service, service::FINALIZER)
+            })
+            .filter(|service| {
+                let identity = Identity::of(service, &cluster_name, "");
+                batch
+                    .as_ref()
+                    .is_none_or(|changes| changes.iter().any(|change| concerns(change, &identity)))
+            })
+            .collect();
+        stream::iter(
+            concerned
+                .into_iter()
+                .map(|service| ObjectRef::from_obj(&**service))
+                .collect::<Vec<_>>(),
+        )
+    })
+}
+
+fn concerns(change: &Change, identity: &Identity) -> bool {
+    match change.kind {
+        Kind::LoadBalancers | Kind::Listeners | Kind::Pools | Kind::Monitors => {
+            change.name.ends_with(&identity.name) || change.tags.contains(&identity.name)
+        }
+        Kind::FloatingIps => true,
+        _ => false,
     }
 }
 

@@ -7,3 +7,6 @@ mod world;
 
 #[path = "ccm/nodes.rs"]
 mod nodes;
+
+#[path = "ccm/services.rs"]
+mod services;

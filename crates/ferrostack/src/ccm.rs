@@ -44,9 +44,6 @@ pub(crate) async fn run(
     for warning in &warnings {
         say(&format!("{}: {warning}", args.cloud_config.display()));
     }
-    if controllers.service && settings.conf.load_balancer.enabled {
-        say("Services of type LoadBalancer are not served yet");
-    }
     let session = session_options(args, &settings);
     log_in(&settings, &session).await?;
     let mut config = manager::config(args.kubeconfig.as_deref(), environment).await?;

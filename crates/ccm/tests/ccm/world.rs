@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
 use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
@@ -99,6 +99,118 @@ impl World {
         }
         let images = self.request("GET", "/image/v2/images", Value::Null).await;
         self.image = images["images"][0]["id"].as_str().unwrap().to_owned();
+    }
+
+    /// Joins the network to the external one, so that floating IPs can be used.
+    pub(crate) async fn route_out(&self) {
+        let external = self
+            .request(
+                "GET",
+                "/network/v2.0/networks?router:external=true",
+                Value::Null,
+            )
+            .await;
+        let external = external["networks"][0]["id"].clone();
+        let router =
+            json!({"router": {"name": "r", "external_gateway_info": {"network_id": external}}});
+        let router = self.request("POST", "/network/v2.0/routers", router).await;
+        let path = format!(
+            "/network/v2.0/routers/{}/add_router_interface",
+            router["router"]["id"].as_str().unwrap()
+        );
+        self.request("PUT", &path, json!({"subnet_id": self.subnet}))
+            .await;
+    }
+
+    /// A server and its Node, initialised and ready.
+    pub(crate) async fn worker(&self, name: &str) {
+        self.server(name).await;
+        self.node(name).await;
+        self.node_where(name, |node| {
+            !addresses(node).is_empty()
+                && !taints(node)
+                    .iter()
+                    .any(|taint| taint.ends_with("uninitialized"))
+        })
+        .await;
+        self.ready(name, "True").await;
+    }
+
+    /// A Service of type LoadBalancer for these ports, with `fields` besides.
+    pub(crate) async fn service(&self, name: &str, ports: &[(&str, u16)], fields: Value) {
+        let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {
+            "type": "LoadBalancer", "selector": {"app": name}, "ports": ports_of(ports)}});
+        for part in ["metadata", "spec"] {
+            for (key, value) in fields[part].as_object().into_iter().flatten() {
+                service[part][key] = value.clone();
+            }
+        }
+        self.cluster.create(service).await;
+    }
+
+    /// Waits until a Service has an address and its annotations, and returns it.
+    pub(crate) async fn published(&self, name: &str) -> Service {
+        eventually(&format!("the address of {name}"), || async {
+            let service = self.cluster.api::<Service>().get(name).await.unwrap();
+            let recorded = service
+                .annotations()
+                .contains_key("loadbalancer.openstack.org/load-balancer-address");
+            match ip(&service).is_empty() || !recorded {
+                false => Ok(service),
+                true => Err(format!(
+                    "{}\n{:?}",
+                    serde_json::to_string(&service).unwrap(),
+                    self.requests()
+                )),
+            }
+        })
+        .await
+    }
+
+    /// What Octavia has of a kind, such as `loadbalancers`.
+    pub(crate) async fn octavia(&self, kind: &str) -> Vec<Value> {
+        let all = self
+            .request(
+                "GET",
+                &format!("/load-balancer/v2.0/lbaas/{kind}"),
+                Value::Null,
+            )
+            .await;
+        all[kind].as_array().unwrap().clone()
+    }
+
+    /// The members of all pools, as `name address:port`.
+    pub(crate) async fn members(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for pool in self.octavia("pools").await {
+            let path = format!(
+                "/load-balancer/v2.0/lbaas/pools/{}/members",
+                pool["id"].as_str().unwrap()
+            );
+            let members = self.request("GET", &path, Value::Null).await;
+            let members = members["members"].as_array().unwrap().clone();
+            all.extend(
+                members
+                    .iter()
+                    .map(|m| m["name"].as_str().unwrap().to_owned()),
+            );
+        }
+        all.sort();
+        all
+    }
+
+    pub(crate) async fn floating_ips(&self) -> Vec<Value> {
+        let all = self
+            .request("GET", "/network/v2.0/floatingips", Value::Null)
+            .await;
+        all["floatingips"].as_array().unwrap().clone()
+    }
+
+    /// Requests that change something in the cloud.
+    pub(crate) fn writes(&self) -> BTreeMap<String, u64> {
+        let mut all = self.requests();
+        all.retain(|request, _| !request.starts_with("GET") && !request.contains("identity"));
+        all
     }
 
     async fn log_in(&self) -> String {
@@ -332,4 +444,22 @@ pub(crate) fn addresses(node: &Node) -> Vec<String> {
 /// A label of a Node.
 pub(crate) fn label<'a>(node: &'a Node, name: &str) -> &'a str {
     node.labels().get(name).map_or("", String::as_str)
+}
+
+/// Ports of a Service by protocol and number.
+pub(crate) fn ports_of(ports: &[(&str, u16)]) -> Value {
+    let port = |(protocol, port): &(&str, u16)| json!({"name": format!("{}-{port}", protocol.to_lowercase()), "protocol": protocol, "port": port});
+    ports.iter().map(port).collect()
+}
+
+/// The published address.
+pub(crate) fn ip(service: &Service) -> String {
+    let status = service
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref());
+    let ingress = status.and_then(|status| status.ingress.as_ref()?.first().cloned());
+    ingress
+        .and_then(|ingress| ingress.ip.or(ingress.hostname))
+        .unwrap_or_default()
 }

@@ -1,0 +1,248 @@
+//! Services of type LoadBalancer.
+//!
+//! ```text
+//!   annotations   what annotations, class and cloud.conf ask for together
+//!   identity      whose a load balancer is: names and tags of the Go manager, and the uids of cluster and Service
+//!   members       the nodes that take the traffic
+//!   desired       the load balancer as it should be (pure)
+//!   observed      the load balancer as it is, from the shared lists
+//!   plan          the steps from one to the other (pure)
+//!   apply         the next of them
+//!   teardown      deletion
+//!   status        the published address
+//! ```
+//!
+//! A load balancer is immutable while Octavia works on it, so that each reconcile takes at most one step that changes it; the
+//! inventory wakes the Service when that is through.
+
+pub(crate) mod annotations;
+mod apply;
+mod desired;
+pub(crate) mod identity;
+mod members;
+mod observed;
+mod plan;
+mod status;
+mod teardown;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::k8s_openapi::api::core::v1::{Namespace, Node, Service};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::Store;
+use kube::{Api, ResourceExt};
+use openstack::{Cloud, Kind, View};
+use tokio::sync::OnceCell;
+
+use self::desired::{Desired, Facts};
+use self::identity::Identity;
+use self::observed::Observed;
+use crate::context::{Context, Error};
+use crate::options::Settings;
+
+pub(crate) use self::members::aspects as node_aspects;
+
+pub(crate) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
+
+/// Age of lists that is good enough while nothing has to be changed.
+const AT_REST: Duration = Duration::from_secs(600);
+/// Age of lists that changes are planned on.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long until a Service that waits for the cloud is looked at again without a change of the cloud.
+const FALLBACK: Duration = Duration::from_secs(15);
+/// How often a Service is compared with the cloud even though nothing is reported.
+const RESYNC: Duration = Duration::from_secs(600);
+
+const KINDS: &[Kind] = &[
+    Kind::LoadBalancers,
+    Kind::Listeners,
+    Kind::Pools,
+    Kind::Members,
+    Kind::Monitors,
+    Kind::FloatingIps,
+    Kind::Networks,
+    Kind::Subnets,
+    Kind::Ports,
+];
+
+/// Why a Service is not served: its event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+impl Rejection {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            reason: "SyncLoadBalancerFailed",
+            message: message.into(),
+        }
+    }
+}
+
+/// What the reconciles of Services share besides.
+pub(crate) struct Shared {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) nodes: Store<Node>,
+    pub(crate) cluster: OnceCell<String>,
+}
+
+impl Shared {
+    /// The identity of the cluster: the uid of its namespace kube-system.
+    async fn cluster(&self) -> Result<&str, Error> {
+        let read = || async {
+            let namespaces = Api::<Namespace>::all(self.ctx.client.clone());
+            let namespace = namespaces.get("kube-system").await;
+            let namespace = namespace.map_err(Error::kubernetes(
+                "reading the uid of namespace kube-system",
+            ))?;
+            Ok(namespace.uid().unwrap_or_default())
+        };
+        self.cluster.get_or_try_init(read).await.map(String::as_str)
+    }
+}
+
+/// What one reconcile works with.
+pub(crate) struct Work<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) ctx: &'a Context,
+    pub(crate) settings: &'a Settings,
+    pub(crate) cloud: &'a Cloud,
+    pub(crate) identity: &'a Identity,
+}
+
+impl Work<'_> {
+    pub(crate) fn api(&self) -> Api<Service> {
+        Api::namespaced(
+            self.ctx.client.clone(),
+            &self.service.namespace().unwrap_or_default(),
+        )
+    }
+
+    async fn view(&self, age: Duration) -> Result<Arc<View>, Error> {
+        let view = self.cloud.inventory.view(KINDS, age).await;
+        view.map_err(Error::cloud("listing load balancers"))
+    }
+
+    async fn warn(&self, reason: &str, message: &str) {
+        tracing::warn!(service = self.service.name_any(), "{message}");
+        self.ctx
+            .recorder
+            .warning(self.service, reason, "Sync", message)
+            .await;
+    }
+}
+
+/// Whether a Service wants a load balancer of ours.
+pub(crate) fn is_wanted(service: &Service) -> bool {
+    let spec = service.spec.as_ref();
+    service.metadata.deletion_timestamp.is_none()
+        && spec.is_some_and(|spec| {
+            spec.type_.as_deref() == Some("LoadBalancer") && spec.load_balancer_class.is_none()
+        })
+}
+
+pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Result<Action, Error> {
+    let ctx = &shared.ctx;
+    let settings = ctx.settings();
+    let wanted = is_wanted(&service);
+    if !settings.conf.load_balancer.enabled
+        || !(wanted || operator::finalizer::has(&*service, FINALIZER))
+    {
+        return Ok(Action::await_change());
+    }
+    let identity = Identity::of(&service, &ctx.options.cluster_name, shared.cluster().await?);
+    let cloud = ctx.cloud(&settings).await?;
+    let work = Work {
+        service: &service,
+        ctx,
+        settings: &settings,
+        cloud: &cloud,
+        identity: &identity,
+    };
+    let result = match wanted {
+        true => ensure(&work, &shared).await,
+        false => teardown::run(&work).await,
+    };
+    if let Err(error @ Error::Cloud { .. }) = &result {
+        work.warn("SyncLoadBalancerFailed", &error.words()).await;
+    }
+    result
+}
+
+async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
+    if !operator::finalizer::has(work.service, FINALIZER) {
+        let added = operator::finalizer::add(&work.api(), work.service, FINALIZER).await;
+        added.map_err(Error::kubernetes("storing the finalizer of the Service"))?;
+        return Ok(Action::await_change());
+    }
+    // Without the list of nodes, all members would seem to be gone.
+    if shared.nodes.wait_until_ready().await.is_err() {
+        return Ok(Action::requeue(FALLBACK));
+    }
+    let nodes = shared.nodes.state();
+    let mut view = work.view(AT_REST).await?;
+    let mut round = match look(work, &nodes, &view) {
+        Ok(round) => round,
+        Err(rejection) => return rejected(work, rejection).await,
+    };
+    if !round.is_settled() {
+        view = work.view(FRESH).await?;
+        round = match look(work, &nodes, &view) {
+            Ok(round) => round,
+            Err(rejection) => return rejected(work, rejection).await,
+        };
+    }
+    let waits = apply::next(work, &round.desired, round.observed.as_ref(), round.steps).await?;
+    let published = status::publish(work, &round.desired, &view).await?;
+    Ok(Action::requeue(if waits || !published {
+        FALLBACK
+    } else {
+        RESYNC
+    }))
+}
+
+/// What should be, what is, and what is to be done.
+struct Round {
+    desired: Desired,
+    observed: Option<Observed>,
+    steps: Vec<plan::Step>,
+}
+
+impl Round {
+    fn is_settled(&self) -> bool {
+        self.steps.is_empty()
+            && self
+                .observed
+                .as_ref()
+                .is_some_and(|o| o.balancer.provisioning_status == "ACTIVE")
+    }
+}
+
+fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Rejection> {
+    let observed = observed::find(work.service, work.identity, view)?;
+    let facts = Facts {
+        nodes,
+        view,
+        conf: &work.settings.conf,
+        vip_subnet: observed
+            .as_ref()
+            .map(|observed| observed.balancer.vip_subnet_id.as_str()),
+    };
+    let desired = desired::of(work.service, work.identity, &facts)?;
+    let steps = plan::steps(&desired, observed.as_ref());
+    Ok(Round {
+        desired,
+        observed,
+        steps,
+    })
+}
+
+async fn rejected(work: &Work<'_>, rejection: Rejection) -> Result<Action, Error> {
+    work.warn(rejection.reason, &rejection.message).await;
+    Ok(Action::requeue(Duration::from_secs(60)))
+}

@@ -1,0 +1,366 @@
+//! What the annotations of a Service ask for.
+
+use std::collections::BTreeMap;
+
+use super::Rejection;
+use crate::cloud_conf::{CloudConf, MonitorDefaults, Placement};
+
+const PREFIX: &str = "loadbalancer.openstack.org/";
+/// The annotation that asks for a load balancer without a floating IP.
+pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+/// The annotation with source ranges, used if the spec has none.
+pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+
+/// An annotation, and whether what it asks for is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Annotation {
+    /// Its whole name.
+    pub name: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// Whether that is built. Services with others are rejected with an event.
+    pub is_served: bool,
+}
+
+const fn served(name: &'static str, meaning: &'static str) -> Annotation {
+    Annotation {
+        name,
+        meaning,
+        is_served: true,
+    }
+}
+
+const fn unserved(name: &'static str, meaning: &'static str) -> Annotation {
+    Annotation {
+        name,
+        meaning,
+        is_served: false,
+    }
+}
+
+/// All annotations of the Go manager.
+pub const ANNOTATIONS: &[Annotation] = &[
+    served(INTERNAL, "no floating IP"),
+    served(
+        SOURCE_RANGES,
+        "who may connect, if spec.loadBalancerSourceRanges is empty",
+    ),
+    served(ID, "written back; evidence of which load balancer it is"),
+    served(ADDRESS, "written back: the published address"),
+    served(
+        "loadbalancer.openstack.org/hostname",
+        "published in place of the address",
+    ),
+    served(
+        "loadbalancer.openstack.org/class",
+        "a LoadBalancerClass of cloud.conf",
+    ),
+    served(
+        "loadbalancer.openstack.org/subnet-id",
+        "subnet of the virtual address; at creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/network-id",
+        "network of the virtual address; at creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/member-subnet-id",
+        "subnet of the members",
+    ),
+    served(
+        "loadbalancer.openstack.org/floating-network-id",
+        "where the floating IP comes from; at its creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/floating-subnet-id",
+        "subnet where the floating IP comes from; at its creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/keep-floatingip",
+        "keep the floating IP when the load balancer is deleted",
+    ),
+    served(
+        "loadbalancer.openstack.org/lb-method",
+        "how members are chosen",
+    ),
+    served(
+        "loadbalancer.openstack.org/enable-health-monitor",
+        "health monitors",
+    ),
+    served(
+        "loadbalancer.openstack.org/health-monitor-delay",
+        "seconds between checks",
+    ),
+    served(
+        "loadbalancer.openstack.org/health-monitor-timeout",
+        "seconds until a check fails",
+    ),
+    served(
+        "loadbalancer.openstack.org/health-monitor-max-retries",
+        "good checks until a member is up",
+    ),
+    served(
+        "loadbalancer.openstack.org/health-monitor-max-retries-down",
+        "bad checks until a member is down",
+    ),
+    served(
+        "loadbalancer.openstack.org/flavor-id",
+        "flavor; at creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/availability-zone",
+        "availability zone; at creation",
+    ),
+    served(
+        "loadbalancer.openstack.org/node-selector",
+        "labels that the nodes of members must have",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/port-id",
+        "an existing port as virtual address",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/floating-subnet",
+        "subnet of the floating IP, by a pattern of names",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/floating-subnet-tags",
+        "subnet of the floating IP, by tags",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/connection-limit",
+        "most connections of a listener",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/proxy-protocol",
+        "PROXY protocol to the members",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/x-forwarded-for",
+        "HTTP listeners that add X-Forwarded-For",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/default-tls-container-ref",
+        "TLS listeners",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/timeout-client-data",
+        "time-out of clients",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/timeout-member-connect",
+        "time-out of connections to members",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/timeout-member-data",
+        "time-out of members",
+    ),
+    unserved(
+        "loadbalancer.openstack.org/timeout-tcp-inspect",
+        "time-out of the inspection of content",
+    ),
+];
+
+/// Labels that a node must have; one without value must exist.
+pub(crate) type Selector = Vec<(String, Option<String>)>;
+
+/// What cloud.conf and the annotations of a Service ask for together: the annotation wins, then the class, then
+/// cloud.conf.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wishes {
+    pub(crate) internal: bool,
+    pub(crate) placement: Placement,
+    pub(crate) method: String,
+    pub(crate) monitor: MonitorDefaults,
+    pub(crate) flavor_id: String,
+    pub(crate) availability_zone: String,
+    pub(crate) node_selector: Selector,
+    pub(crate) keep_floating_ip: bool,
+    pub(crate) hostname: Option<String>,
+}
+
+impl Wishes {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Names the annotation that cannot be served.
+    pub(crate) fn of(
+        annotations: &BTreeMap<String, String>,
+        conf: &CloudConf,
+    ) -> Result<Self, Rejection> {
+        let given = Given(annotations);
+        given.check()?;
+        let defaults = &conf.load_balancer;
+        let class = match given.text("class") {
+            None => None,
+            Some(name) => Some(conf.classes.get(name).ok_or_else(|| {
+                given.wrong(
+                    "class",
+                    &format!("cloud.conf has no [LoadBalancerClass \"{name}\"]"),
+                )
+            })?),
+        };
+        let placed = |name: &str, field: fn(&Placement) -> &String| {
+            let class = class.map(field).filter(|value| !value.is_empty());
+            let given = given.text(name).map(str::to_owned);
+            given
+                .or_else(|| class.cloned())
+                .unwrap_or_else(|| field(&defaults.placement).clone())
+        };
+        let monitor = &defaults.monitor;
+        let seconds = |name: &str, default: std::time::Duration| {
+            let count = given
+                .number(name)?
+                .map(|count| std::time::Duration::from_secs(count.into()));
+            Ok::<_, Rejection>(count.unwrap_or(default))
+        };
+        let monitor = MonitorDefaults {
+            create: given
+                .truth("enable-health-monitor")?
+                .unwrap_or(monitor.create),
+            delay: seconds("health-monitor-delay", monitor.delay)?,
+            timeout: seconds("health-monitor-timeout", monitor.timeout)?,
+            max_retries: given
+                .number("health-monitor-max-retries")?
+                .unwrap_or(monitor.max_retries),
+            max_retries_down: given
+                .number("health-monitor-max-retries-down")?
+                .unwrap_or(monitor.max_retries_down),
+        };
+        if monitor.timeout > monitor.delay {
+            return Err(given.wrong(
+                "health-monitor-timeout",
+                "the timeout is longer than the delay, which Octavia rejects",
+            ));
+        }
+        let text = |name: &str, default: &str| given.text(name).unwrap_or(default).to_owned();
+        Ok(Self {
+            internal: defaults.internal || given.internal()?,
+            placement: Placement {
+                subnet_id: placed("subnet-id", |p| &p.subnet_id),
+                member_subnet_id: placed("member-subnet-id", |p| &p.member_subnet_id),
+                network_id: placed("network-id", |p| &p.network_id),
+                floating_network_id: placed("floating-network-id", |p| &p.floating_network_id),
+                floating_subnet_id: placed("floating-subnet-id", |p| &p.floating_subnet_id),
+                ..Placement::default()
+            },
+            method: given.method(&defaults.method, &defaults.provider)?,
+            monitor,
+            flavor_id: text("flavor-id", &defaults.flavor_id),
+            availability_zone: text("availability-zone", &defaults.availability_zone),
+            node_selector: given
+                .selector()?
+                .unwrap_or_else(|| defaults.node_selector.clone()),
+            keep_floating_ip: given.truth("keep-floatingip")?.unwrap_or(false),
+            hostname: given.text("hostname").map(str::to_owned),
+        })
+    }
+}
+
+/// Whether the floating IP of a Service is to be kept; used at deletion, when nothing else has to be valid.
+pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool {
+    Given(annotations).text("keep-floatingip") == Some("true")
+}
+
+struct Given<'a>(&'a BTreeMap<String, String>);
+
+impl Given<'_> {
+    /// Rejects what is not built, and what the Go manager does not know either: a misspelt name is never ignored.
+    fn check(&self) -> Result<(), Rejection> {
+        for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
+            let known = ANNOTATIONS.iter().find(|known| known.name == name);
+            let asks = !matches!(value.as_str(), "" | "false");
+            match known {
+                Some(known) if known.is_served || !asks => {}
+                Some(known) => {
+                    return Err(Rejection::new(format!(
+                        "annotation {name}: {} is not built; remove the annotation",
+                        known.meaning
+                    )));
+                }
+                None => {
+                    return Err(Rejection::new(format!(
+                        "annotation {name} is unknown; correct or remove it"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let value = self
+            .0
+            .get(&format!("{PREFIX}{name}"))
+            .map(|value| value.trim());
+        value.filter(|value| !value.is_empty())
+    }
+
+    fn wrong(&self, name: &str, problem: &str) -> Rejection {
+        let value = self.text(name).unwrap_or_default();
+        Rejection::new(format!("annotation {PREFIX}{name}: `{value}`: {problem}"))
+    }
+
+    fn truth(&self, name: &str) -> Result<Option<bool>, Rejection> {
+        match self.text(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(self.wrong(name, "write true or false")),
+        }
+    }
+
+    fn internal(&self) -> Result<bool, Rejection> {
+        match self.0.get(INTERNAL).map(String::as_str) {
+            None | Some("" | "false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(Rejection::new(format!(
+                "annotation {INTERNAL}: `{other}`: write true or false"
+            ))),
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u32>, Rejection> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        match text.parse::<u32>() {
+            Ok(number @ 1..) => Ok(Some(number)),
+            _ => Err(self.wrong(name, "write a number of 1 or more")),
+        }
+    }
+
+    fn method(&self, default: &str, provider: &str) -> Result<String, Rejection> {
+        let method = self.text("lb-method").unwrap_or(default);
+        if !crate::cloud_conf::METHODS.contains(&method) {
+            let all = crate::cloud_conf::METHODS.join(", ");
+            return Err(self.wrong("lb-method", &format!("write one of {all}")));
+        }
+        if provider == "ovn" && method != "SOURCE_IP_PORT" {
+            return Err(Rejection::new(format!(
+                "the driver ovn has no {method}: set lb-method = SOURCE_IP_PORT in cloud.conf, or the annotation {PREFIX}lb-method"
+            )));
+        }
+        Ok(method.to_owned())
+    }
+
+    fn selector(&self) -> Result<Option<Selector>, Rejection> {
+        let Some(text) = self.text("node-selector") else {
+            return Ok(None);
+        };
+        let label = |part: &str| match part.split_once('=') {
+            None => Ok((part.trim().to_owned(), None)),
+            Some((key, _)) if key.trim().is_empty() => {
+                Err(self.wrong("node-selector", "write key=value"))
+            }
+            Some((key, value)) => Ok((key.trim().to_owned(), Some(value.trim().to_owned()))),
+        };
+        text.split(',')
+            .filter(|part| !part.trim().is_empty())
+            .map(label)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+}

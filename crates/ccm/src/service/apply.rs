@@ -1,0 +1,191 @@
+//! The next steps of a plan: all that do not wait for the load balancer, and one that changes it.
+
+use openstack::Kind;
+use openstack::loadbalancer::{LoadBalancerUpdate, PoolUpdate};
+use openstack::network::{FloatingIpCreate, FloatingIpUpdate};
+
+use super::Work;
+use super::desired::Desired;
+use super::observed::Observed;
+use super::plan::Step;
+use crate::context::Error;
+
+/// Takes them. Gives whether something remains to be done or to be waited for.
+pub(crate) async fn next(
+    work: &Work<'_>,
+    desired: &Desired,
+    observed: Option<&Observed>,
+    steps: Vec<Step>,
+) -> Result<bool, Error> {
+    let status = observed.map_or("", |observed| {
+        observed.balancer.provisioning_status.as_str()
+    });
+    if status == "ERROR"
+        && !steps
+            .iter()
+            .any(|step| matches!(step, Step::DeleteBroken(_)))
+    {
+        let id = observed.map_or("", |observed| observed.balancer.id.as_str());
+        work.warn(
+            "SyncLoadBalancerFailed",
+            &format!("load balancer {id} is in ERROR, and nothing is changed in it: `openstack loadbalancer failover {id}` repairs it"),
+        )
+        .await;
+        return Ok(true);
+    }
+    let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
+    for step in others {
+        take(work, desired, observed, step).await?;
+    }
+    let is_ready = matches!(status, "ACTIVE" | "ERROR");
+    let waits = !is_ready || !on_balancer.is_empty();
+    if let Some(step) = on_balancer.into_iter().next().filter(|_| is_ready) {
+        take(work, desired, observed, step).await?;
+    }
+    Ok(waits)
+}
+
+async fn take(
+    work: &Work<'_>,
+    desired: &Desired,
+    observed: Option<&Observed>,
+    step: Step,
+) -> Result<(), Error> {
+    let inventory = &work.cloud.inventory;
+    let balancer = observed.map_or("", |observed| observed.balancer.id.as_str());
+    let failed =
+        |doing: &str| Error::cloud(format!("{doing} of Service {}", desired.identity.service));
+    match step {
+        Step::Create(tree) => {
+            let note = "Ensuring load balancer";
+            work.ctx
+                .recorder
+                .normal(work.service, "EnsuringLoadBalancer", "Ensure", note)
+                .await;
+            inventory
+                .create_load_balancer(&tree)
+                .await
+                .map_err(failed("creating the load balancer"))?;
+        }
+        Step::DeleteBroken(id) => {
+            let note = format!(
+                "load balancer {id} is in ERROR before it served; it is deleted and created again"
+            );
+            work.warn("SyncLoadBalancerFailed", &note).await;
+            inventory
+                .delete_load_balancer(&id)
+                .await
+                .map_err(failed("deleting the load balancer in ERROR"))?;
+        }
+        Step::Adopt { id, tags } => {
+            let change = LoadBalancerUpdate { tags: Some(tags) };
+            let adopted = inventory.update_load_balancer(&id, &change).await;
+            adopted.map_err(failed("tagging the load balancer"))?;
+        }
+        Step::CreateListener(listener) => {
+            let created = inventory.create_listener(balancer, &listener).await;
+            created.map_err(failed("creating a listener"))?;
+            // The answer does not show what came with the listener.
+            for kind in [Kind::Pools, Kind::Members, Kind::Monitors] {
+                inventory.stale(kind);
+            }
+        }
+        Step::UpdateListener { id, change } => {
+            let updated = inventory.update_listener(balancer, &id, &change).await;
+            updated.map_err(failed("changing a listener"))?;
+        }
+        Step::DeleteListener(id) => {
+            inventory
+                .delete_listener(balancer, &id)
+                .await
+                .map_err(failed("deleting a listener"))?;
+            inventory.stale(Kind::Pools);
+        }
+        Step::CreatePool(pool) => {
+            inventory
+                .create_pool(balancer, &pool)
+                .await
+                .map_err(failed("creating a pool"))?;
+            inventory.stale(Kind::Listeners);
+        }
+        Step::UpdatePool { id, method } => {
+            let change = PoolUpdate {
+                lb_algorithm: Some(method),
+            };
+            inventory
+                .update_pool(balancer, &id, &change)
+                .await
+                .map_err(failed("changing a pool"))?;
+        }
+        Step::DeletePool(id) => {
+            inventory
+                .delete_pool(balancer, &id)
+                .await
+                .map_err(failed("deleting a pool"))?;
+        }
+        Step::SetMembers { pool, members } => {
+            inventory
+                .set_members(&pool, &members)
+                .await
+                .map_err(failed("writing the members"))?;
+            let note = "Updated load balancer with new hosts";
+            work.ctx
+                .recorder
+                .normal(work.service, "UpdatedLoadBalancer", "Update", note)
+                .await;
+        }
+        Step::CreateMonitor(monitor) => {
+            let created = inventory.create_monitor(balancer, &monitor).await;
+            created.map_err(failed("creating a health monitor"))?;
+        }
+        Step::UpdateMonitor { id, change } => {
+            let updated = inventory.update_monitor(balancer, &id, &change).await;
+            updated.map_err(failed("changing a health monitor"))?;
+        }
+        Step::DeleteMonitor(id) => {
+            inventory
+                .delete_monitor(balancer, &id)
+                .await
+                .map_err(failed("deleting a health monitor"))?;
+        }
+        Step::CreateFloatingIp { port, floating } => {
+            let request = FloatingIpCreate {
+                floating_network_id: floating.network,
+                subnet_id: floating.subnet,
+                floating_ip_address: floating.address,
+                port_id: Some(port),
+                description: Some(desired.identity.floating_ip_description()),
+                ..FloatingIpCreate::default()
+            };
+            inventory
+                .create_floating_ip(&request)
+                .await
+                .map_err(failed("creating the floating IP"))?;
+        }
+        Step::AttachFloatingIp { id, port } => attach(work, &id, Some(port))
+            .await
+            .map_err(failed("attaching the floating IP"))?,
+        Step::DetachFloatingIp(id) => attach(work, &id, None)
+            .await
+            .map_err(failed("taking off the floating IP"))?,
+        Step::DeleteFloatingIp(id) => {
+            inventory
+                .delete_floating_ip(&id)
+                .await
+                .map_err(failed("deleting the floating IP"))?;
+        }
+    }
+    Ok(())
+}
+
+async fn attach(work: &Work<'_>, id: &str, port: Option<String>) -> openstack::Result<()> {
+    let change = FloatingIpUpdate {
+        port_id: port,
+        ..FloatingIpUpdate::default()
+    };
+    work.cloud
+        .inventory
+        .update_floating_ip(id, &change)
+        .await
+        .map(drop)
+}

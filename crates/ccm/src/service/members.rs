@@ -1,0 +1,62 @@
+//! The nodes that take the traffic of a load balancer.
+
+use std::net::IpAddr;
+
+use api::k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+
+const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+const AUTOSCALER: &str = "ToBeDeletedByClusterAutoscaler";
+
+/// What of a Node decides whether and how it is a member: other changes wake no Service.
+pub(crate) fn aspects(node: &Node) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    node.labels().hash(&mut hasher);
+    is_leaving(node).hash(&mut hasher);
+    for ip6 in [false, true] {
+        address(node, ip6).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether a Node can be a member: readiness is not asked, as in the Go manager.
+pub(crate) fn is_eligible(node: &Node, selector: &[(String, Option<String>)]) -> bool {
+    let excluded = node.labels().get(EXCLUDE).is_some_and(|value| {
+        !matches!(
+            value.as_str(),
+            "false" | "False" | "FALSE" | "f" | "F" | "0"
+        )
+    });
+    let selected = selector
+        .iter()
+        .all(|(key, wanted)| match (node.labels().get(key), wanted) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(value), Some(wanted)) => value == wanted,
+        });
+    !excluded && selected && !is_leaving(node)
+}
+
+fn is_leaving(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    node.metadata.deletion_timestamp.is_some()
+        || taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == AUTOSCALER))
+}
+
+/// The first InternalIP of a family, else the first ExternalIP.
+pub(crate) fn address(node: &Node, ip6: bool) -> Option<&str> {
+    let addresses = node.status.as_ref()?.addresses.as_ref()?;
+    let of = |type_: &str| {
+        let fits = |address: &str| {
+            address
+                .parse::<IpAddr>()
+                .is_ok_and(|ip| ip.is_ipv6() == ip6)
+        };
+        let found = addresses
+            .iter()
+            .find(|a| a.type_ == type_ && fits(&a.address));
+        found.map(|found| found.address.as_str())
+    };
+    of("InternalIP").or_else(|| of("ExternalIP"))
+}

@@ -1,0 +1,246 @@
+//! From the load balancer as it is to the one that should be. Pure.
+
+use std::collections::BTreeSet;
+
+use openstack::loadbalancer::{
+    ListenerCreate, ListenerUpdate, LoadBalancerCreate, Member, MemberCreate, Monitor,
+    MonitorCreate, MonitorUpdate, PoolCreate,
+};
+
+use super::desired::{Desired, Floating};
+use super::identity::Identity;
+use super::observed::{Branch, Observed};
+
+/// A request to the cloud.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// The whole tree.
+    Create(Box<LoadBalancerCreate>),
+    /// The creation failed, and nobody has its address: it is deleted, and created again.
+    DeleteBroken(String),
+    /// The marks of ours on a load balancer that the Go manager made.
+    Adopt {
+        id: String,
+        tags: Vec<String>,
+    },
+    CreateListener(Box<ListenerCreate>),
+    UpdateListener {
+        id: String,
+        change: ListenerUpdate,
+    },
+    DeleteListener(String),
+    CreatePool(Box<PoolCreate>),
+    UpdatePool {
+        id: String,
+        method: String,
+    },
+    DeletePool(String),
+    SetMembers {
+        pool: String,
+        members: Vec<MemberCreate>,
+    },
+    CreateMonitor(Box<MonitorCreate>),
+    UpdateMonitor {
+        id: String,
+        change: MonitorUpdate,
+    },
+    DeleteMonitor(String),
+    CreateFloatingIp {
+        port: String,
+        floating: Floating,
+    },
+    AttachFloatingIp {
+        id: String,
+        port: String,
+    },
+    DetachFloatingIp(String),
+    DeleteFloatingIp(String),
+}
+
+impl Step {
+    /// Whether the load balancer must be there and ready for it.
+    pub(crate) fn needs_balancer(&self) -> bool {
+        !matches!(
+            self,
+            Self::Create(_)
+                | Self::CreateFloatingIp { .. }
+                | Self::AttachFloatingIp { .. }
+                | Self::DetachFloatingIp(_)
+                | Self::DeleteFloatingIp(_)
+        )
+    }
+}
+
+/// The steps, in their order: what is missing comes before what is too much goes.
+pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
+    let Some(observed) = observed else {
+        return vec![Step::Create(Box::new(desired.tree.clone()))];
+    };
+    let balancer = &observed.balancer;
+    if balancer.provisioning_status == "PENDING_DELETE" {
+        return Vec::new();
+    }
+    if balancer.provisioning_status == "ERROR"
+        && !observed.is_published
+        && desired.identity.owns(&balancer.tags)
+    {
+        return vec![Step::DeleteBroken(balancer.id.clone())];
+    }
+    let mut steps = Vec::new();
+    floating_ip(desired, observed, &mut steps);
+    if !desired.identity.owns(&balancer.tags) {
+        let mut tags = balancer.tags.clone();
+        tags.extend(desired.identity.tags());
+        let tags: BTreeSet<String> = tags.into_iter().collect();
+        steps.push(Step::Adopt {
+            id: balancer.id.clone(),
+            tags: tags.into_iter().collect(),
+        });
+    }
+    for listener in &desired.tree.listeners {
+        let key = (listener.protocol.clone(), listener.protocol_port);
+        match observed.listeners.get(&key) {
+            None => steps.push(Step::CreateListener(Box::new(ListenerCreate {
+                loadbalancer_id: Some(balancer.id.clone()),
+                ..listener.clone()
+            }))),
+            Some(branch) => change(listener, branch, &mut steps),
+        }
+    }
+    let wanted: BTreeSet<_> = desired
+        .tree
+        .listeners
+        .iter()
+        .map(|l| (l.protocol.clone(), l.protocol_port))
+        .collect();
+    let surplus = observed
+        .listeners
+        .iter()
+        .filter(|(key, _)| !wanted.contains(*key));
+    steps.extend(surplus.map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone())));
+    steps.extend(observed.orphans.iter().cloned().map(Step::DeletePool));
+    steps
+}
+
+fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
+    let port = observed.balancer.vip_port_id.clone();
+    match (&desired.floating, &observed.floating_ip) {
+        (Some(floating), None) if !port.is_empty() => steps.push(match &floating.existing {
+            Some(id) => Step::AttachFloatingIp {
+                id: id.clone(),
+                port,
+            },
+            None => Step::CreateFloatingIp {
+                port,
+                floating: floating.clone(),
+            },
+        }),
+        (None, Some(known)) if desired.is_internal => {
+            let id = known.id.clone();
+            steps.push(match Identity::is_managed_floating_ip(&known.description) {
+                true => Step::DeleteFloatingIp(id),
+                false => Step::DetachFloatingIp(id),
+            });
+        }
+        _ => {}
+    }
+}
+
+fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
+    let listener = &branch.listener;
+    if let Some(cidrs) = &wanted.allowed_cidrs
+        && !same_cidrs(cidrs, &listener.allowed_cidrs)
+    {
+        steps.push(Step::UpdateListener {
+            id: listener.id.clone(),
+            change: ListenerUpdate {
+                allowed_cidrs: Some(cidrs.clone()),
+                ..ListenerUpdate::default()
+            },
+        });
+    }
+    let Some(wanted) = &wanted.default_pool else {
+        return;
+    };
+    let Some(pool) = &branch.pool else {
+        steps.push(Step::CreatePool(Box::new(PoolCreate {
+            listener_id: Some(listener.id.clone()),
+            members: Vec::new(),
+            healthmonitor: None,
+            ..wanted.clone()
+        })));
+        return;
+    };
+    if pool.lb_algorithm != wanted.lb_algorithm {
+        steps.push(Step::UpdatePool {
+            id: pool.id.clone(),
+            method: wanted.lb_algorithm.clone(),
+        });
+    }
+    if !same_members(&wanted.members, &branch.members) {
+        steps.push(Step::SetMembers {
+            pool: pool.id.clone(),
+            members: wanted.members.clone(),
+        });
+    }
+    monitor(
+        &pool.id,
+        wanted.healthmonitor.as_ref(),
+        branch.monitor.as_deref(),
+        steps,
+    );
+}
+
+/// No range at all is everyone, too.
+fn same_cidrs(wanted: &[String], known: &[String]) -> bool {
+    let everyone = |list: &[String]| list.is_empty() || list == ["0.0.0.0/0"] || list == ["::/0"];
+    let set = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
+    everyone(wanted) && everyone(known) || set(wanted) == set(known)
+}
+
+fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
+    let wanted: BTreeSet<_> = wanted
+        .iter()
+        .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port))
+        .collect();
+    let known: BTreeSet<_> = known
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|member| member.provisioning_status != "PENDING_DELETE")
+        .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port))
+        .collect();
+    wanted == known
+}
+
+fn monitor(
+    pool: &str,
+    wanted: Option<&MonitorCreate>,
+    known: Option<&Monitor>,
+    steps: &mut Vec<Step>,
+) {
+    match (wanted, known) {
+        (None, None) => {}
+        (None, Some(known)) => steps.push(Step::DeleteMonitor(known.id.clone())),
+        (Some(wanted), Some(known)) if wanted.kind == known.kind => {
+            let change = MonitorUpdate {
+                delay: Some(wanted.delay).filter(|delay| *delay != known.delay),
+                timeout: Some(wanted.timeout).filter(|timeout| *timeout != known.timeout),
+                max_retries: Some(wanted.max_retries).filter(|most| *most != known.max_retries),
+                max_retries_down: Some(wanted.max_retries_down)
+                    .filter(|most| *most != known.max_retries_down),
+            };
+            if change != MonitorUpdate::default() {
+                steps.push(Step::UpdateMonitor {
+                    id: known.id.clone(),
+                    change,
+                });
+            }
+        }
+        // The type of a monitor cannot be changed. The new one is created when the old one is gone.
+        (Some(_), Some(known)) => steps.push(Step::DeleteMonitor(known.id.clone())),
+        (Some(wanted), None) => steps.push(Step::CreateMonitor(Box::new(MonitorCreate {
+            pool_id: Some(pool.to_owned()),
+            ..wanted.clone()
+        }))),
+    }
+}

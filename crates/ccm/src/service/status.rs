@@ -1,0 +1,103 @@
+//! The address of a load balancer in the Service.
+
+use api::k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus};
+use openstack::View;
+
+use super::desired::Desired;
+use super::{Work, annotations, observed};
+use crate::context::Error;
+
+/// Publishes the address as soon as the load balancer serves and has it. Gives whether it is published.
+pub(crate) async fn publish(
+    work: &Work<'_>,
+    desired: &Desired,
+    view: &View,
+) -> Result<bool, Error> {
+    let known = work.cloud.inventory.known();
+    let Ok(Some(observed)) = observed::find(work.service, work.identity, &known) else {
+        return Ok(false);
+    };
+    let balancer = &observed.balancer;
+    if record(work, &balancer.id, None).await? {
+        // The Service has changed, and is looked at again at once.
+        return Ok(false);
+    }
+    // An address that was published stays, whatever Octavia is doing with the load balancer.
+    if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
+        return Ok(false);
+    }
+    let address = match (&desired.floating, &observed.floating_ip) {
+        (Some(_), None) => return Ok(false),
+        (Some(_), Some(floating)) => floating.floating_ip_address.clone(),
+        (None, _) => balancer.vip_address.clone(),
+    };
+    if address.is_empty() {
+        return Ok(false);
+    }
+    if desired.floating.is_none() && !desired.is_internal && !observed.is_published {
+        forced(work, view).await;
+    }
+    let ingress = match &desired.hostname {
+        Some(hostname) => LoadBalancerIngress {
+            hostname: Some(hostname.clone()),
+            ..LoadBalancerIngress::default()
+        },
+        None => LoadBalancerIngress {
+            ip: Some(address.clone()),
+            ip_mode: Some("VIP".to_owned()),
+            ..LoadBalancerIngress::default()
+        },
+    };
+    let mut after = work.service.clone();
+    after.status.get_or_insert_default().load_balancer = Some(LoadBalancerStatus {
+        ingress: Some(vec![ingress]),
+    });
+    let written = operator::patch::status(&work.api(), work.service, &after).await;
+    if written
+        .map_err(Error::kubernetes("writing the address of the Service"))?
+        .is_some()
+    {
+        let note = "Ensured load balancer";
+        work.ctx
+            .recorder
+            .normal(work.service, "EnsuredLoadBalancer", "Ensure", note)
+            .await;
+        // The Service is read again before its annotations are written.
+        return Ok(true);
+    }
+    record(work, &balancer.id, Some(&address)).await?;
+    Ok(true)
+}
+
+/// Writes id and address back, as the Go manager does.
+/// Gives whether the Service has changed by that.
+async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool, Error> {
+    let mut after = work.service.clone();
+    let list = after.metadata.annotations.get_or_insert_default();
+    list.insert(annotations::ID.to_owned(), id.to_owned());
+    if let Some(address) = address {
+        list.insert(annotations::ADDRESS.to_owned(), address.to_owned());
+    }
+    let written = operator::patch::object(&work.api(), work.service, &after).await;
+    written
+        .map(|written| written.is_some())
+        .map_err(Error::kubernetes("writing the annotations of the Service"))
+}
+
+/// Why a load balancer that should have a floating IP has none.
+async fn forced(work: &Work<'_>, view: &View) {
+    let (reason, note) = match view.external_networks().next() {
+        Some(_) => (
+            "LoadBalancerFloatingIPSkipped",
+            "An address of IPv6 needs no floating IP",
+        ),
+        None => (
+            "LoadBalancerForcedInternal",
+            "The cloud has no external network, so that the load balancer is internal; set floating-network-id in cloud.conf",
+        ),
+    };
+    work.ctx
+        .recorder
+        .normal(work.service, reason, "Ensure", note)
+        .await;
+}

@@ -1,0 +1,472 @@
+//! Services of type LoadBalancer.
+
+use api::k8s_openapi::api::core::v1::{Namespace, Service};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::world::{World, eventually, ip, ports_of};
+
+const NAME: &str = "kube_service_kubernetes_default_web";
+
+async fn world(workers: &[&str]) -> World {
+    let world = World::start("").await;
+    world.route_out().await;
+    for name in workers {
+        world.worker(name).await;
+    }
+    world.cloud.reset_requests();
+    world
+}
+
+/// Waits until `check` gives true of what Octavia has of a kind.
+async fn octavia_where(world: &World, kind: &str, check: impl Fn(&[Value]) -> bool) {
+    eventually(&format!("{kind} to be as wanted"), || async {
+        let all = world.octavia(kind).await;
+        check(&all).then_some(()).ok_or_else(|| format!("{all:?}"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_service_gets_its_load_balancer_in_two_writes_and_publishes_the_floating_ip() {
+    let world = world(&["worker-1", "worker-2"]).await;
+    world
+        .service("web", &[("TCP", 80), ("UDP", 53)], json!({}))
+        .await;
+    let service = world.published("web").await;
+    assert_eq!(
+        world.writes(),
+        [
+            ("POST load-balancer /v2.0/lbaas/loadbalancers".to_owned(), 1),
+            ("POST network /v2.0/floatingips".to_owned(), 1)
+        ]
+        .into()
+    );
+    let (balancers, ips) = (
+        world.octavia("loadbalancers").await,
+        world.floating_ips().await,
+    );
+    let balancer = &balancers[0];
+    assert_eq!(
+        (balancers.len(), balancer["name"].as_str()),
+        (1, Some(NAME))
+    );
+    assert_eq!(
+        balancer["description"],
+        "Kubernetes external service default/web from cluster kubernetes"
+    );
+    assert_eq!(
+        ips[0]["floating_ip_address"].as_str(),
+        Some(ip(&service).as_str())
+    );
+    assert_eq!(ips[0]["port_id"], balancer["vip_port_id"]);
+    assert!(ips[0]["description"].as_str().unwrap().starts_with(
+        "Floating IP for Kubernetes external service default/web from cluster kubernetes"
+    ));
+    assert_eq!(
+        service.annotations()["loadbalancer.openstack.org/load-balancer-id"],
+        balancer["id"].as_str().unwrap()
+    );
+    assert_eq!(
+        service.annotations()["loadbalancer.openstack.org/load-balancer-address"],
+        ip(&service)
+    );
+    assert_eq!(
+        service.finalizers(),
+        ["service.kubernetes.io/load-balancer-cleanup"]
+    );
+    let mut listeners: Vec<_> = world
+        .octavia("listeners")
+        .await
+        .iter()
+        .map(|l| (l["name"].clone(), l["protocol"].clone()))
+        .collect();
+    listeners.sort_by_key(|(name, _)| name.to_string());
+    assert_eq!(
+        listeners,
+        [
+            (json!(format!("listener_0_{NAME}")), json!("TCP")),
+            (json!(format!("listener_1_{NAME}")), json!("UDP"))
+        ]
+    );
+    assert_eq!(
+        world.members().await,
+        ["worker-1", "worker-1", "worker-2", "worker-2"]
+    );
+    world.event("web", "EnsuredLoadBalancer").await;
+}
+
+#[tokio::test]
+async fn a_service_in_order_is_never_written_to_the_cloud_again() {
+    let mut world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.cloud.reset_requests();
+    for round in 0..3 {
+        world
+            .cluster
+            .merge::<Service>(
+                "web",
+                json!({"metadata": {"annotations": {"poked": round.to_string()}}}),
+            )
+            .await;
+        world.kill().await;
+        world.run();
+        eventually("lists", || async {
+            let lists = world
+                .requests()
+                .get("GET load-balancer /v2.0/lbaas/loadbalancers")
+                .copied()
+                .unwrap_or(0);
+            (lists > round * 2 + 1)
+                .then_some(())
+                .ok_or_else(|| format!("{:?}", world.requests()))
+        })
+        .await;
+    }
+    assert!(world.writes().is_empty(), "{:?}", world.writes());
+}
+
+#[tokio::test]
+async fn nodes_that_come_and_go_change_the_members_in_one_request_for_each_pool() {
+    let world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.worker("worker-2").await;
+    eventually("the member", || async {
+        let members = world.members().await;
+        (members == ["worker-1", "worker-2"])
+            .then_some(())
+            .ok_or_else(|| format!("{members:?}"))
+    })
+    .await;
+    let excluded = json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}}});
+    let patch = kube::api::Patch::Merge(excluded);
+    world
+        .nodes()
+        .patch("worker-1", &Default::default(), &patch)
+        .await
+        .unwrap();
+    eventually("the member to go", || async {
+        let members = world.members().await;
+        (members == ["worker-2"])
+            .then_some(())
+            .ok_or_else(|| format!("{members:?}"))
+    })
+    .await;
+    let sets = world
+        .writes()
+        .remove("PUT load-balancer /v2.0/lbaas/pools/{pool_id}/members");
+    assert!(sets.is_none_or(|count| count <= 2), "{:?}", world.writes());
+}
+
+#[tokio::test]
+async fn ports_settings_and_monitors_follow_the_service() {
+    let world = world(&["worker-1"]).await;
+    world
+        .service("web", &[("TCP", 80), ("TCP", 443)], json!({}))
+        .await;
+    world.published("web").await;
+    world
+        .cluster
+        .merge::<Service>(
+            "web",
+            json!({"spec": {"ports": ports_of(&[("TCP", 443), ("UDP", 53)])}}),
+        )
+        .await;
+    let ports = |list: &[Value]| {
+        let mut ports: Vec<_> = list
+            .iter()
+            .map(|l| format!("{} {}", l["protocol"].as_str().unwrap(), l["protocol_port"]))
+            .collect();
+        ports.sort();
+        ports
+    };
+    octavia_where(&world, "listeners", |list| {
+        ports(list) == ["TCP 443", "UDP 53"]
+    })
+    .await;
+    octavia_where(&world, "pools", |list| list.len() == 2).await;
+    world
+        .cluster
+        .merge::<Service>(
+            "web",
+            json!({"metadata": {"annotations": {
+                "loadbalancer.openstack.org/lb-method": "LEAST_CONNECTIONS",
+                "loadbalancer.openstack.org/enable-health-monitor": "true",
+                "loadbalancer.openstack.org/health-monitor-delay": "7",
+            }}, "spec": {"loadBalancerSourceRanges": ["10.0.0.0/8", "192.168.1.7/24"]}}),
+        )
+        .await;
+    octavia_where(&world, "pools", |list| {
+        list.iter()
+            .all(|pool| pool["lb_algorithm"] == "LEAST_CONNECTIONS")
+    })
+    .await;
+    octavia_where(&world, "healthmonitors", |list| {
+        list.len() == 2 && list.iter().all(|m| m["delay"] == 7)
+    })
+    .await;
+    octavia_where(&world, "listeners", |list| {
+        list.iter()
+            .all(|l| l["allowed_cidrs"] == json!(["10.0.0.0/8", "192.168.1.0/24"]))
+    })
+    .await;
+    let off = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": null}}});
+    world.cluster.merge::<Service>("web", off).await;
+    octavia_where(&world, "healthmonitors", <[Value]>::is_empty).await;
+}
+
+#[tokio::test]
+async fn what_is_deleted_or_changed_by_hand_is_repaired() {
+    let world = world(&["worker-1"]).await;
+    world
+        .service("web", &[("TCP", 80), ("TCP", 443)], json!({}))
+        .await;
+    world.published("web").await;
+    let listener = world.octavia("listeners").await[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    world
+        .request(
+            "DELETE",
+            &format!("/load-balancer/v2.0/lbaas/listeners/{listener}"),
+            Value::Null,
+        )
+        .await;
+    octavia_where(&world, "listeners", |list| {
+        list.len() == 2 && list.iter().all(|l| l["id"] != listener.as_str())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_service_that_goes_leaves_nothing_in_the_cloud() {
+    let world = world(&["worker-1"]).await;
+    let before = world.cloud.resources();
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.cluster.delete::<Service>("web").await;
+    eventually("the service to go", || async {
+        let left = world.cluster.api::<Service>().get_opt("web").await.unwrap();
+        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
+    })
+    .await;
+    assert_eq!(world.cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn a_service_that_changes_its_type_loses_load_balancer_address_and_annotations() {
+    let world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world
+        .cluster
+        .merge::<Service>("web", json!({"spec": {"type": "ClusterIP"}}))
+        .await;
+    eventually("the service to be as before", || async {
+        let service = world.cluster.api::<Service>().get("web").await.unwrap();
+        let clean = service.finalizers().is_empty()
+            && service.annotations().is_empty()
+            && ip(&service).is_empty();
+        clean
+            .then_some(())
+            .ok_or_else(|| serde_json::to_string(&service).unwrap())
+    })
+    .await;
+    assert!(world.octavia("loadbalancers").await.is_empty());
+    assert!(world.floating_ips().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_internal_service_publishes_its_virtual_address_and_gains_a_floating_ip_when_it_is_no_longer_internal()
+ {
+    let world = world(&["worker-1"]).await;
+    let key = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            json!({"metadata": {"annotations": {key: "true"}}}),
+        )
+        .await;
+    let service = world.published("web").await;
+    assert!(ip(&service).starts_with("10.0."), "{}", ip(&service));
+    assert!(world.floating_ips().await.is_empty());
+    world
+        .cluster
+        .merge::<Service>("web", json!({"metadata": {"annotations": {key: "false"}}}))
+        .await;
+    eventually("the floating IP", || async {
+        let service = world.cluster.api::<Service>().get("web").await.unwrap();
+        (!ip(&service).starts_with("10.0."))
+            .then_some(())
+            .ok_or_else(|| ip(&service))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_not_built_or_wrong_is_rejected_with_an_event_that_names_it() {
+    let world = world(&["worker-1"]).await;
+    let cases = [
+        (
+            "proxy",
+            json!({"loadbalancer.openstack.org/proxy-protocol": "true"}),
+            "PROXY protocol to the members is not built",
+        ),
+        (
+            "typo",
+            json!({"loadbalancer.openstack.org/subnet_id": "x"}),
+            "subnet_id is unknown",
+        ),
+        (
+            "method",
+            json!({"loadbalancer.openstack.org/lb-method": "FAST"}),
+            "lb-method: `FAST`: write one of ROUND_ROBIN",
+        ),
+        (
+            "truth",
+            json!({"loadbalancer.openstack.org/keep-floatingip": "yes"}),
+            "keep-floatingip: `yes`: write true or false",
+        ),
+        (
+            "class",
+            json!({"loadbalancer.openstack.org/class": "fast"}),
+            "cloud.conf has no [LoadBalancerClass \"fast\"]",
+        ),
+        (
+            "ranges",
+            json!({"service.beta.kubernetes.io/load-balancer-source-ranges": "here"}),
+            "source range `here`",
+        ),
+        (
+            "number",
+            json!({"loadbalancer.openstack.org/health-monitor-delay": "0"}),
+            "health-monitor-delay: `0`: write a number",
+        ),
+    ];
+    for (name, annotations, note) in cases {
+        world
+            .service(
+                name,
+                &[("TCP", 80)],
+                json!({"metadata": {"annotations": annotations}}),
+            )
+            .await;
+        let found = world.event(name, "SyncLoadBalancerFailed").await;
+        assert!(found.contains(note), "{name}: {found}");
+    }
+    assert!(world.octavia("loadbalancers").await.is_empty());
+}
+
+/// Another cluster of the same name has a Service of the same name: with the Go manager, the two fight for one load
+/// balancer.
+#[tokio::test]
+async fn the_load_balancer_of_a_cluster_of_the_same_name_is_left_alone() {
+    let world = world(&["worker-1"]).await;
+    let foreign = json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME, "ferrostack-cluster=another"]}});
+    let foreign = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", foreign)
+        .await;
+    let unmarked =
+        json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME]}});
+    world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", unmarked)
+        .await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    assert_eq!(world.octavia("loadbalancers").await.len(), 3);
+    world.cluster.delete::<Service>("web").await;
+    octavia_where(&world, "loadbalancers", |list| list.len() == 2).await;
+    assert!(
+        world
+            .octavia("loadbalancers")
+            .await
+            .iter()
+            .any(|lb| lb["id"] == foreign["loadbalancer"]["id"])
+    );
+}
+
+#[tokio::test]
+async fn the_load_balancer_that_the_go_manager_made_is_adopted_by_its_recorded_id_name_and_tag() {
+    let world = world(&["worker-1"]).await;
+    let made =
+        json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME]}});
+    let made = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
+        .await;
+    let id = made["loadbalancer"]["id"].as_str().unwrap();
+    let annotations = json!({"loadbalancer.openstack.org/load-balancer-id": id});
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            json!({"metadata": {"annotations": annotations}}),
+        )
+        .await;
+    let uid = Api::<Namespace>::all(world.cluster.client.clone())
+        .get("kube-system")
+        .await
+        .unwrap()
+        .uid()
+        .unwrap();
+    octavia_where(&world, "loadbalancers", |list| {
+        list.len() == 1
+            && list[0]["id"] == id
+            && list[0]["tags"]
+                .as_array()
+                .unwrap()
+                .contains(&json!(format!("ferrostack-cluster={uid}")))
+    })
+    .await;
+    octavia_where(&world, "listeners", |list| list.len() == 1).await;
+    world.published("web").await;
+}
+
+#[tokio::test]
+async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_others_does() {
+    let world = world(&["worker-1"]).await;
+    let gone = json!({"loadbalancer.openstack.org/load-balancer-id": "8d1c1a94-0000-4000-8000-000000000000"});
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            json!({"metadata": {"annotations": gone}}),
+        )
+        .await;
+    world.published("web").await;
+    let made = json!({"loadbalancer": {"name": "by-hand", "vip_subnet_id": world.subnet}});
+    let made = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
+        .await;
+    let annotations =
+        json!({"loadbalancer.openstack.org/load-balancer-id": made["loadbalancer"]["id"]});
+    world
+        .service(
+            "shared",
+            &[("TCP", 80)],
+            json!({"metadata": {"annotations": annotations}}),
+        )
+        .await;
+    let note = world.event("shared", "SyncLoadBalancerFailed").await;
+    assert!(
+        note.contains("(by-hand) is not that of this Service"),
+        "{note}"
+    );
+}
+
+#[tokio::test]
+async fn a_manager_killed_at_any_write_creates_nothing_twice() {
+    for cut in 0..6_u64 {
+        let mut world = world(&["worker-1"]).await;
+        world.service("web", &[("TCP", 80)], json!({})).await;
+        tokio::time::sleep(std::time::Duration::from_millis(cut * 10)).await;
+        world.kill().await;
+        world.run();
+        world.published("web").await;
+        assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+        assert_eq!(world.floating_ips().await.len(), 1);
+    }
+}
