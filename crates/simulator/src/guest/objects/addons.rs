@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::super::kubeadm::Init;
-use super::kubeadm::config_map;
+use super::kubeadm::{binding, config_map, rbac_object};
 use super::{Manifest, SERVICE_SUBNET, image, version};
 
 const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/kube-system";
 
 /// kubeadm's default CoreDNS.
@@ -59,6 +60,7 @@ fn kube_proxy(init: &Init) -> Vec<Manifest> {
     }]);
     vec![
         service_account("kube-proxy"),
+        of_cluster("kubeadm:node-proxier", "system:node-proxier", "kube-proxy"),
         config_map(
             "kube-system",
             "kube-proxy",
@@ -114,6 +116,17 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     );
     let mut all = vec![
         service_account("coredns"),
+        rbac_object(
+            format!("{RBAC}/clusterroles"),
+            "ClusterRole",
+            None,
+            "system:coredns",
+            &json!({"rules": [
+                {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": ["list", "watch"]},
+                {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
+            ]}),
+        ),
+        of_cluster("system:coredns", "system:coredns", "coredns"),
         config_map("kube-system", "coredns", json!({"Corefile": corefile})),
         Manifest::new(
             format!("{APPS}/deployments"),
@@ -127,6 +140,18 @@ fn coredns(init: &Init) -> Vec<Manifest> {
         ));
     }
     all
+}
+
+/// Gives a role of the whole cluster to a service account of kube-system.
+fn of_cluster(name: &str, role: &str, account: &str) -> Manifest {
+    binding(
+        format!("{RBAC}/clusterrolebindings"),
+        "ClusterRoleBinding",
+        None,
+        name,
+        ("ClusterRole", role),
+        &json!([{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}]),
+    )
 }
 
 fn coredns_deployment(labels: &Value, image: &str) -> Value {

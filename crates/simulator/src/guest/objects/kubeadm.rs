@@ -268,7 +268,7 @@ fn rbac() -> Vec<Manifest> {
     all
 }
 
-fn binding(
+pub(super) fn binding(
     collection: String,
     kind: &str,
     namespace: Option<&str>,
@@ -283,7 +283,7 @@ fn binding(
     rbac_object(collection, kind, namespace, name, &rest)
 }
 
-fn rbac_object(
+pub(super) fn rbac_object(
     collection: String,
     kind: &str,
     namespace: Option<&str>,

@@ -63,7 +63,6 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
             "".into(),
         );
     }
-    let socket = registration.cri_socket.as_deref();
     let mut spec = Map::new();
     if let Some(id) = registration
         .kubelet_argument("provider-id")
@@ -81,15 +80,31 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
         "metadata": {
             "name": machine.name,
             "labels": labels,
-            "annotations": {
-                "kubeadm.alpha.kubernetes.io/cri-socket":
-                    socket.unwrap_or("unix:///var/run/containerd/containerd.sock"),
-                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
-            },
+            "annotations": annotations(machine, registration),
         },
         "spec": spec,
         "status": status(machine, now),
     })
+}
+
+/// Since 1.34 kubeadm tells the socket to the kubelet alone.
+fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
+    let mut annotations = json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"});
+    if minor(&machine.version) < 34 {
+        let socket = registration.cri_socket.as_deref();
+        annotations["kubeadm.alpha.kubernetes.io/cri-socket"] = socket
+            .unwrap_or("unix:///var/run/containerd/containerd.sock")
+            .into();
+    }
+    annotations
+}
+
+fn minor(version: &str) -> u32 {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    numbers
+        .nth(1)
+        .and_then(|minor| minor.parse().ok())
+        .unwrap_or_default()
 }
 
 /// The status of a kubelet in good health.

@@ -20,6 +20,9 @@ pub(crate) const COMPONENTS: [&str; 4] = [
     "kube-scheduler",
 ];
 
+/// The tag of kubeadm's etcd, of v1.34.2.
+const ETCD: &str = "3.6.5-0";
+
 /// The mirror pods of a control plane node, owned by its Node.
 pub(crate) fn mirror_pods(
     cluster: &ClusterConfiguration,
@@ -175,7 +178,7 @@ fn container(
     let image = match component {
         "etcd" => {
             let local = cluster.etcd.local.clone().unwrap_or_default();
-            let tag = local.image_tag.unwrap_or_else(|| "3.6.4-0".to_owned());
+            let tag = local.image_tag.unwrap_or_else(|| ETCD.to_owned());
             match local.image_repository {
                 Some(registry) => format!("{registry}/etcd:{tag}"),
                 None => super::image(cluster, "etcd", &tag),

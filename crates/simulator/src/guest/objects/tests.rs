@@ -51,6 +51,46 @@ fn a_control_plane_node_is_labelled_and_tainted_as_kubeadm_does() {
 }
 
 #[test]
+fn the_socket_is_an_annotation_before_1_34_only() {
+    let annotated = |version: &str| {
+        let machine = node::Machine {
+            version: version.to_owned(),
+            ..machine(false)
+        };
+        let node = node::node(
+            &machine,
+            &registration("criSocket: unix:///run/a.sock"),
+            NOW,
+        );
+        node["metadata"]["annotations"]["kubeadm.alpha.kubernetes.io/cri-socket"].clone()
+    };
+    assert_eq!(annotated("v1.33.4"), "unix:///run/a.sock");
+    assert!(annotated("v1.34.0").is_null());
+}
+
+#[test]
+fn add_ons_have_the_roles_that_kubeadm_gives_them() {
+    let manifests = addons::manifests(&init(""));
+    let named = |name: &str| {
+        manifests
+            .iter()
+            .find(|it| it.body["metadata"]["name"] == name)
+    };
+    for (name, account) in [
+        ("kubeadm:node-proxier", "kube-proxy"),
+        ("system:coredns", "coredns"),
+    ] {
+        let bound = manifests.iter().any(|it| {
+            it.body["kind"] == "ClusterRoleBinding"
+                && it.body["metadata"]["name"] == name
+                && it.body["subjects"][0]["name"] == account
+        });
+        assert!(bound, "{name}");
+    }
+    assert_eq!(named("system:coredns").unwrap().body["kind"], "ClusterRole");
+}
+
+#[test]
 fn registered_taints_and_labels_replace_the_defaults() {
     let arguments =
         "kubeletExtraArgs: {node-labels: 'a=b,c=', register-with-taints: 'k=v:NoExecute'}\n";
