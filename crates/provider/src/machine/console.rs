@@ -7,11 +7,12 @@ use parking_lot::Mutex;
 
 /// The longest line that goes into a condition.
 const LONGEST: usize = 400;
+/// What marks the checks of kubeadm that failed, one a line.
+const CHECK: &str = "[ERROR ";
 /// Words that mark the line that tells why kubeadm or cloud-init failed, the most telling first.
 const TELLING: &[&str] = &[
     "error execution phase",
     "couldn't validate the identity of the API Server",
-    "[ERROR ",
     "Failed to run module scripts-user",
     "Failed to run module scripts_user",
     "kubeadm: error",
@@ -19,18 +20,33 @@ const TELLING: &[&str] = &[
     "error:",
 ];
 
-/// The line that tells why the server did not become a Node.
+/// What tells why the server did not become a Node: the checks that failed, or one line.
 pub(crate) fn failure(console: &str) -> Option<String> {
-    TELLING.iter().find_map(|words| {
-        let line = console.lines().rev().find(|line| line.contains(words))?;
-        Some(
-            line.trim()
-                .chars()
-                .filter(|letter| !letter.is_control())
-                .take(LONGEST)
-                .collect(),
-        )
-    })
+    let telling = checks(console).or_else(|| {
+        let lines = || console.lines().rev();
+        let line = |words: &&str| lines().find(|line| line.contains(words));
+        TELLING.iter().find_map(line).map(str::to_owned)
+    })?;
+    Some(
+        telling
+            .trim()
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .take(LONGEST)
+            .collect(),
+    )
+}
+
+/// The checks of the last preflight that failed. kubeadm's last line only says that some did.
+fn checks(console: &str) -> Option<String> {
+    let lines: Vec<&str> = console.lines().collect();
+    let last = lines.iter().rposition(|line| line.contains(CHECK))?;
+    let first = lines[..last].iter().rposition(|line| !line.contains(CHECK));
+    let found: Vec<&str> = lines[first.map_or(0, |at| at + 1)..=last]
+        .iter()
+        .filter_map(|line| line.find(CHECK).map(|at| line[at..].trim_end()))
+        .collect();
+    Some(found.join("; "))
 }
 
 /// Failures that the consoles of servers showed when they were last read, so that a reconcile which something else

@@ -14,6 +14,24 @@ fn kubeadms_own_words_are_found_among_the_noise() {
 }
 
 #[test]
+fn every_check_of_kubeadm_that_failed_is_named() {
+    // As a real kubeadm prints it by cloud-init, tried twice.
+    let console = "[ 1.0] cloud-init[2]: [ERROR Port-10250]: Port 10250 is in use\n\
+        [ 2.0] cloud-init[2]: error: error execution phase preflight: preflight checks failed\n\
+        [ 9.0] cloud-init[2]: [preflight] Some fatal errors occurred:\n\
+        [ 9.0] cloud-init[2]:         [ERROR FileAvailable--etc-kubernetes-kubelet.conf]: /etc/kubernetes/kubelet.conf already exists\n\
+        [ 9.0] cloud-init[2]:         [ERROR Swap]: running with swap on is not supported\n\
+        [ 9.0] cloud-init[2]: [preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`\n\
+        [ 9.0] cloud-init[2]: error: error execution phase preflight: preflight checks failed\n\
+        [ 9.1] cloud-init[2]: cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)";
+    assert_eq!(
+        failure(console).unwrap(),
+        "[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: /etc/kubernetes/kubelet.conf already exists; \
+         [ERROR Swap]: running with swap on is not supported"
+    );
+}
+
+#[test]
 fn a_healthy_console_tells_of_nothing() {
     assert_eq!(failure("[ 12.3] systemd: started\nlogin:"), None);
 }
