@@ -1,6 +1,7 @@
 //! All machines: compares every World with what runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -26,6 +27,8 @@ pub(crate) struct Fleet {
     tasks: TaskTracker,
     /// Directories of earlier processes whose servers have not been seen yet.
     unclaimed: BTreeSet<String>,
+    /// Locked as long as the fleet is there: another one would end its runners.
+    _lock: File,
 }
 
 impl Fleet {
@@ -38,6 +41,14 @@ impl Fleet {
         let mut directory = std::fs::DirBuilder::new();
         directory.recursive(true).mode(0o700);
         directory.create(&options.state_dir)?;
+        let lock = File::create(options.state_dir.join("lock"))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "it is in use by another process",
+            ),
+            TryLockError::Error(error) => error,
+        })?;
         // The runner's working directory is another one.
         let state_dir = std::fs::canonicalize(&options.state_dir)?;
         let program = std::fs::canonicalize(&options.program).unwrap_or(options.program);
@@ -63,6 +74,7 @@ impl Fleet {
             guests: HashMap::new(),
             tasks: TaskTracker::new(),
             unclaimed,
+            _lock: lock,
         })
     }
 

@@ -286,10 +286,17 @@ async fn what_a_killed_cloud_left_running_is_ended_by_the_next_one() {
     let left: Value =
         serde_json::from_slice(&std::fs::read(first.file("runner.json")).unwrap()).unwrap();
     let pid = left["pid"].to_string();
-    // The next one finds the directory while the runner of the first still runs.
+    // The next one finds the directory as it is left while the runner still runs.
+    let next = TempDir::new().unwrap();
     let orphan = "3f2b8a54-0000-4000-8000-000000000002";
-    std::fs::create_dir(first.directory.path().join(orphan)).unwrap();
-    let options = Options::new(runner("ends-at-once"), first.directory.path().to_owned());
+    std::fs::create_dir(next.path().join(orphan)).unwrap();
+    std::fs::create_dir(next.path().join(ID)).unwrap();
+    std::fs::copy(
+        first.file("runner.json"),
+        next.path().join(ID).join("runner.json"),
+    )
+    .unwrap();
+    let options = Options::new(runner("ends-at-once"), next.path().to_owned());
     let told = Arc::new(Told::default());
     let (_world, receiver) = watch::channel(world(instance()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -299,11 +306,28 @@ async fn what_a_killed_cloud_left_running_is_ended_by_the_next_one() {
         .unwrap();
     eventually("the end of the first runner", || !runs(&pid)).await;
     eventually("the disk of a server that is gone to go", || {
-        !first.directory.path().join(orphan).exists()
+        !next.path().join(orphan).exists()
     })
     .await;
     shutdown.cancel();
     second.stopped().await;
+}
+
+#[tokio::test]
+async fn two_clouds_do_not_share_a_directory() {
+    let first = bed("machine").await;
+    let options = Options::new(runner("machine"), first.directory.path().to_owned());
+    let (_world, receiver) = watch::channel(Arc::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let second = Runners::start(
+        receiver,
+        first.told.clone(),
+        listener,
+        options,
+        CancellationToken::new(),
+    );
+    let error = second.await.unwrap_err();
+    assert_eq!(error.to_string(), "it is in use by another process");
 }
 
 #[tokio::test]
