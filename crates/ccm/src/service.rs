@@ -191,7 +191,11 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
         Err(rejection) => return rejected(work, rejection).await,
     };
     if !round.is_settled() {
-        view = work.view(FRESH).await?;
+        // A load balancer that the Service names may be younger than the list.
+        let names_another = round.observed.is_none()
+            && annotations::names_load_balancer(work.service.annotations());
+        let age = if names_another { Duration::ZERO } else { FRESH };
+        view = work.view(age).await?;
         round = match look(work, &nodes, &view) {
             Ok(round) => round,
             Err(rejection) => return rejected(work, rejection).await,

@@ -259,6 +259,11 @@ impl Wishes {
     }
 }
 
+/// Whether the id of a load balancer is recorded, or given by its user.
+pub(crate) fn names_load_balancer(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(ID).is_some_and(|id| !id.is_empty())
+}
+
 /// Whether the floating IP of a Service is to be kept; used at deletion, when nothing else has to be valid.
 pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("keep-floatingip") == Some("true")
