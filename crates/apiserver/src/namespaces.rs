@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::controlplane;
 use crate::crd::seconds;
-use crate::own;
 use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
@@ -59,7 +59,7 @@ async fn fill(core: &Core) -> Result<(), String> {
         let class = || priority_class(name, value, description);
         create_missing(core, SERVER, PRIORITY_CLASSES, name, class).await?;
     }
-    own::keep(core).await
+    controlplane::keep(core).await
 }
 
 /// Creates the objects that every namespace has: its default service account, and the ConfigMap with the authority by

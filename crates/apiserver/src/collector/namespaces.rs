@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::conditions::Left;
 use super::{Collector, report};
+use crate::controlplane;
 use crate::crd;
 use crate::kinds::Resource;
 use crate::namespaces::{self, is_in_every_namespace};
-use crate::own;
 use crate::patch::managed::{self, Writer};
 use crate::rest::edit;
 use crate::rest::view::Kind;
@@ -100,8 +100,8 @@ impl Collector<'_> {
 
     /// Restores the objects that every namespace has, and those of the server itself, when they are deleted or changed.
     pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
-        if own::is_kept(self.core, place) {
-            if let Err(problem) = own::keep(self.core).await {
+        if controlplane::is_kept(self.core, place) {
+            if let Err(problem) = controlplane::keep(self.core).await {
                 tracing::warn!(problem, key = %place.key, "an object of the server could not be restored");
             }
             return;

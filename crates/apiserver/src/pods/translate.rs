@@ -91,9 +91,9 @@ async fn refusal(answer: Response<Body>) -> ApiError {
     let body = answer.into_body().collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
     let status: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
-    let said = status.and_then(|status| status["message"].as_str().map(str::to_owned));
-    let said = said.unwrap_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned());
-    ApiError::internal(format!("unable to upgrade connection: {said}"))
+    let message = status.and_then(|status| status["message"].as_str().map(str::to_owned));
+    let message = message.unwrap_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned());
+    ApiError::internal(format!("unable to upgrade connection: {message}"))
 }
 
 async fn refuse<S>(mut websocket: WebSocketStream<S>, why: &ApiError)

@@ -1,5 +1,5 @@
-//! What the server keeps of itself among the objects: the Service `kubernetes` with its endpoints, under which pods reach
-//! it, and whom it believes, for servers that let the same clients in.
+//! The objects in which the server publishes itself, and which it restores: the Service `kubernetes` with its endpoints, under
+//! which pods reach it, and the authority of its client certificates, for servers that accept the same clients.
 //!
 //! Source of the objects: `pkg/controlplane` of kube-apiserver (`reconcilers`, `controller/kubernetesservice`,
 //! `controller/clusterauthenticationtrust`).
@@ -125,7 +125,7 @@ fn endpoints(address: SocketAddr) -> Value {
     let subsets = json!([{"addresses": [{"ip": address.ip()}], "ports": port(address)}]);
     let fields = json!({"subsets": subsets});
     let mut endpoints = object("Endpoints", "default", "kubernetes", fields);
-    // The slice beside it is the server's own.
+    // The server writes the slice as well, so that it is not derived from this object.
     endpoints["metadata"]["labels"] = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
     endpoints
 }
