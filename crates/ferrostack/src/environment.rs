@@ -15,7 +15,7 @@ pub(crate) struct Environment {
     /// The file of this program, where it is known.
     pub(crate) executable: Option<PathBuf>,
     /// The arguments of this process, without the name of the program.
-    pub(crate) arguments: Vec<std::ffi::OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// Standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
 }

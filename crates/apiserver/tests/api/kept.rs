@@ -23,7 +23,7 @@ fn authority() -> String {
 
 fn advertised(address: &str) -> Options {
     Options {
-        own_service: Some(6443),
+        kubernetes_service_port: Some(6443),
         advertised: Some(address.parse::<SocketAddr>().unwrap()),
         client_ca: Some(authority()),
         ..Options::default()

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{OutputArg, duration};
+use super::OutputArg;
+use super::values::duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {

@@ -59,7 +59,7 @@ async fn a_pending_load_balancer_and_its_parts_cannot_be_changed() {
     cloud.advance_clock(Duration::from_secs(61));
     let other_family = json!({"listener": {"allowed_cidrs": ["2001:db8::/32"]}});
     let got = client
-        .put(&format!("{LBAAS}/listeners/{}", id(&made)), other_family)
+        .put(&format!("{LBAAS}/listeners/{}", id(&created)), other_family)
         .await;
     assert_eq!(got.status, 400, "{}", got.text);
     assert!(got.text.contains("IP version incompatible"), "{}", got.text);
