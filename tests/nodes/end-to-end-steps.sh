@@ -92,14 +92,40 @@ nodes_ready() {
 	"${kubectl[@]}" wait --for=condition=Ready nodes --all --timeout=1s
 }
 
-# cloud_controller: what a cloud controller manager does for a node: its addresses, and that the cloud knows it.
-cloud_controller() {
-	local name addresses
-	while read -r name addresses; do
-		"${kubectl[@]}" patch node "$name" --subresource=status --type=merge -p "{\"status\": {\"addresses\": $addresses}}" || return 1
-		"${kubectl[@]}" get node "$name" -o jsonpath='{.spec.taints[*].key}' | grep -q uninitialized || continue
-		"${kubectl[@]}" taint nodes "$name" node.cloudprovider.kubernetes.io/uninitialized- || return 1
-	done < <(management get machines -o json | jq -r '.items[] | select(.status.nodeRef) | "\(.status.nodeRef.name) \(.status.addresses | tojson)"')
+# cloud_controller_manager: ours, with the cloud's own user, on the workload cluster. As a DaemonSet would, it is started again when it ends:
+# it does when it loses its Lease, while members join etcd.
+cloud_controller_manager() {
+	OS_CLIENT_CONFIG_FILE=$state/data/clouds.yaml "$ferrostack" cloud-conf generate --cloud simulated >"$run/cloud.conf" || die "there is no cloud.conf"
+	"$ferrostack" cloud-conf check "$run/cloud.conf" >"$run/ccm.log" 2>&1 || die "cloud.conf is wrong: $(<"$run/ccm.log")"
+	while :; do
+		"$ferrostack" cloud-controller-manager --cloud-config "$run/cloud.conf" --kubeconfig "$run/kubeconfig" &
+		trap 'kill $!; wait; exit' TERM
+		wait
+		sleep 1
+	done >>"$run/ccm.log" 2>&1 &
+	ccm=$!
+}
+
+# nodes_are_initialised N: each has the addresses and the id of its server, and not the taint of those that have none.
+nodes_are_initialised() {
+	"${kubectl[@]}" get nodes -o json >"$run/nodes" || return 1
+	jq -e --argjson wanted "$1" '[.items[]
+		| select(.spec.providerID | startswith("openstack:///"))
+		| select(all(.spec.taints[]?; .key != "node.cloudprovider.kubernetes.io/uninitialized"))
+		| select(any(.status.addresses[]?; .type == "InternalIP"))] | length == $wanted' "$run/nodes"
+}
+
+# load_balanced: the Service of type LoadBalancer answers at its address, by way of the cloud's load balancer and node ports.
+load_balanced() {
+	local address
+	address=$("${kubectl[@]}" get service front -o 'jsonpath={.status.loadBalancer.ingress[0].ip}')
+	[[ $address ]] && curl -sS --max-time 5 "http://$address/" | grep '^web-'
+}
+
+# load_balancer_gone: with its Service, and the finalizer.
+load_balancer_gone() {
+	local left
+	left=$("${kubectl[@]}" get service front --ignore-not-found -o name) && [[ -z $left ]]
 }
 
 management() { "$root/target/tools/kubectl" --kubeconfig "$state/data/kubeconfig" "$@"; }
@@ -109,7 +135,7 @@ machines_are() { (($(management get machines -o name | wc -l) == $1)); }
 # scaled N: N control plane machines, all of them nodes, and as many etcd members.
 scaled() {
 	[[ $(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.status.replicas} {.status.readyReplicas} {.status.upToDateReplicas}') == "$1 $1 $1" ]] || return 1
-	cloud_controller || return 1
+	nodes_are_initialised "$(($1 + workers))" || return 1
 	nodes_ready "$(($1 + workers))" || return 1
 	etcd_members "$1"
 }

@@ -64,6 +64,9 @@ pub(crate) enum Command {
     /// Run the controllers against any Kubernetes cluster.
     Manager(Box<Manager>),
     /// Run the cloud controller manager: nodes and load balancers of a cluster on OpenStack.
+    #[command(
+        after_help = "Example: ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf"
+    )]
     CloudControllerManager(Box<CloudControllerManager>),
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]

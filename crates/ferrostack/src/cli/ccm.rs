@@ -12,6 +12,7 @@ use super::values::duration;
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
     /// Check a cloud.conf: exit with 1 and every error if the cloud controller manager would reject it.
+    #[command(after_help = "Example: ferrostack cloud-conf check cloud.conf")]
     Check {
         /// The file (`-` is standard input).
         file: PathBuf,
@@ -19,6 +20,7 @@ pub(crate) enum CloudConf {
         output: OutputArg,
     },
     /// Print a cloud.conf, secrets included.
+    #[command(after_help = "Example: ferrostack cloud-conf generate --cloud mycloud > cloud.conf")]
     Generate(GenerateCloudConf),
 }
 
