@@ -315,14 +315,15 @@ fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Obser
                     verdict.is_some_and(|verdict| verdict.status == Status::True)
                 })
         };
+        // The cause of the next line, where both are there.
+        if !has_quorum(facts) {
+            lines.push(format!("* etcd: {}", etcd.message));
+        }
         if !seen.machines.iter().any(whole) {
             lines.push(
                 "* There are no Machines with healthy control plane components, at least 1 required"
                     .to_owned(),
             );
-        }
-        if !has_quorum(facts) {
-            lines.push(format!("* etcd: {}", etcd.message));
         }
     }
     if certificates.status != Status::True {

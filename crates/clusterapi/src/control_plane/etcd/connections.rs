@@ -175,7 +175,8 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
     let forwarding = pods.portforward(&pod, &[PORT]).await;
     let mut forwarder = forwarding.map_err(|source| {
         let why = operator::controller::chain(&source);
-        format!("port {PORT} of Pod kube-system/{pod} cannot be forwarded: {why}")
+        let advice = advice(&why, node);
+        format!("port {PORT} of Pod kube-system/{pod} cannot be forwarded: {why}{advice}")
     })?;
     let refused = forwarder.take_error(PORT);
     let stream = forwarder
@@ -191,5 +192,15 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
             forwarder.abort();
             Err(words.unwrap_or_else(|| operator::controller::chain(&source)))
         }
+    }
+}
+
+/// What to do about a kubelet that the API server does not find. kube-apiserver's words are those of
+/// `GetPreferredNodeAddress`.
+pub(super) fn advice(why: &str, node: &str) -> String {
+    if why.contains("no preferred addresses found") {
+        format!(" (Node {node} has no addresses: a cloud controller manager sets them)")
+    } else {
+        String::new()
     }
 }

@@ -1,5 +1,6 @@
 use etcd::messages::{self, AlarmMember, AlarmType, ResponseHeader, StatusResponse};
 
+use super::connections::advice;
 use super::look::{Answer, combined};
 use super::removal::{Nodes, orphan, successor};
 use super::{Member, View, count};
@@ -199,4 +200,13 @@ fn only_what_runs_nowhere_and_can_be_missed_is_left_over() {
     let names = ["a", "b", "c"];
     assert_eq!(id(&four, &known(&names, &["10.6.0.4"])), None);
     assert_eq!(id(&four, &known(&names, &["10.6.0.5"])), Some(4));
+}
+
+#[test]
+fn a_node_without_addresses_leads_to_the_cloud_controller_manager() {
+    let words = "error dialing backend: no preferred addresses found; known addresses: []";
+    assert!(
+        advice(words, "cp-0").contains("Node cp-0 has no addresses: a cloud controller manager")
+    );
+    assert_eq!(advice("connection refused", "cp-0"), "");
 }
