@@ -236,6 +236,22 @@ async fn allowed_cidrs_of_the_other_family_are_a_condition_and_the_others_are_ap
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_balancer_without_a_network_is_a_condition_and_no_request_names_an_empty_one() {
+    let world = World::start().await;
+    world.cluster(json!({"managedSubnets": []})).await;
+    let reported = world
+        .cluster_says("APIEndpointReady", "the cluster has no network")
+        .await;
+    assert_eq!(reported.status, "False");
+    assert_eq!(reported.reason, "APIEndpointConfigFailed");
+    let writes = world.writes();
+    assert!(
+        writes.keys().all(|call| !call.contains("loadbalancers")),
+        "{writes:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
     let world = World::start().await;
     let data = json!({"data": {"cacert": "//79"}});
