@@ -102,22 +102,22 @@ pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i
         .collect()
 }
 
-/// The same for people who replace machines by deleting them: sets of former templates never grow
-/// and are not shrunk, the new one makes up for what they lost; fewer replicas come off the old first.
+/// The same for OnDelete: sets of former templates never grow, and the new one replaces the machines that were deleted
+/// from them. Fewer replicas are taken from the oldest set first, and from the new one last.
 pub(crate) fn on_delete(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
     let mut steps = BTreeMap::new();
-    let mut kept = 0;
-    for set in old {
-        // A deleted machine is not made again from a former template.
-        let wanted = set.wanted.min(set.there).min(bounds.replicas - kept);
-        kept += wanted;
+    let kept = new.wanted.min(bounds.replicas);
+    let mut room = bounds.replicas - kept;
+    for set in old.iter().rev() {
+        // A deleted machine is not created again from a former template.
+        let wanted = set.wanted.min(set.there).min(room);
+        room -= wanted;
         if wanted != set.wanted {
             steps.insert(set.name.clone(), wanted);
         }
     }
-    let wanted = bounds.replicas - kept;
-    if wanted != new.wanted {
-        steps.insert(new.name.clone(), wanted);
+    if kept + room != new.wanted {
+        steps.insert(new.name.clone(), kept + room);
     }
     steps
 }

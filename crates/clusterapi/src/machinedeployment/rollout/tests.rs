@@ -104,6 +104,57 @@ fn one_step_of_a_rolling_update() {
     }
 }
 
+#[test]
+fn on_delete_takes_fewer_replicas_from_the_old_sets_and_replaces_what_was_deleted() {
+    let cases = [
+        // Nothing was deleted, and nothing is replaced.
+        (2, set("n", 0, 0, 0), vec![set("o", 2, 2, 2)], vec![]),
+        // A machine was deleted: the new set replaces it.
+        (
+            2,
+            set("n", 0, 0, 0),
+            vec![set("o", 2, 1, 1)],
+            vec![("n", 1), ("o", 1)],
+        ),
+        // Fewer replicas: the new set keeps its machine.
+        (
+            2,
+            set("n", 1, 1, 1),
+            vec![set("o", 2, 2, 2)],
+            vec![("o", 1)],
+        ),
+        // The oldest set loses its machines first.
+        (
+            2,
+            set("n", 0, 0, 0),
+            vec![set("o", 2, 2, 2), set("p", 1, 1, 1)],
+            vec![("o", 1)],
+        ),
+        // Fewer than the new set has.
+        (
+            1,
+            set("n", 2, 2, 2),
+            vec![set("o", 1, 1, 1)],
+            vec![("n", 1), ("o", 0)],
+        ),
+        // More replicas are of the new template.
+        (
+            4,
+            set("n", 1, 1, 1),
+            vec![set("o", 2, 2, 2)],
+            vec![("n", 2)],
+        ),
+    ];
+    for (replicas, new, old, expected) in cases {
+        let expected: BTreeMap<_, _> = expected
+            .into_iter()
+            .map(|(name, wanted)| (name.to_owned(), wanted))
+            .collect();
+        let steps = on_delete(allow(replicas, 0, 0), &new, &old);
+        assert_eq!(steps, expected, "{replicas} {new:?} {old:?}");
+    }
+}
+
 /// Machines appear, become available and disappear, each in its own time.
 fn live(sets: &mut [Set], pace: &[bool]) {
     for (at, set) in sets.iter_mut().enumerate() {
