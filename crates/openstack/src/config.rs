@@ -135,8 +135,8 @@ impl Interface {
 impl CloudConfig {
     /// Parses the entry `cloud` of a clouds.yaml.
     ///
+    /// # Errors
     /// [`ErrorKind::Invalid`] naming the cloud and the field. Never quotes the file, since it contains secrets.
-    /// holds secrets.
     pub fn parse(clouds_yaml: &str, cloud: &str) -> Result<Self> {
         Self::parse_with_secure(clouds_yaml, None, cloud)
     }

@@ -1,4 +1,7 @@
-//! Clients with a User-Agent and a field manager.
+//! Clients with a User-Agent and a field manager, and clients that do not wait for long.
+
+use std::io;
+use std::time::Duration;
 
 use http::header::{HeaderValue, USER_AGENT};
 use http::{Method, Request, Uri};
@@ -20,6 +23,25 @@ pub fn named(client: &Client, name: &str) -> Client {
             *request.uri_mut() = uri;
         }
         async move { client.send(request).await }
+    });
+    Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
+}
+
+/// A client like `client` whose requests fail unless an answer begins within `limit`.
+///
+/// Bodies may take longer: that of a watch ends only with the watch.
+pub fn answered_within(client: &Client, limit: Duration) -> Client {
+    let inner = client.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = inner.clone();
+        async move {
+            let answer = tokio::time::timeout(limit, client.send(request)).await;
+            answer.unwrap_or_else(|_| {
+                let why = format!("the API server did not answer within {} s", limit.as_secs());
+                let why = io::Error::new(io::ErrorKind::TimedOut, why);
+                Err(kube::Error::Service(Box::new(why)))
+            })
+        }
     });
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }

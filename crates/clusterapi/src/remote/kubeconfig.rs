@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{ClusterKey, Connector};
 
-/// How long a request to a workload cluster may take to be answered (upstream: 10 s).
+/// How long a workload cluster may take to begin an answer (upstream: 10 s for the whole of it).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The name of the Secret with the kubeconfig of `cluster`.
@@ -39,8 +39,9 @@ impl Connector for KubeconfigConnector {
             // Watches are quiet for long; the watcher asks the server to end them after 290 s.
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(TIMEOUT);
-            Client::try_from(config)
-                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))
+            let client = Client::try_from(config)
+                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
+            Ok(operator::client::answered_within(&client, TIMEOUT))
         }
         .boxed()
     }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -7,7 +8,7 @@ use kube::client::Body;
 use kube::{Client, Error};
 use parking_lot::Mutex;
 
-use super::named;
+use super::{answered_within, named};
 
 /// User-Agents and paths of requests.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
@@ -72,4 +73,16 @@ async fn the_innermost_name_wins() {
     let (agent, path) = seen.lock().remove(0);
     assert!(agent.starts_with("inner/"), "{agent}");
     assert!(path.ends_with("?fieldManager=inner"), "{path}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_never_answers_is_an_error_after_the_limit() {
+    let silent = tower::service_fn(|_: Request<Body>| async {
+        std::future::pending::<Result<Response<Body>, Error>>().await
+    });
+    let client = answered_within(&Client::new(silent, "default"), Duration::from_secs(10));
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let error = maps.list(&ListParams::default()).await.unwrap_err();
+    let words = crate::controller::chain(&error);
+    assert!(words.contains("did not answer within 10 s"), "{words}");
 }
