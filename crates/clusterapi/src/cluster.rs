@@ -1,7 +1,7 @@
 //! Cluster: infrastructure, control plane and workers of one workload cluster, as a whole.
 //!
-//! Reconcile: own → look at infrastructure and control plane → connect → spec and status that follow
-//! (pure). Deletion goes from the workers inwards: workers, control plane, infrastructure.
+//! Reconcile: own → observe infrastructure and control plane → connect → derive spec and status (pure). Deletion order:
+//! workers, control plane, infrastructure.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// What else a Cluster depends on: what it refers to, its machines, its kubeconfig, its connection.
+/// Triggers besides the Cluster: the objects it refers to, its machines, its kubeconfig and its connection.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
     let ctx = Arc::clone(context);
     let objects = context.external.changes().flat_map(move |change| {
@@ -52,7 +52,7 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
         {
             return stream::iter(Vec::from_iter(by_owner));
         }
-        // Not owned yet: made by hand, perhaps after the Cluster.
+        // No owner reference yet: created by a user, possibly after the Cluster.
         let referring = ctx
             .clusters
             .referring_to(&change.namespace, &change.reference);
@@ -79,7 +79,7 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
             &deployment.spec.cluster_name,
         )
     });
-    // A change of a Node changes machines first, and those wake us.
+    // A change of a Node changes Machines first, and those trigger the Cluster.
     let connections = context.remote.changes().flat_map(|change| {
         stream::iter(match change {
             remote::Change::Node { .. } => None,
@@ -91,8 +91,8 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
     stream::select(objects, stream::select(of_workers, others))
 }
 
-/// Clusters whose kubeconfig Secret appears or changes; their connections learn its version. Of the Secrets,
-/// only the metadata is read.
+/// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection. Only the
+/// metadata of the Secrets is read.
 fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
     let secrets: Api<PartialObjectMeta<Secret>> = match &context.options.namespace {
         Some(namespace) => Api::namespaced(context.client.clone(), namespace),
@@ -117,7 +117,7 @@ fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>>
     clusters.boxed()
 }
 
-/// The Cluster whose kubeconfig the Secret with this metadata holds.
+/// The Cluster whose kubeconfig is in the Secret with this metadata.
 fn key_of_kubeconfig(secret: &ObjectMeta) -> Option<ClusterKey> {
     let cluster = secret.labels.as_ref()?.get(CLUSTER_NAME_LABEL)?;
     let is_kubeconfig = secret.name.as_deref() == Some(&remote::secret_name(cluster));
@@ -162,7 +162,7 @@ async fn store(ctx: &Context, before: &Cluster, after: &Cluster) -> Result<(), E
         .await
         .doing(|| of("changing", before))?
     {
-        // The status patch is guarded by the version that this write made.
+        // The precondition of the status patch is the resourceVersion of this write.
         base.metadata.resource_version = stored.metadata.resource_version;
     }
     match patch::status(&api, &base, after).await {

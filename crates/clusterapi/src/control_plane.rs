@@ -1,19 +1,19 @@
-//! The controller of KubeadmControlPlane: a cluster's control plane machines, one step at a time.
+//! The controller of KubeadmControlPlane: the control plane machines of a cluster, one step at a time.
 //!
 //! ```text
-//!   certificates, kubeconfig          early: neither needs a machine
+//!   certificates, kubeconfig          first: neither needs a machine
 //!   observe   Machines, their configs and infrastructure, static Pods, Nodes, etcd members
-//!   decide    (pure) init | scale up | scale down | wait, and why
-//!   act       one machine made or deleted
-//!   status    conditions of the Machines, then ours
+//!   decide    (pure) init | scale up | scale down | wait, with reasons
+//!   act       one machine created or deleted
+//!   status    conditions of the Machines, then of the control plane
 //! ```
 //!
-//! Every step is idempotent and can be cut off anywhere: a machine whose KubeadmConfig exists but
-//! whose Machine does not is finished first, under the same name.
+//! Every step is idempotent and can be interrupted: a machine whose KubeadmConfig exists but whose Machine does not is
+//! completed first, under the same name.
 //!
-//! Waiting is waking: Machines, the Cluster, Nodes and static Pods of the workload cluster are watched.
-//! Only the ConfigMap `kubeadm-config`, whose appearance ends the initialization, is polled, once a
-//! second while it is awaited, and etcd while something is wrong with it: once a second while machines come and go, every five seconds otherwise.
+//! Machines, the Cluster, and Nodes and static Pods of the workload cluster are watched. Two things are polled: the
+//! ConfigMap `kubeadm-config`, whose creation completes the initialization, every second while it is awaited; and etcd
+//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise.
 
 mod conditions;
 mod deletion;
@@ -58,23 +58,23 @@ pub use error::ControlPlaneError;
 use observe::Observation;
 use plan::Step;
 
-/// Put on a KubeadmControlPlane before its first machine is made.
+/// Added to a KubeadmControlPlane before its first machine is created.
 pub const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 
-/// How often the workload cluster is asked for what cannot be watched, while that is awaited.
+/// Interval at which objects of the workload cluster that are not watched are polled, while they are awaited.
 const POLL: Duration = Duration::from_secs(1);
 
-/// How often etcd is asked while something is wrong with it and no machine comes or goes: it cannot be watched.
+/// Interval at which etcd is polled while it is not healthy and no machine is created or deleted: it cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
 
-/// What the reconciler works with.
+/// The context of the reconciler.
 struct Scope {
     context: Arc<Context>,
     configs: Feed<KubeadmConfig>,
     pods: pods::Watches,
     etcd: etcd::Connections,
     events: Recorder,
-    /// The version of kube-proxy that a cluster is known to have.
+    /// The version that the kube-proxy of a cluster is known to have.
     kube_proxy: Memory<KubeadmControlPlane, String>,
 }
 
@@ -86,7 +86,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// `plane` with its Cluster, once there is one.
+    /// `plane` with its Cluster; `None` while there is none.
     fn of(plane: Arc<KubeadmControlPlane>, context: &Context) -> Option<Self> {
         let cluster = cluster_of(context, &plane)?;
         let key = ClusterKey::new(plane.namespace()?, cluster.name_any());
@@ -154,7 +154,8 @@ async fn reconcile(
     let foundation = secrets::ensure(&scope, &subject).await;
     let seen = observe::observe(&scope, &subject, &foundation).await?;
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
-        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
+        // reconcile.
         return Ok(requeue_after(&seen));
     }
     let step = plan::decide(&seen.facts);
@@ -169,7 +170,7 @@ async fn reconcile(
     Ok(requeue_after(&seen))
 }
 
-/// Reports that it is paused, and changes nothing else.
+/// Reports that the control plane is paused, and changes nothing else.
 async fn report_paused(
     scope: &Scope,
     planes: &Api<KubeadmControlPlane>,
@@ -182,7 +183,7 @@ async fn report_paused(
     Ok(Action::await_change())
 }
 
-/// Before the first machine is made. The change wakes us again.
+/// Adds the finalizer before the first machine is created. The change triggers a reconcile.
 async fn add_finalizer(
     planes: &Api<KubeadmControlPlane>,
     subject: &Subject,
@@ -192,7 +193,7 @@ async fn add_finalizer(
     Ok(Action::await_change())
 }
 
-/// Does one step, after what every look does anyway.
+/// Performs the steps of every reconcile, and then `step`.
 async fn act(
     scope: &Scope,
     subject: &Subject,
@@ -220,7 +221,7 @@ async fn act(
     rollout::add_ons(scope, subject, seen).await
 }
 
-/// When to look again although nothing changed that is watched.
+/// When to reconcile without an event of a watch.
 fn requeue_after(seen: &Observation) -> Action {
     if seen.awaits_initialization() {
         return Action::requeue(POLL);
@@ -236,7 +237,7 @@ fn requeue_after(seen: &Observation) -> Action {
     Action::requeue(pause.max(POLL))
 }
 
-/// The Cluster that owns `plane`, or that its label names before it does.
+/// The Cluster that owns `plane`, or the one of its label while it has no owner.
 fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Cluster>> {
     let namespace = plane.namespace()?;
     let owner = plane
@@ -251,7 +252,7 @@ fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Clus
     context.clusters.get(&namespace, owner.or(label)?)
 }
 
-/// What wakes a control plane besides itself.
+/// Triggers besides the control plane.
 fn triggers(
     context: &Context,
     planes: &Feed<KubeadmControlPlane>,
@@ -286,7 +287,7 @@ fn plane_of_cluster(cluster: &Cluster) -> Option<ObjectRef<KubeadmControlPlane>>
         .then(|| ObjectRef::new(&reference.name).within(&cluster.namespace().unwrap_or_default()))
 }
 
-/// The control plane that a machine belongs to; for a worker, the one whose deletion waits for it.
+/// The control plane that owns a machine; for a worker, the one whose deletion waits for it.
 fn plane_of_machine(
     planes: &Feed<KubeadmControlPlane>,
     machine: &Machine,

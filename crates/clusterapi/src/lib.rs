@@ -1,7 +1,7 @@
 //! Cluster API core, kubeadm bootstrap and kubeadm control plane.
 //!
-//! Behaviour follows Cluster API's controllers (contract v1beta2). Providers are known only by their
-//! contract: nothing here uses a provider's types, and no provider uses this crate.
+//! Behaviour follows the controllers of Cluster API (contract v1beta2). Providers are known only by their contract:
+//! nothing here uses types of a provider, and no provider uses this crate.
 //!
 //! ```text
 //!   cluster, machine, machineset, machinedeployment   the controllers of cluster.x-k8s.io
@@ -55,13 +55,13 @@ pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployme
 /// How the controllers run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where reconciles are counted.
+    /// Metrics registry of the reconciles.
     pub metrics: Metrics,
-    /// Only objects in this namespace; all namespaces when unset.
+    /// Restricts the watches to this namespace; all namespaces if unset.
     pub namespace: Option<String>,
     /// How workload clusters are reached.
     pub connector: Arc<dyn remote::Connector>,
-    /// How many objects of a kind are worked on at a time.
+    /// Maximum number of concurrent reconciles per kind.
     pub concurrency: u16,
 }
 
@@ -76,16 +76,16 @@ impl Default for Options {
     }
 }
 
-/// Runs all controllers until `shutdown`, and returns when they have stopped.
+/// Runs all controllers until `shutdown`, and returns after they have stopped.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let context = Arc::new(Context::start(&client, options, shutdown));
     let controllers = controllers(&context);
-    // What a controller counts in a cache that has not been filled would be written, and corrected right afterwards.
+    // Counts from a cache that is not synced would be written to a status, and corrected right afterwards.
     context.synced().await;
     futures::future::join_all(controllers).await;
 }
 
-/// One future a controller.
+/// The futures of the controllers.
 fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
     let configs = context.feed();
     vec![

@@ -1,7 +1,7 @@
-//! Machine: one host, from its first-boot data to its Node, and back.
+//! Machine: one host, from its bootstrap data to its Node, and its deletion.
 //!
-//! Reconcile: own → look at bootstrap config, infrastructure and Node → spec and status that follow
-//! from them (pure) → hand labels on to the Node. Deletion is a ladder of its own.
+//! Reconcile: own → observe bootstrap config, infrastructure and Node → derive spec and status (pure) → copy labels to
+//! the Node. Deletion is a sequence of its own steps.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// What else a machine depends on: its Cluster, what it refers to, and its Node.
+/// Triggers besides the machine: its Cluster, the objects it refers to, and its Node.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Machine>> + Send + use<> {
     let ctx = Arc::clone(context);
     let clusters = context.clusters.touched().flat_map(move |cluster| {
@@ -88,7 +88,7 @@ fn referring(ctx: &Context, change: &crate::external::Change) -> Vec<ObjectRef<M
     if change.reference.kind.ends_with("Template") {
         return Vec::new();
     }
-    // Not owned yet: somebody made it by hand, or its MachineSet did a moment ago.
+    // No owner reference yet: created by a user, or by the MachineSet a moment ago.
     let machines = ctx
         .machines
         .referring_to(&change.namespace, &change.reference);
@@ -128,8 +128,8 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
     ))
 }
 
-/// Stores finalizer, label and, for a machine that stands alone, the Cluster as owner; returns
-/// whether anything was missing.
+/// Adds the finalizer, the label and, for a machine without controller, the Cluster as owner. Returns whether anything
+/// was missing.
 async fn ensure_metadata(
     ctx: &Context,
     machine: &Machine,
@@ -158,7 +158,7 @@ async fn store(ctx: &Context, before: &Machine, after: &Machine) -> Result<(), E
         .await
         .doing(|| of("changing", before))?
     {
-        // The status patch is guarded by the version that this write made.
+        // The precondition of the status patch is the resourceVersion of this write.
         base.metadata.resource_version = stored.metadata.resource_version;
     }
     match patch::status(&api, &base, after).await {

@@ -1,8 +1,8 @@
-//! MachineDeployment: machines whose template can be changed and is then rolled out.
+//! MachineDeployment: rolling updates of machines with a template.
 //!
-//! Reconcile: own → find or make the MachineSet of the current template → one step of the rolling
-//! update → remove MachineSets that are through → status. Every step is a function of what is there, so
-//! that it does not matter where the last run was cut off.
+//! Reconcile: own → find or create the MachineSet of the current template → one step of the rolling update → delete old
+//! MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile can be
+//! repeated.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// What else a deployment depends on: its sets, their machines, its Cluster.
+/// Triggers besides the deployment: its sets, their machines, its Cluster.
 fn triggers(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ObjectRef<MachineDeployment>> + Send + use<> {
@@ -86,7 +86,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
         return Ok(Action::await_change());
     }
     machineset::templates(&ctx, &deployment.spec.template.spec, &cluster).await?;
-    // A set that cannot be decoded must not be made again.
+    // A set that cannot be decoded must not be created again.
     ctx.machinesets
         .decoded(|set| owners::is_controlled_by(set, deployment.as_ref()))?;
     let sets = members(&ctx, &deployment);
@@ -97,7 +97,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
     Ok(Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC))))
 }
 
-/// Deletes the MachineSets, and lets the deployment go when they are gone.
+/// Deletes the MachineSets, and removes the finalizer when they are gone.
 async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action, Error> {
     let sets = apply::members_live(ctx, deployment).await?;
     if sets.is_empty() {
@@ -114,7 +114,7 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
     Ok(Action::requeue(RESYNC))
 }
 
-/// Stores finalizer, owner and label; returns whether anything was missing.
+/// Adds the finalizer, owner and label; returns whether anything was missing.
 async fn ensure_metadata(
     ctx: &Context,
     deployment: &MachineDeployment,

@@ -1,8 +1,8 @@
-//! MachineSet: a number of machines made from one template.
+//! MachineSet: a number of machines with one template.
 //!
-//! Reconcile: adopt → hand changes of the template on → replace unhealthy machines → make or delete
-//! machines → status. Making a machine takes three writes (bootstrap config, infrastructure, Machine);
-//! cut off between them, the next run finds what was left over and goes on with it.
+//! Reconcile: adopt → synchronize in-place changes of the template → remediate unhealthy machines → create or delete
+//! machines → status. The creation of a machine takes three writes (bootstrap config, infrastructure, Machine); if it
+//! is interrupted, the next reconcile finds the leftovers and continues with them.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, runner, settings).boxed()
 }
 
-/// What this controller works with: the shared context, and which sets it has looked for leftovers of.
+/// The shared context, and the sets whose leftovers have been looked for.
 struct Runner {
     context: Arc<Context>,
     swept: Memory<MachineSet, ()>,
@@ -59,7 +59,7 @@ impl std::ops::Deref for Runner {
     }
 }
 
-/// What else a set depends on: its machines, its deployment, its Cluster and the control plane.
+/// Triggers besides the set: its machines, its deployment, its Cluster and the control plane.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>> + Send + use<> {
     let ctx = Arc::clone(context);
     let machines = context
@@ -161,7 +161,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     Ok(Action::requeue(RESYNC))
 }
 
-/// Deletes the machines, and lets the set go when they are gone.
+/// Deletes the machines, and removes the finalizer when they are gone.
 async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
     let machines = apply::members_live(runner, set).await?;
     if machines.is_empty() {
@@ -179,7 +179,7 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
     Ok(Action::requeue(RESYNC))
 }
 
-/// The machines that `set` controls, from the cache; an error if one of them cannot be decoded, lest it be replaced.
+/// The machines that `set` controls, from the cache. An error if one of them cannot be decoded: it would be replaced.
 fn members(ctx: &Context, set: &MachineSet) -> Result<Vec<Arc<Machine>>, Error> {
     let namespace = set.namespace().unwrap_or_default();
     let ours = |metadata: &ObjectMeta| owners::is_controlled_by(metadata, set);
@@ -213,17 +213,18 @@ fn of(action: &str, set: &MachineSet) -> String {
     )
 }
 
-/// Writes the conditions of `set` that `change` sets, if that changes anything.
+/// Writes the status of `after` if it differs from that of `set`.
 async fn patch_status(ctx: &Context, set: &MachineSet, after: &MachineSet) -> Result<(), Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     match patch::status(&sets, set, after).await {
-        // Gone while it was being deleted.
+        // The set was being deleted and is gone.
         Err(error) if crate::error::is_absent(&error) && set.is_deleting() => Ok(()),
         other => other.map(|_| ()).doing(|| of("writing the status of", set)),
     }
 }
 
-/// Whether the set carries its deployment's current template; a set without deployment always does.
+/// How the machines of the set differ from the template of its deployment, one line each; empty without a deployment,
+/// `None` while the deployment is not in the cache.
 fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
     let owner = owners::controller_of(&set.metadata).filter(|o| o.kind == "MachineDeployment");
     let Some(owner) = owner else {
@@ -245,7 +246,7 @@ fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Whether the machine failed its health check and waits for us to replace it.
+/// Whether the machine failed its health check and waits for its owner to replace it.
 fn waits_for_remediation(machine: &Machine) -> bool {
     let is_false = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")

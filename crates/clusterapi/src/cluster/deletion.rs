@@ -1,8 +1,7 @@
-//! Taking a Cluster down: workers, then the control plane, then the infrastructure.
+//! Deletion of a Cluster: workers, then the control plane, then the infrastructure.
 //!
-//! Nothing is left to the garbage collector that has to happen in an order: a control plane that went
-//! before the workers could not drain them, an infrastructure that went before machines would leave
-//! them without the network that they hang on.
+//! The order cannot be left to the garbage collector: workers cannot be drained without the control plane, and machines
+//! need the network of the infrastructure.
 
 use api::conditions::Verdict;
 use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment, MachineSet};
@@ -21,7 +20,7 @@ use crate::error::{Doing, is_absent};
 use crate::summary::some_of;
 use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
 
-/// The longest value of a label.
+/// The maximum length of a label value.
 const LONGEST_LABEL: usize = 63;
 
 /// Takes the next step of the deletion of `cluster`.
@@ -50,7 +49,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     waiting.map(|_| Action::requeue(RESYNC))
 }
 
-/// Goes one step on; says what is waited for, `None` when everything is gone.
+/// Performs one step. Returns the reason and message of what is still being deleted; `None` when nothing is left.
 async fn descend(
     ctx: &Context,
     cluster: &Cluster,
@@ -62,7 +61,7 @@ async fn descend(
     let (control_plane, workers): (Vec<_>, Vec<_>) = machines
         .into_iter()
         .partition(|machine| machine.labels().contains_key(CONTROL_PLANE_LABEL));
-    // What others own goes with its owner.
+    // Objects with another owner are deleted with that owner.
     delete_all(ctx, cluster, &deployments).await?;
     delete_all(ctx, cluster, &sets).await?;
     delete_all(ctx, cluster, &workers).await?;
@@ -89,8 +88,8 @@ async fn descend(
     Ok(None)
 }
 
-/// The objects of a kind that belong to `cluster`, as the API server has them now. Their metadata is enough, and an
-/// object that cannot be decoded has it, too.
+/// The objects of a kind that belong to `cluster`, read live. Only the metadata is requested, so that objects that
+/// cannot be decoded are listed, too.
 async fn list<K>(ctx: &Context, cluster: &Cluster) -> Result<Vec<PartialObjectMeta<K>>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -99,7 +98,7 @@ where
         + std::fmt::Debug,
 {
     if cluster.name_any().len() > LONGEST_LABEL {
-        // No label can have that value, and a selector with it is rejected.
+        // A selector with a longer value is rejected, and no label can have it.
         return Ok(Vec::new());
     }
     let api: Api<K> = ctx.api(&cluster.namespace().unwrap_or_default());
@@ -110,7 +109,7 @@ where
     Ok(list.doing(|| of("listing what belongs to", cluster))?.items)
 }
 
-/// Asks for the deletion of those of `objects` that the Cluster owns itself, or nobody does.
+/// Deletes those of `objects` that are owned by the Cluster or have no owner.
 async fn delete_all<K>(
     ctx: &Context,
     cluster: &Cluster,
@@ -146,7 +145,7 @@ where
     Ok(())
 }
 
-/// Asks for the deletion of what `reference` names; says what is waited for, `None` when it is gone.
+/// Deletes the object that `reference` names. Returns a message while it exists, `None` when it is gone.
 async fn delete_reference(
     ctx: &Context,
     cluster: &Cluster,

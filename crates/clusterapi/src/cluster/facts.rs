@@ -1,4 +1,4 @@
-//! What a Cluster's state follows from.
+//! The observed state from which the status of a Cluster is derived.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::external::Referenced;
 use crate::remote::Health;
 use crate::{Context, Error};
 
-/// What a Cluster's state follows from.
+/// The observed state from which the status of a Cluster is derived.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) infrastructure: Referenced,
@@ -19,11 +19,11 @@ pub(super) struct Facts {
     pub(super) sets: Vec<Arc<MachineSet>>,
     pub(super) deployments: Vec<Arc<MachineDeployment>>,
     pub(super) health: Health,
-    /// What went wrong first; everything else was looked at all the same.
+    /// The first error; the remaining facts were gathered nevertheless.
     pub(super) problem: Option<Error>,
 }
 
-/// Looks at everything, and makes the Cluster the owner of what it refers to.
+/// Gathers the facts, and adds the Cluster as owner of the objects it refers to.
 pub(super) async fn gather(ctx: &Context, cluster: &Cluster) -> Facts {
     let mut problem = None;
     let spec = &cluster.spec;

@@ -1,4 +1,4 @@
-//! The spec and status of a Cluster as they follow from what was seen. Everything here is pure.
+//! Derives the spec and status of a Cluster from the observed state. Everything here is pure.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     after
 }
 
-/// Sets `verdicts` and what is concluded from the conditions: `Available` and the phase.
+/// Sets `verdicts`, and derives `Available` and the phase from the conditions.
 pub(super) fn conclude(cluster: &mut Cluster, verdicts: Vec<Verdict>, now: Timestamp) {
     let generation = cluster.metadata.generation;
     let mut status = cluster.status.take().unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) fn conclude(cluster: &mut Cluster, verdicts: Vec<Verdict>, now: Times
     }
 }
 
-/// How far the Cluster is: upstream's ladder.
+/// The phase, by the rules of Cluster API.
 pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
     let referring =
         cluster.spec.infrastructure_ref.is_some() || cluster.spec.control_plane_ref.is_some();
@@ -77,7 +77,7 @@ pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
 
 fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
     let provisioned = match seen {
-        // What a topology would make is not there, and never will be.
+        // Without the objects of a topology, which are never created.
         Referenced::Nothing => cluster.spec.topology.is_none(),
         Referenced::There(object, version) if contract::provisioned(object, *version) => {
             take_endpoint(cluster, object);
@@ -101,7 +101,7 @@ fn control_plane(cluster: &mut Cluster, status: &mut ClusterStatus, facts: &Fact
             take_endpoint(cluster, object);
             contract::control_plane_initialized(object, *version)
         }
-        // Machines that people made by hand: one that has a Node is enough.
+        // A control plane without a controller is initialized when one machine has a Node.
         Referenced::Nothing => facts
             .machines
             .iter()
@@ -279,7 +279,7 @@ fn workers_available(facts: &Facts) -> Verdict {
     aggregate(type_, "Available", objects, "MachineDeployments", reasons)
 }
 
-/// What the connection shows; nothing new while it is being established and was reported before.
+/// The condition of the connection; `None`, so that the reported one stays, while the connection is being established.
 fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
     let type_ = "RemoteConnectionProbe";
     if health.connected {

@@ -1,8 +1,8 @@
-//! The ladder down which a machine goes.
+//! The steps of the deletion of a machine.
 //!
-//! Hooks before the drain → drain → volumes → hooks before termination → infrastructure → bootstrap
-//! config → Node → finalizer. Each reconcile begins at the top and stops at the first rung that is
-//! not done; the `Deleting` condition says which one that is.
+//! Pre-drain hooks → drain → volumes → pre-terminate hooks → infrastructure → bootstrap config → Node → finalizer. Each
+//! reconcile starts with the first step and stops at the first one that is incomplete, which the condition `Deleting`
+//! reports.
 
 use std::time::Duration;
 
@@ -22,24 +22,24 @@ use crate::external::contract;
 use crate::remote::{ClusterKey, NotConnected};
 use crate::{Context, Error, MACHINE_FINALIZER, pause};
 
-/// Annotation prefixes: somebody wants to do something before the next rung.
+/// Prefixes of the hook annotations, which block the drain or the termination.
 const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
 const PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
-/// Annotations: rungs to leave out.
+/// Annotations that skip a step.
 const NO_DRAIN: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 const NO_VOLUMES: &str = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
-/// How often the workload cluster is asked again about pods and volumes; more often at first.
+/// Interval at which Pods and volumes are polled; shorter at first.
 const POLL: Duration = Duration::from_secs(20);
 const POLL_FIRST: Duration = Duration::from_secs(2);
-/// How long deleting the Node is tried unless the spec says otherwise.
+/// The default of `nodeDeletionTimeoutSeconds`.
 const NODE_DELETION_TIMEOUT: i32 = 10;
 
-/// Where a deletion stands.
+/// The progress of a deletion.
 #[derive(Debug, PartialEq, Eq)]
 enum Rung {
-    /// Waiting, with reason and message; look again after the pause, or when something changes.
+    /// Incomplete, with reason and message; requeued after the duration, if set, or on a change.
     Wait(&'static str, String, Option<Duration>),
-    /// Everything is gone.
+    /// Complete.
     Done,
 }
 
@@ -56,7 +56,8 @@ pub(super) async fn run(
     let mut after = machine.clone();
     let rung = descend(ctx, &mut after, cluster, now).await;
     if matches!(&rung, Err(Error::NotConnected(reason)) if reason.connecting) {
-        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        // After a restart: the reported conditions stay until the first attempt to connect ends, which triggers a
+        // reconcile.
         return Ok(Action::requeue(RESYNC));
     }
     let (reason, message, pause_for) = match &rung {
@@ -69,7 +70,7 @@ pub(super) async fn run(
     store(ctx, machine, &after).await?;
     if rung? == Rung::Done {
         let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
-        // The status was written under another version: read what is there now.
+        // The status patch has changed the resourceVersion.
         let stored = api
             .get_opt(&machine.name_any())
             .await
@@ -96,7 +97,7 @@ async fn descend(
         .as_ref()
         .is_none_or(|o| o.metadata.deletion_timestamp.is_some());
     let node = node_to_handle(ctx, machine, cluster).await?;
-    // Once the infrastructure is going, what comes before it is over.
+    // The earlier steps are skipped once the infrastructure is being deleted.
     if !under_way
         && let Some(rung) = before_infrastructure(ctx, machine, node.as_deref(), now).await?
     {
@@ -132,7 +133,7 @@ async fn descend(
     }
 }
 
-/// Hooks, drain and volumes; `None` when all of that is done.
+/// Hooks, drain and volumes; `None` when all of these are complete.
 async fn before_infrastructure(
     ctx: &Context,
     machine: &mut Machine,
@@ -254,7 +255,7 @@ async fn remove_node(
     Ok(Rung::Wait("DeletingNode", message, Some(POLL_FIRST)))
 }
 
-/// The machine's Node, if there is any use in emptying and deleting it.
+/// The Node of the machine, if it is to be drained and deleted.
 async fn node_to_handle(
     ctx: &Context,
     machine: &Machine,
@@ -283,7 +284,7 @@ async fn node_to_handle(
     if let Some(known) = machine.node_name() {
         return Ok(Some(known.to_owned()));
     }
-    // It may have joined a moment ago.
+    // The Node may have registered since the status was written.
     match find(ctx, cluster, machine.spec.provider_id.as_deref()) {
         Seen::Found(node) => Ok(Some(node.name_any())),
         Seen::Unreachable(health) if health.is_connecting() && cluster.endpoint().is_some() => {
@@ -293,7 +294,7 @@ async fn node_to_handle(
     }
 }
 
-/// A client for the workload cluster, or why it cannot be reached.
+/// A client for the workload cluster, or the reason why there is no connection.
 ///
 /// # Errors
 /// While the first attempt to connect has not ended.
@@ -304,8 +305,8 @@ fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnec
     }
 }
 
-/// Whether the Node is to be emptied and deleted: not when the whole cluster or control plane goes,
-/// and not when no control plane machine would be left to do it.
+/// Whether the Node is drained and deleted: not when the Cluster or its control plane is being deleted, and not with
+/// the last control plane machine.
 fn is_worth_it(
     machine: &Machine,
     cluster: &Cluster,
@@ -316,7 +317,7 @@ fn is_worth_it(
     cluster.metadata.deletion_timestamp.is_none() && !control_plane_goes && !last
 }
 
-/// The hooks of this sort that are still there, for people.
+/// A message with the remaining hooks of this prefix.
 fn hooks(machine: &Machine, prefix: &str) -> Option<String> {
     let is_hook = |name: &&String| {
         name.strip_prefix(prefix)
@@ -339,13 +340,13 @@ fn times(machine: &mut Machine) -> &mut MachineDeletionStatus {
         .get_or_insert_default()
 }
 
-/// When something began: `now`, if it has not begun before. Kept to the second, as it is stored.
+/// Sets a start time to `now` if it is unset, and returns it; in whole seconds, as it is stored.
 fn began(at: &mut Option<Time>, now: Timestamp) -> Timestamp {
     let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
     at.get_or_insert(Time(whole)).0
 }
 
-/// Whether `limit` seconds have passed since `start`; none, or 0, never ends.
+/// Whether `limit` seconds have passed since `start`; `None` and 0 mean no limit.
 fn is_over(start: Timestamp, limit: Option<i32>, now: Timestamp) -> bool {
     let limit = limit
         .and_then(|limit| u64::try_from(limit).ok())

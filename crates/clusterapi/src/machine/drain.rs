@@ -1,4 +1,4 @@
-//! Emptying a Node before its machine goes.
+//! Draining a Node before its machine is deleted.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use crate::error::{Doing, is_absent};
 use crate::owners;
 use crate::summary::some_of;
 
-/// Label: `skip` leaves a pod where it is, `wait-completed` waits until it is through.
+/// Label of a Pod: `skip` excludes it from the drain, `wait-completed` waits until it has completed.
 const DRAIN_LABEL: &str = "cluster.x-k8s.io/drain";
 
-/// What is to be done with one pod.
+/// How the drain treats a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It stays: it goes with the machine.
+    /// Not evicted.
     Leave,
     /// It is evicted.
     Evict,
-    /// It is on its way out.
+    /// Being deleted.
     Wait,
-    /// Its label asks to wait until it has completed.
+    /// Its label requests to wait until it has completed.
     WaitCompleted,
 }
 
-/// How far emptying a Node is; `Some` says what is still there.
+/// The progress of a drain: a message about what is still on the Node, or `None` if nothing is.
 pub(super) type Left = Option<String>;
 
-/// Evicts what has to leave `name`; `None` when nothing is left that has to.
+/// Cordons the Node `name` and evicts its Pods; `None` when no Pod is left to evict.
 ///
 /// # Errors
-/// When the workload cluster refuses. A refusal because of a disruption budget is no error.
+/// When a request to the workload cluster fails, except for evictions that a disruption budget rejects.
 pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result<Left, Error> {
     let nodes = Api::<Node>::all(client.clone());
     let node = nodes
@@ -75,10 +75,10 @@ pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result
     Ok(report(&left))
 }
 
-/// Names the volumes that are still attached to `name`; `None` when there is none.
+/// The volumes that are still attached to the Node `name`; `None` if there are none.
 ///
 /// # Errors
-/// When the workload cluster refuses.
+/// When a request to the workload cluster fails.
 pub(super) async fn volumes(client: &Client, name: &str) -> Result<Left, Error> {
     let node = Api::<Node>::all(client.clone()).get_opt(name).await;
     let node = node.doing_remotely(|| format!("reading Node {name}"))?;
@@ -112,10 +112,10 @@ pub(super) async fn volumes(client: &Client, name: &str) -> Result<Left, Error> 
     Ok((!names.is_empty()).then(|| format!("* volumes {}: still attached", some_of(&names))))
 }
 
-/// Deletes the Node; one that is gone already is no error.
+/// Deletes the Node; succeeds if it does not exist.
 ///
 /// # Errors
-/// When the workload cluster refuses.
+/// When a request to the workload cluster fails.
 pub(super) async fn delete_node(client: &Client, name: &str) -> Result<(), Error> {
     match Api::<Node>::all(client.clone())
         .delete(name, &DeleteParams::default())
@@ -128,7 +128,7 @@ pub(super) async fn delete_node(client: &Client, name: &str) -> Result<(), Error
     }
 }
 
-/// What is to be done with `pod`.
+/// How the drain treats `pod`.
 pub(super) fn fate(pod: &Pod, unreachable: bool, now: Timestamp) -> Fate {
     let mirror = pod
         .annotations()
@@ -156,13 +156,13 @@ pub(super) fn fate(pod: &Pod, unreachable: bool, now: Timestamp) -> Fate {
     }
     match &pod.metadata.deletion_timestamp {
         None => Fate::Evict,
-        // Nobody is there to confirm that it stopped.
+        // No kubelet confirms that it has stopped.
         Some(since) if unreachable && since.0 < now => Fate::Leave,
         Some(_) => Fate::Wait,
     }
 }
 
-/// Whether the Node's kubelet is silent.
+/// Whether the Node has the taint `unreachable`: its kubelet does not report.
 pub(super) fn is_unreachable(node: &Node) -> bool {
     let taints = node
         .spec
@@ -193,7 +193,7 @@ async fn evict(client: &Client, pod: &Pod, unreachable: bool) -> Result<Left, Er
     {
         Ok(_) => Ok(None),
         Err(error) if is_absent(&error) => Ok(None),
-        // A disruption budget forbids it for now.
+        // Rejected by a disruption budget.
         Err(kube::Error::Api(status)) if status.code == 429 => {
             Ok(Some(format!("cannot be evicted: {}", status.message)))
         }

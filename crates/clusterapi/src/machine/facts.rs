@@ -1,4 +1,4 @@
-//! What a machine's state follows from.
+//! The observed state from which the status of a machine is derived.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use crate::{Context, Error};
 /// The machine's Node in the workload cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// The identity by which to look for it is not known yet.
+    /// Not looked up: the provider ID is not known yet.
     NotLooked,
     /// The workload cluster cannot be reached.
     Unreachable(Health),
-    /// There is none.
+    /// No Node has the provider ID.
     Absent,
-    /// This one.
+    /// The Node with the provider ID.
     Found(Arc<Node>),
-    /// More than one Node claims to be this machine.
+    /// Several Nodes have the provider ID.
     Ambiguous(Vec<String>),
 }
 
-/// What a machine's state follows from.
+/// The observed state from which the status of a machine is derived.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) cluster: Arc<Cluster>,
     pub(super) bootstrap: Referenced,
     pub(super) infrastructure: Referenced,
     pub(super) node: Seen,
-    /// What went wrong first; everything else was looked at all the same.
+    /// The first error; the remaining facts were gathered nevertheless.
     pub(super) problem: Option<Error>,
 }
 
-/// Looks at everything, and makes the machine the owner of what it refers to.
+/// Gathers the facts, and adds the machine as owner of the objects it refers to.
 pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Cluster>) -> Facts {
     let mut problem = None;
     let (external, cluster_name) = (&ctx.external, &machine.spec.cluster_name);
@@ -65,7 +65,7 @@ pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Clust
     }
 }
 
-/// The Node with this identity, from the cache of the workload cluster.
+/// The Node with this provider ID, from the cache of the workload cluster.
 pub(super) fn find(ctx: &Context, cluster: &Cluster, provider_id: Option<&str>) -> Seen {
     let Some(provider_id) = provider_id else {
         return Seen::NotLooked;

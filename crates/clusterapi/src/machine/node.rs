@@ -1,4 +1,4 @@
-//! What a machine hands on to its Node.
+//! Labels, annotations and taints that a machine sets on its Node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::error::Doing;
 use crate::remote::ClusterKey;
 use crate::{Context, Error, owners};
 
-/// Taint with which kubeadm joins workers until their labels are there.
+/// Taint with which kubeadm registers workers until their labels are synchronized.
 const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
-/// Annotation: the labels that came from the machine, so that they can be taken back.
+/// Annotation: the labels that were copied from the machine, so that they can be removed again.
 const LABELS_FROM_MACHINE: &str = "cluster.x-k8s.io/labels-from-machine";
 
-/// Writes labels, annotations and taints of the Node that was found, if any is missing.
+/// Patches labels, annotations and taints of the Node, if it exists and any of them differs.
 pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Result<(), Error> {
     let Seen::Found(node) = &facts.node else {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Res
         .doing_remotely(|| format!("labelling Node {}", node.name_any()))
 }
 
-/// The merge patch that brings `node` up to date, guarded by its version; `None` if it is.
+/// The merge patch for `node`, with its resourceVersion as a precondition; `None` if nothing differs.
 pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Option<Value> {
     let labels = synced_labels(machine);
     let before: BTreeSet<&str> = node
@@ -86,7 +86,7 @@ pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Optio
     if patch == json!({}) {
         return None;
     }
-    // A taint that somebody adds meanwhile must not be lost.
+    // A taint that is added concurrently must not be lost.
     patch["metadata"]["resourceVersion"] = json!(node.resource_version());
     Some(patch)
 }
@@ -99,7 +99,7 @@ fn synced_labels(machine: &Machine) -> BTreeMap<&str, &String> {
         .collect()
 }
 
-/// Whether a label of a machine belongs on its Node: `node-role.kubernetes.io/*`, and the domains
+/// Whether a label of a machine is synchronized to its Node: `node-role.kubernetes.io/*`, and the domains
 /// `node-restriction.kubernetes.io` and `node.cluster.x-k8s.io` with their subdomains.
 fn is_synced(label: &str) -> bool {
     let Some((domain, _)) = label.split_once('/') else {

@@ -1,4 +1,4 @@
-//! The spec and status of a machine as they follow from what was seen. Everything here is pure.
+//! Derives the spec and status of a machine from the observed state. Everything here is pure.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::pause;
 use crate::remote::Health;
 use crate::summary::{Part, Reasons, summarize};
 
-/// Annotation: when the first certificate of a control plane machine expires.
+/// Annotation: the expiry of the first certificate of a control plane machine that expires.
 const CERTIFICATES_EXPIRY: &str = "machine.cluster.x-k8s.io/certificates-expiry";
-/// For this long after its last answer, a workload cluster that is silent changes no condition.
+/// How long the conditions stay unchanged after the last response of a workload cluster.
 const REMOTE_GRACE: Duration = Duration::from_secs(300);
 
 /// The machine as it should be stored.
@@ -60,7 +60,7 @@ pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machi
     after
 }
 
-/// Sets `verdicts` and everything that is concluded from the conditions: `Ready`, `Available`, phase.
+/// Sets `verdicts`, and derives `Ready`, `Available` and the phase from the conditions.
 pub(super) fn conclude(machine: &mut Machine, verdicts: Vec<Verdict>, now: Timestamp) {
     let generation = machine.metadata.generation;
     let mut status = machine.status.take().unwrap_or_default();
@@ -83,7 +83,7 @@ pub(super) fn conclude(machine: &mut Machine, verdicts: Vec<Verdict>, now: Times
     }
 }
 
-/// How far the machine is: upstream's ladder.
+/// The phase, by the rules of Cluster API.
 pub(super) fn phase(machine: &Machine) -> MachinePhase {
     let provisioned = machine.infrastructure_provisioned();
     if machine.is_deleting() {
@@ -99,8 +99,7 @@ pub(super) fn phase(machine: &Machine) -> MachinePhase {
     }
 }
 
-/// When time alone will change the machine's state: it becomes available, or its Node's silence
-/// becomes too long.
+/// When to reconcile without a change: a machine becomes available, or [`REMOTE_GRACE`] of a Node ends.
 pub(super) fn look_again(machine: &Machine, now: Timestamp) -> Option<Duration> {
     let available = conditions::find(machine.conditions(), "Available")?;
     if available.reason == "WaitingForMinReadySeconds" {
@@ -140,7 +139,7 @@ fn infrastructure(machine: &mut Machine, status: &mut MachineStatus, seen: &Refe
     if !contract::provisioned(object, *version) {
         return;
     }
-    // The contract: the identity is there no later than `provisioned`.
+    // By the contract the provider ID is set no later than `provisioned`.
     let Some(provider_id) = contract::text(object, "/spec/providerID") else {
         return;
     };
@@ -199,7 +198,7 @@ fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
                 "status.initialization.dataSecretCreated",
             )
         }
-        // The data has been used; that the config is gone harms nobody.
+        // The bootstrap data has been used, so a deleted config is not a problem.
         Referenced::Missing if machine.bootstrap_ready() => {
             Verdict::new(type_, true, "Ready").because(format!("{kind} does not exist any more"))
         }
@@ -268,15 +267,15 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
     }
 }
 
-/// Whether the connection to the workload cluster is being established, so that what was reported before stays.
+/// Whether the first attempt to connect has not ended, so that the reported conditions stay.
 fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
-    // Without both of these nothing tries to connect.
+    // Without both of these no attempt is started.
     let is_tried = facts.cluster.infrastructure_provisioned() && facts.cluster.endpoint().is_some();
     let reported = conditions::find(machine.conditions(), "NodeHealthy").is_some();
     health.is_connecting() && is_tried && reported
 }
 
-/// The conditions while the workload cluster is silent: those of its last answer, until [`REMOTE_GRACE`] is over.
+/// The conditions without a connection; empty, so that the reported ones stay, until [`REMOTE_GRACE`] is over.
 fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp) -> Vec<Verdict> {
     let answered = health.last_success.or(health.since);
     let silent = answered.is_none_or(|at| {
@@ -344,7 +343,7 @@ fn node_ready(node: &Node) -> Verdict {
     Verdict::new("NodeReady", status, reason).because(message)
 }
 
-/// Ready must be true; pressure of any sort must be false.
+/// `Ready` must be true; the pressure conditions must be false.
 fn node_healthy(node: &Node) -> Verdict {
     let expected = [
         ("Ready", Status::True),
@@ -356,7 +355,7 @@ fn node_healthy(node: &Node) -> Verdict {
     for (type_, good) in expected {
         match node_condition(node, type_) {
             None if type_ == "Ready" => unknown.push(line_of(type_, "Condition not yet reported")),
-            // A Node need not report pressure for us to believe it healthy.
+            // A Node without pressure conditions is healthy.
             None => {}
             Some((status, _, _)) if status == good => {}
             Some((Status::Unknown, _, message)) => unknown.push(line_of(type_, message)),
@@ -421,7 +420,7 @@ fn available(machine: &Machine, list: &[Condition], now: Timestamp) -> Verdict {
     }
 }
 
-/// How long the machine must stay ready before it counts as available; `None` if long enough.
+/// How long the machine must still be ready to become available; `None` if it is.
 fn left(machine: &Machine, ready: &Condition, now: Timestamp) -> Option<Duration> {
     let needed = u64::try_from(machine.spec.min_ready_seconds.unwrap_or(0)).unwrap_or(0);
     let lasted = now.duration_since(ready.last_transition_time.0);

@@ -1,4 +1,4 @@
-//! Making, scaling and removing a deployment's MachineSets.
+//! Creation, scaling and deletion of the MachineSets of a deployment.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{of, oldest_first, revision};
 use crate::error::{Doing, Error, is_absent};
 use crate::{Context, naming, owners};
 
-/// One step towards the deployment's template and replicas.
+/// One step towards the template and replicas of the deployment.
 pub(super) async fn run(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -30,7 +30,7 @@ pub(super) async fn run(
     let (sets, current) = match revision::current(deployment, &sets, now).cloned() {
         Some(current) => (sets, current),
         None => {
-            // The cache may not have what this very controller made: ask before making another.
+            // The cache may not contain a set that this controller created: read live before creating another.
             let sets = members_live(ctx, deployment).await?;
             let Some(fresh) = reread(ctx, deployment).await? else {
                 return Ok(());
@@ -79,7 +79,8 @@ pub(super) async fn run(
     clean_up(ctx, deployment, &current, &old).await
 }
 
-/// A deployment that is paused makes no MachineSet and goes no step further; its replicas are spread over the sets.
+/// Scales a paused deployment: no MachineSet is created, the rollout stops, and the replicas are distributed over the
+/// sets.
 async fn scale_paused(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -118,7 +119,7 @@ fn share(set: &MachineSet) -> Share {
     }
 }
 
-/// The MachineSets of `deployment` as the API server has them now, oldest first.
+/// The MachineSets of `deployment`, read live, oldest first.
 pub(super) async fn members_live(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -134,7 +135,7 @@ pub(super) async fn members_live(
     Ok(oldest_first(sets.map(Arc::new).collect()))
 }
 
-/// Asks for the deletion of `set`, and of no namesake.
+/// Deletes `set`; a new one with the same name is kept by the UID precondition.
 pub(super) async fn delete_set(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
     let params = DeleteParams {
@@ -156,7 +157,7 @@ pub(super) async fn delete_set(ctx: &Context, set: &MachineSet) -> Result<(), Er
     }
 }
 
-/// The deployment as the API server has it now; `None` if it is gone, being deleted or another one.
+/// The deployment, read live; `None` if it is gone, being deleted or replaced by one with the same name.
 async fn reread(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -181,8 +182,8 @@ async fn make(
         .doing(|| of("creating a MachineSet of", deployment))
 }
 
-/// Stores what follows from the deployment in one of its sets: replicas, and, in that of the current
-/// template (`highest` is given), everything that may be changed in place.
+/// Stores the replicas and annotations of one set, and, in the set of the current template (if `highest` is set), the
+/// fields that can be changed in place.
 async fn store(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -203,7 +204,7 @@ async fn store(
             .unwrap_or_default();
         revision::conform(&mut after, deployment, &hash);
         if revision::revision_of(set) <= highest {
-            // An older template is current again: it becomes the newest revision.
+            // A former template is current again: its revision becomes the highest.
             annotate(&mut after, revision::REVISION, highest + 1);
         }
     }
@@ -232,20 +233,20 @@ async fn store(
     }
 }
 
-/// Writes the current revision on the deployment, where `kubectl` and people look for it.
+/// Writes the current revision to the deployment, where `kubectl` and users read it.
 async fn note(ctx: &Context, deployment: &MachineDeployment, revision: &str) -> Result<(), Error> {
     let mut after = deployment.clone();
     let annotations = after.metadata.annotations.get_or_insert_default();
     annotations.insert(revision::REVISION.to_owned(), revision.to_owned());
     let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
     match patch::object(&api, deployment, &after).await {
-        // The cache is behind; the next run sees what is missing.
+        // The cache is outdated; the next reconcile writes it.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         other => other.map(|_| ()).doing(|| of("changing", deployment)),
     }
 }
 
-/// Removes sets of former templates once nothing is left of them and the rollout is through.
+/// Deletes old sets without machines once the rollout is complete.
 async fn clean_up(
     ctx: &Context,
     deployment: &MachineDeployment,

@@ -1,24 +1,24 @@
-//! Scaling a deployment that is paused: every MachineSet in proportion to its size, as Kubernetes' Deployments do it
+//! Scaling of a paused deployment: each MachineSet in proportion to its size, as Deployments of Kubernetes do
 //! (`pkg/controller/deployment/util`, `GetReplicaSetProportion`).
 
 use std::collections::BTreeMap;
 
 use super::rollout::Bounds;
 
-/// A MachineSet, and what it was scaled for.
+/// A MachineSet, and the annotations of its last scaling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     /// Name of the MachineSet.
     pub(super) name: String,
-    /// Machines that it should have.
+    /// Desired machines.
     pub(super) wanted: i32,
-    /// Replicas of the deployment when it was scaled last; unset before the first time.
+    /// Replicas of the deployment when the set was last scaled; unset before the first time.
     pub(super) desired: Option<i32>,
-    /// The same with the surge.
+    /// `desired` plus the surge.
     pub(super) most: Option<i32>,
 }
 
-/// How many machines each set should have, for those that change. `sets` are sorted newest first.
+/// The desired replicas of each set that changes. `sets` are sorted newest first.
 pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
     let active: Vec<&Share> = sets.iter().filter(|set| set.wanted > 0).collect();
     let (several, alone) = match active.as_slice() {
@@ -33,7 +33,7 @@ pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
             .into_iter()
             .collect();
     }
-    // Only a change of the replicas is spread: what else a paused rollout lacks is not made up for.
+    // Only a change of the replicas is distributed; machines that are missing for other reasons are not replaced.
     if several
         .iter()
         .all(|set| set.desired == Some(bounds.replicas))
@@ -51,8 +51,8 @@ pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
         .collect()
 }
 
-/// `allowed` machines over the sets: the largest first, of two of a size the newer where machines are added and the older
-/// where they are taken away. What rounding leaves over is the first one's, as far as it has so many.
+/// Distributes `allowed` machines over the sets, largest first. Of sets with equal size the newer is first when scaling
+/// up, and the older when scaling down. The first set gets the remainder of the rounding, down to 0 machines.
 fn proportions<'a>(allowed: i32, sets: &[&'a Share]) -> Vec<(&'a Share, i32)> {
     let total: i32 = sets.iter().map(|set| set.wanted).sum();
     let change = allowed - total;
@@ -74,7 +74,7 @@ fn proportions<'a>(allowed: i32, sets: &[&'a Share]) -> Vec<(&'a Share, i32)> {
         spread.push((set, set.wanted + part));
     }
     for (_, wanted) in &mut spread {
-        // No set loses more than it has.
+        // A set cannot have less than 0 machines.
         let part = rest.max(-*wanted);
         *wanted += part;
         rest -= part;
@@ -82,7 +82,7 @@ fn proportions<'a>(allowed: i32, sets: &[&'a Share]) -> Vec<(&'a Share, i32)> {
     spread
 }
 
-/// `wanted` of `before` as a part of `now`, rounded.
+/// `wanted` scaled from `before` to `now`, rounded.
 fn scaled(wanted: i32, now: i32, before: i32) -> i32 {
     let (wanted, now, before) = (i64::from(wanted), i64::from(now), i64::from(before.max(1)));
     i32::try_from((2 * wanted * now + before) / (2 * before)).unwrap_or(i32::MAX)

@@ -1,4 +1,4 @@
-//! Which MachineSet carries a deployment's current template, and what a new one looks like.
+//! Revisions of a deployment: which MachineSet has the current template, and the content of a new one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,22 +14,22 @@ use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL}
 
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
 
-/// Annotation: the how-manieth template of its deployment a MachineSet carries.
+/// Annotation of a MachineSet: the number of its template in the history of the deployment.
 pub(crate) const REVISION: &str = "machinedeployment.clusters.x-k8s.io/revision";
-/// Annotation: the replicas of the deployment when the MachineSet was scaled last.
+/// Annotation: the replicas of the deployment when the MachineSet was last scaled.
 pub(crate) const DESIRED_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/desired-replicas";
-/// Annotation: replicas plus surge when the MachineSet was scaled last.
+/// Annotation: replicas plus surge when the MachineSet was last scaled.
 pub(crate) const MAX_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/max-replicas";
-/// Annotation of kubectl that must not spread.
+/// Annotation of kubectl that is not copied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether machines of both specs would be the same machines. Fields that can be changed on a living
-/// machine do not count: labels, annotations, timeouts, gates, taints.
+/// Whether machines of both specs are equal, except for fields that can be changed in place: labels, annotations,
+/// timeouts, gates, taints.
 pub(crate) fn same_machines(a: &MachineSpec, b: &MachineSpec) -> bool {
     differences(a, b).is_empty()
 }
 
-/// What makes a machine of `have` differ from one of `want`, one line each, for people.
+/// The differences between machines of `have` and `want`, one line each, for messages.
 pub(crate) fn differences(have: &MachineSpec, want: &MachineSpec) -> Vec<String> {
     let mut lines = Vec::new();
     let mut compare = |what: &str, have: Option<&str>, want: Option<&str>| {
@@ -75,8 +75,8 @@ pub(crate) fn differences(have: &MachineSpec, want: &MachineSpec) -> Vec<String>
     lines
 }
 
-/// The MachineSet among `sets` that carries the deployment's template: of several, the one with the
-/// most replicas, then the oldest. One from before a due `rollout.after` no longer counts.
+/// The MachineSet among `sets` that has the template of the deployment; of several, the one with the most replicas,
+/// then the oldest. Sets created before a `rollout.after` that has passed are outdated.
 pub(crate) fn current<'a>(
     deployment: &MachineDeployment,
     sets: &'a [Arc<MachineSet>],
@@ -104,7 +104,7 @@ pub(crate) fn current<'a>(
         })
 }
 
-/// When the deployment must be looked at again because `rollout.after` falls due.
+/// How long until `rollout.after`; `None` if it is unset or has passed.
 pub(crate) fn due_in(
     deployment: &MachineDeployment,
     now: Timestamp,
@@ -115,12 +115,12 @@ pub(crate) fn due_in(
         .filter(|left| !left.is_zero())
 }
 
-/// The revision that a new MachineSet beside `sets` gets: one more than the highest.
+/// The revision of a new MachineSet beside `sets`: one more than the highest.
 pub(crate) fn next_revision(sets: &[Arc<MachineSet>]) -> i64 {
     sets.iter().map(|set| revision_of(set)).max().unwrap_or(0) + 1
 }
 
-/// The revision of a MachineSet; 0 if it has none.
+/// The revision of a MachineSet; 0 without the annotation.
 pub(crate) fn revision_of(set: &MachineSet) -> i64 {
     set.annotations()
         .get(REVISION)
@@ -128,8 +128,8 @@ pub(crate) fn revision_of(set: &MachineSet) -> i64 {
         .unwrap_or(0)
 }
 
-/// A new MachineSet for the deployment's template, named with `suffix`, which is its hash as well. It
-/// begins with no machines: the rolling update decides how many there may be.
+/// A new MachineSet for the template of the deployment. `suffix` is part of its name and also its hash. Its replicas
+/// are 0: the rolling update scales it.
 pub(crate) fn new_set(deployment: &MachineDeployment, suffix: &str, revision: i64) -> MachineSet {
     let name = naming::with_suffix(&deployment.name_any(), suffix);
     let mut set = MachineSet::new(&name, MachineSetSpec::default());
@@ -147,13 +147,13 @@ pub(crate) fn new_set(deployment: &MachineDeployment, suffix: &str, revision: i6
     set
 }
 
-/// Gives `set` everything of the deployment that may be changed in place.
+/// Copies the fields of the deployment that can be changed in place to `set`.
 pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash: &str) {
     let spec = &deployment.spec;
     set.spec.cluster_name.clone_from(&spec.cluster_name);
     set.spec.deletion.clone_from(&spec.deletion);
     set.spec.machine_naming.clone_from(&spec.machine_naming);
-    // What decides about machines is the same already; the rest follows the deployment.
+    // The other fields of the template are equal already.
     let mut template: MachineTemplate = spec.template.clone();
     let labels = template
         .metadata
@@ -175,8 +175,8 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
     annotations.extend(wanted.map(|(name, value)| (name.clone(), value.clone())));
 }
 
-/// Which MachineSets belong to the deployment: those that it controls, and orphans that its selector
-/// matches.
+/// Whether a MachineSet belongs to the deployment: it is controlled by the deployment, or it has no controller and the
+/// selector matches.
 pub(crate) fn belongs(deployment: &MachineDeployment, set: &MachineSet) -> bool {
     match owners::controller_of(&set.metadata) {
         Some(owner) => Some(&owner.uid) == deployment.metadata.uid.as_ref(),

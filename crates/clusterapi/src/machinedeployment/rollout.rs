@@ -1,43 +1,43 @@
-//! The arithmetic of a rolling update.
+//! The numbers of a rolling update.
 
 use std::collections::BTreeMap;
 
 use api::core::v1beta2::{MachineDeployment, RolloutStrategy, RolloutType};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// What a rolling update needs to know of one MachineSet.
+/// A MachineSet in a rolling update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     /// Name of the MachineSet.
     pub(crate) name: String,
-    /// Machines that it should have.
+    /// Desired machines.
     pub(crate) wanted: i32,
-    /// Machines that it has, deleted ones that are not gone yet among them.
+    /// Existing machines, including those that are being deleted.
     pub(crate) there: i32,
-    /// Machines that are available.
+    /// Available machines.
     pub(crate) available: i32,
 }
 
 impl Set {
-    /// Machines that count as available and are meant to stay.
+    /// Available machines that are not going to be deleted.
     fn staying(&self) -> i32 {
         self.available.min(self.wanted)
     }
 }
 
-/// How far a rolling update may stray from the wanted number of machines.
+/// The limits of the number of machines during a rolling update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Machines wanted.
+    /// Desired machines.
     pub(crate) replicas: i32,
-    /// How many more may be there.
+    /// `maxSurge`: how many more may exist.
     pub(crate) surge: i32,
-    /// How many may be missing.
+    /// `maxUnavailable`: how many may be missing.
     pub(crate) unavailable: i32,
 }
 
-/// The bounds of `deployment`: surge rounds up, unavailable rounds down; both 0 would never move, so
-/// that one may be missing then (as in Kubernetes' Deployments).
+/// The bounds of `deployment`. Surge is rounded up, unavailable is rounded down; if both are 0, one may be unavailable,
+/// because the update could never progress (as with Deployments of Kubernetes).
 pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
     let replicas = deployment.replicas();
     let strategy = deployment
@@ -62,12 +62,12 @@ pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
     }
 }
 
-/// Whether machines are replaced by the controller, and not by people who delete them.
+/// Whether the strategy is `RollingUpdate`, as opposed to `OnDelete`.
 pub(crate) fn is_rolling(strategy: Option<&RolloutStrategy>) -> bool {
     strategy.is_none_or(|strategy| strategy.type_ == RolloutType::RollingUpdate)
 }
 
-/// `value` as a number of machines; percentages are of `total`. What cannot be read counts as 0.
+/// `value` as a number of machines; percentages are of `total`. Invalid values are 0.
 pub(crate) fn scaled(value: &IntOrString, total: i32, round_up: bool) -> i32 {
     match value {
         IntOrString::Int(number) => (*number).max(0),
@@ -86,8 +86,8 @@ pub(crate) fn scaled(value: &IntOrString, total: i32, round_up: bool) -> i32 {
     }
 }
 
-/// The next step: how many machines each MachineSet should have, for those that change. `old` is
-/// sorted oldest first.
+/// The next step of a rolling update: the desired replicas of each MachineSet that changes. `old` is sorted oldest
+/// first.
 pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
     let mut after: Vec<Set> = old.to_vec();
     let mut grown = new.clone();
@@ -126,7 +126,7 @@ fn grow(bounds: Bounds, new: &Set, old: &[Set]) -> i32 {
     if new.wanted >= bounds.replicas {
         return bounds.replicas;
     }
-    // Machines on their way out still take up room at the cloud.
+    // Machines that are being deleted still use resources of the cloud.
     let total: i32 = std::iter::once(new)
         .chain(old)
         .map(|set| set.wanted.max(set.there))
@@ -140,7 +140,7 @@ fn shrink(bounds: Bounds, new: &Set, old: &mut [Set]) {
     let wanted: i32 = new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
     let new_missing = (new.wanted - new.available).max(0);
     let mut spare = wanted - floor - new_missing;
-    // Machines that serve nobody go first.
+    // Unavailable machines are deleted first.
     for set in old.iter_mut() {
         let broken = (set.wanted - set.available).max(0);
         let gone = broken.min(spare.max(0));

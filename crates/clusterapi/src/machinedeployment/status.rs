@@ -15,7 +15,7 @@ use super::{machines_of, of, rollout};
 use crate::error::{Doing, Error, is_absent};
 use crate::{Context, counts, pause};
 
-/// Records that the deployment is left alone.
+/// Reports that the deployment is paused.
 pub(super) async fn paused(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -29,7 +29,7 @@ pub(super) async fn paused(
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes what is known of the deployment.
+/// Writes the status of the deployment.
 pub(super) async fn write(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -44,7 +44,7 @@ pub(super) async fn write(
     store(ctx, deployment, &after).await
 }
 
-/// The deployment with the status that follows from its sets and machines.
+/// The deployment with the status derived from its sets and machines.
 pub(super) fn observed(
     deployment: &MachineDeployment,
     sets: &[Arc<MachineSet>],
@@ -142,7 +142,7 @@ async fn store(
     let api = ctx.api::<MachineDeployment>(&before.namespace().unwrap_or_default());
     match patch::status(&api, before, after).await {
         Err(error) if is_absent(&error) && before.is_deleting() => Ok(()),
-        // Noting the revision came in between: the next run, due already, writes the status.
+        // A conflict if `note` has just written the deployment: the retry writes the status.
         other => other
             .map(|_| ())
             .doing(|| of("writing the status of", before)),

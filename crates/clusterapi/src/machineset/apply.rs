@@ -1,4 +1,4 @@
-//! Making and deleting machines.
+//! Creation and deletion of machines.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
 use crate::{Context, naming, owners, selector};
 
-/// How many machines of one set are made at a time.
+/// How many machines of one set are created concurrently.
 const AT_A_TIME: usize = 8;
-/// Annotation: no machine is made while it is there (set by in-place updates).
+/// Annotation: no machine is created while it is present (set by in-place updates).
 const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 
-/// Takes over machines that nobody controls and that the selector matches.
+/// Adopts machines that the selector matches and that have no controller.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
     let orphans = ctx
@@ -40,7 +40,7 @@ pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> 
     let machines = ctx.api::<Machine>(&namespace);
     for orphan in orphans {
         let mut metadata = orphan.metadata.clone();
-        // A machine that stood alone belonged to the Cluster; the set takes its place.
+        // Without a controller the machine is owned by the Cluster; the set replaces that owner.
         if let Some(known) = metadata.owner_references.as_mut() {
             known.retain(|owner| owner.kind != "Cluster");
         }
@@ -62,7 +62,7 @@ pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> 
     Ok(())
 }
 
-/// Makes or deletes machines until their number is right.
+/// Creates or deletes machines until their number matches the replicas.
 pub(super) async fn scale(
     runner: &Runner,
     set: &MachineSet,
@@ -80,7 +80,7 @@ pub(super) async fn scale(
     if plan == Scale::Keep && runner.swept.get(set).is_some() {
         return Ok(());
     }
-    // The cache may lag behind what this very controller did: ask before acting.
+    // The cache may not contain the last writes of this controller: read live before a change.
     let Some(fresh) = reread(runner, set).await? else {
         return Ok(());
     };
@@ -118,7 +118,7 @@ pub(super) async fn scale(
     Ok(())
 }
 
-/// The machines that `set` controls, as the API server has them now.
+/// The machines that `set` controls, read live.
 pub(super) async fn members_live(
     ctx: &Context,
     set: &MachineSet,
@@ -135,7 +135,7 @@ pub(super) async fn members_live(
     Ok(machines.map(Arc::new).collect())
 }
 
-/// Asks for the deletion of `machine`, and of no namesake.
+/// Deletes `machine`; a new one with the same name is kept by the UID precondition.
 pub(super) async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(), Error> {
     let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
     let params = DeleteParams {
@@ -153,7 +153,7 @@ pub(super) async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(
     }
 }
 
-/// Deletes what an earlier run made for machines that it did not come to make.
+/// Deletes clones of an interrupted reconcile that have no Machine.
 pub(super) async fn sweep(
     ctx: &Context,
     set: &MachineSet,
@@ -163,7 +163,7 @@ pub(super) async fn sweep(
     leftovers.delete_except(ctx, set, &BTreeSet::new()).await
 }
 
-/// The set as the API server has it now; `None` if it is gone, being deleted or another one.
+/// The set, read live; `None` if it is gone, being deleted or replaced by one with the same name.
 async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     let fresh = sets
@@ -173,7 +173,7 @@ async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, E
     Ok(fresh.filter(|fresh| fresh.uid() == set.uid() && !fresh.is_deleting()))
 }
 
-/// Bootstrap configs and infrastructure that the set still controls itself and no Machine refers to.
+/// Bootstrap configs and infrastructure that the set controls and no Machine refers to.
 struct Leftovers {
     names: BTreeSet<String>,
     objects: Vec<ContractReference>,
@@ -249,7 +249,7 @@ fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine
             .any(|machine| machine.name_any() == object.name_any())
 }
 
-/// Makes the machine `name`; every step may have been done already.
+/// Creates the machine `name`; any of the steps may already be done.
 async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
     let request = |template| CloneRequest {
@@ -286,7 +286,7 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         Err(source) => {
-            // A refusal, and not a lost answer: nothing else will use the clones.
+            // The request was rejected, as opposed to a lost response: nothing else uses the clones.
             if matches!(source, kube::Error::Api(_)) {
                 undo(ctx, &namespace, bootstrap.iter().chain([&infrastructure])).await;
             }
@@ -297,7 +297,7 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
 
 async fn undo(ctx: &Context, namespace: &str, made: impl Iterator<Item = &ContractReference>) {
     for object in made {
-        // If this fails, the next run sweeps.
+        // If this fails, the next reconcile deletes them as leftovers.
         if let Err(error) = ctx.external.delete(object, namespace).await {
             tracing::warn!(
                 kind = object.kind,

@@ -1,4 +1,4 @@
-//! Checks before a set makes another machine (upstream's preflight checks).
+//! Preflight checks of Cluster API before a set creates a machine.
 
 use api::core::v1beta2::MachineSet;
 use api::kube::ResourceExt;
@@ -10,11 +10,10 @@ use crate::external::contract;
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
 pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
 
-/// How many minor versions a kubelet may be older than the API server (Kubernetes' version skew policy).
+/// The maximum number of minor versions that a kubelet may be older than the API server (version skew policy).
 const OLDEST: u64 = 3;
 
-/// Why no machine of `set` should be made now, one sentence each; empty if nothing speaks against it.
-/// `control_plane` is the object that the Cluster refers to.
+/// The failed checks of `set`, one sentence each. `control_plane` is the object that the Cluster refers to.
 pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) -> Vec<String> {
     let (Some(version), Some(control_plane)) =
         (set.spec.template.spec.version.as_deref(), control_plane)
@@ -73,7 +72,7 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     problems
 }
 
-/// Whether two versions differ, in whatever way they are written.
+/// Whether two versions differ, regardless of notation.
 fn differ(a: &str, b: &str) -> bool {
     match (a.parse::<Version>(), b.parse::<Version>()) {
         (Ok(a), Ok(b)) => a != b,

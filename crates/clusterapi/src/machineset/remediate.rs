@@ -1,4 +1,4 @@
-//! Replacing machines that failed their health check.
+//! Remediation: replacement of machines that failed their health check.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::error::{Doing, Error};
 use crate::machinedeployment::rollout;
 use crate::{Context, owners};
 
-/// Deletes machines that wait for it, newest first, as many as may be under way at a time; the set
-/// then makes others. A set of a former template does nothing: its machines go anyway.
+/// Deletes machines that wait for remediation, newest first, up to `maxInFlight`; the set creates their replacements. A
+/// set with an outdated template does nothing, because its machines are replaced anyway.
 pub(super) async fn run(
     ctx: &Context,
     set: &MachineSet,
@@ -61,7 +61,7 @@ fn chosen(machines: &[Arc<Machine>], limit: usize) -> Vec<&Arc<Machine>> {
     waiting
 }
 
-/// How many replacements the set's deployment allows at a time.
+/// `maxInFlight` of the set's deployment; unlimited if unset.
 fn limit(ctx: &Context, set: &MachineSet) -> usize {
     let owner = owners::controller_of(&set.metadata);
     let deployment = owner.and_then(|owner| {

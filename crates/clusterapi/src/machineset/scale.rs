@@ -1,4 +1,4 @@
-//! Which machines a set makes, and which it gives up.
+//! Which machines a set creates and deletes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,21 +13,21 @@ use api::names::{
 
 use crate::{MACHINE_FINALIZER, naming, owners};
 
-/// What to do about the number of machines.
+/// How the number of machines changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Nothing.
+    /// No change.
     Keep,
-    /// Make this many.
+    /// Creates this many.
     Up(usize),
-    /// Delete these, by name.
+    /// Deletes these, by name.
     Down(Vec<String>),
 }
 
-/// Compares the machines that there are with the number wanted.
+/// Compares the existing machines with the desired number.
 ///
-/// Machines that are being deleted still count, as upstream counts them: a successor is made when
-/// they are gone, so that a set never holds more at the cloud than it was allowed.
+/// Machines that are being deleted count, as upstream: replacements are created when they are gone, so that a set never
+/// uses more of the cloud than its replicas.
 pub(crate) fn plan(wanted: i32, order: DeletionOrder, machines: &[Arc<Machine>]) -> Scale {
     let wanted = usize::try_from(wanted).unwrap_or(0);
     if machines.len() < wanted {
@@ -51,7 +51,7 @@ pub(crate) fn plan(wanted: i32, order: DeletionOrder, machines: &[Arc<Machine>])
     )
 }
 
-/// How gladly a machine is given up (upstream's scale: marked 80, being updated 75, unhealthy 50).
+/// Deletion priority of a machine (upstream's values: marked 80, being updated 75, unhealthy 50).
 pub(crate) fn eagerness(machine: &Machine) -> u8 {
     let failed = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
@@ -69,12 +69,12 @@ pub(crate) fn eagerness(machine: &Machine) -> u8 {
     } else if failed("HealthCheckSucceeded") || failed("NodeHealthy") || unknown("NodeHealthy") {
         50
     } else {
-        // A machine without a Node serves nobody yet.
+        // A machine without a Node runs no workload.
         u8::from(machine.node_name().is_none()) * 50
     }
 }
 
-/// The machine `name` of `set`, made from its template, with clones of the templates it refers to.
+/// The machine `name` of `set`, with references to the clones of its templates.
 pub(crate) fn machine(
     set: &MachineSet,
     name: &str,
@@ -99,7 +99,7 @@ pub(crate) fn machine(
     machine
 }
 
-/// The labels of a set's machines and of what is cloned for them.
+/// The labels of the machines of a set and of the objects cloned for them.
 pub(crate) fn labels(set: &MachineSet) -> BTreeMap<String, String> {
     let template = set.spec.template.metadata.as_ref();
     let mut labels = template
@@ -114,7 +114,7 @@ pub(crate) fn labels(set: &MachineSet) -> BTreeMap<String, String> {
     labels
 }
 
-/// The annotations of a set's machines and of what is cloned for them.
+/// The annotations of the machines of a set and of the objects cloned for them.
 pub(crate) fn annotations(set: &MachineSet) -> BTreeMap<String, String> {
     let template = set.spec.template.metadata.as_ref();
     template
@@ -122,7 +122,7 @@ pub(crate) fn annotations(set: &MachineSet) -> BTreeMap<String, String> {
         .unwrap_or_default()
 }
 
-/// A name for a new machine of `set`, with `suffix` in place of upstream's `.random`.
+/// A name for a new machine of `set`; `suffix` is the value of `.random`.
 pub(crate) fn name(set: &MachineSet, suffix: &str) -> String {
     let template = set
         .spec
@@ -143,7 +143,7 @@ pub(crate) fn name(set: &MachineSet, suffix: &str) -> String {
     .unwrap_or_else(|| naming::with_suffix(&set.name_any(), suffix))
 }
 
-/// A label value of at most 63 characters; longer names are cut (upstream hashes them).
+/// A label value of at most 63 characters; longer names are truncated (upstream hashes them).
 fn label_value(name: &str) -> String {
     naming::shortened(name)
 }

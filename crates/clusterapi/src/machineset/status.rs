@@ -1,4 +1,4 @@
-//! The status of a set and of its machines' `UpToDate`.
+//! The status of a set, and the condition `UpToDate` of its machines.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{is_current, patch_status};
 use crate::error::{Doing, Error};
 use crate::{Context, counts, pause};
 
-/// Records that the set is left alone.
+/// Reports that the set is paused.
 pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result<Action, Error> {
     let mut after = set.clone();
     let status = after.status.get_or_insert_default();
@@ -30,7 +30,7 @@ pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes what is known of the set and its machines.
+/// Writes the status of the set and the condition `UpToDate` of its machines.
 pub(super) async fn write(
     ctx: &Context,
     set: &MachineSet,
@@ -70,7 +70,7 @@ pub(super) async fn write(
     patch_status(ctx, set, &after).await
 }
 
-/// The set with the status that follows from its machines.
+/// The set with the status derived from its machines.
 pub(super) fn observed(
     set: &MachineSet,
     machines: &[Arc<Machine>],
@@ -113,7 +113,7 @@ pub(super) fn observed(
     after
 }
 
-/// Whether machines of this set are what their deployment wants.
+/// The condition `UpToDate` of the machines of this set.
 fn freshness(ctx: &Context, set: &MachineSet) -> Verdict {
     match is_current(ctx, set) {
         None => Verdict::new("UpToDate", Status::Unknown, "UpToDateUnknown")

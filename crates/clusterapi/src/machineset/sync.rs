@@ -1,4 +1,4 @@
-//! Handing changes of a set on: to its own metadata, to its machines and to what they refer to.
+//! Synchronization of a set: its metadata, its machines and the objects that they refer to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::{of, scale};
 use crate::error::{Doing, Error};
 use crate::{Context, owners};
 
-/// Gives the set its label and, without a deployment, the Cluster as owner; its templates belong to
-/// the Cluster as well. Returns whether the set was changed.
+/// Sets the label of the Cluster and, without a deployment, the Cluster as owner of the set and its templates. Returns
+/// whether the set was changed.
 pub(super) async fn ensure_metadata(
     ctx: &Context,
     set: &MachineSet,
@@ -41,8 +41,8 @@ pub(super) async fn ensure_metadata(
     Ok(false)
 }
 
-/// Makes `cluster` an owner of the templates that `spec` refers to: `clusterctl move` takes them along,
-/// and they go with the Cluster.
+/// Adds `cluster` as owner of the templates that `spec` refers to, so that `clusterctl move` includes them and they are
+/// deleted with the Cluster.
 pub(crate) async fn templates(
     ctx: &Context,
     spec: &api::core::v1beta2::MachineSpec,
@@ -59,7 +59,7 @@ pub(crate) async fn templates(
     Ok(())
 }
 
-/// Makes `cluster` an owner of the template that `reference` names. A missing one is reported when it is needed.
+/// Adds `cluster` as owner of the template that `reference` names. A missing one is reported when it is cloned.
 pub(crate) async fn own_template(
     ctx: &Context,
     reference: &ContractReference,
@@ -75,8 +75,8 @@ pub(crate) async fn own_template(
     Ok(())
 }
 
-/// Brings what can be changed on living machines up to date: labels, annotations, timeouts, gates,
-/// taints, and the labels and annotations of what the machines refer to.
+/// Updates the fields of machines that can be changed in place (labels, annotations, timeouts, gates, taints), and the
+/// labels and annotations of the objects that the machines refer to.
 pub(super) async fn machines(
     ctx: &Context,
     set: &MachineSet,
@@ -106,7 +106,7 @@ pub(super) async fn machines(
     Ok(())
 }
 
-/// `machine` with everything of `set` that may be changed in place.
+/// `machine` with the fields of `set` that can be changed in place.
 fn conformed(machine: &Machine, set: &MachineSet) -> Machine {
     let mut after = machine.clone();
     let template = &set.spec.template.spec;
@@ -133,7 +133,7 @@ fn conformed(machine: &Machine, set: &MachineSet) -> Machine {
     let own = after.spec.deletion.get_or_insert_default();
     own.node_drain_timeout_seconds = timeouts.node_drain_timeout_seconds;
     own.node_volume_detach_timeout_seconds = timeouts.node_volume_detach_timeout_seconds;
-    // Admission fills this one in on machines; an unset template must not fight with that.
+    // Admission sets the default on machines; an unset field of the template must not remove it.
     if timeouts.node_deletion_timeout_seconds.is_some() {
         own.node_deletion_timeout_seconds = timeouts.node_deletion_timeout_seconds;
     }
