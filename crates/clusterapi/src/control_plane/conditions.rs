@@ -1,4 +1,4 @@
-//! What we write on the status of our Machines.
+//! Conditions that the control plane writes to the status of its Machines.
 
 use api::conditions;
 use api::core::v1beta2::{Machine, MachineStatus};
@@ -7,7 +7,7 @@ use api::kube::api::Api;
 use super::observe::Observation;
 use super::{ControlPlaneError, Scope, Subject, error};
 
-/// Conditions that we own on a Machine; the rest is the Machine controller's.
+/// Writes the conditions of this controller; the others belong to the Machine controller.
 pub(super) async fn write(
     scope: &Scope,
     subject: &Subject,
@@ -29,7 +29,7 @@ pub(super) async fn write(
         }
         match operator::patch::status(&api, before, &after).await {
             Ok(_) => {}
-            // Gone meanwhile.
+            // Deleted concurrently.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(source) => return Err(error::doing("writing conditions of a Machine")(source)),
         }

@@ -9,7 +9,7 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 
 use super::{ControlPlaneError, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
-/// One look at a control plane that is being deleted. Every Machine that goes wakes us.
+/// Reconciles a control plane that is being deleted. The deletion of a Machine triggers the next reconcile.
 pub(super) async fn reconcile(
     scope: &Scope,
     subject: &Subject,
@@ -31,7 +31,7 @@ pub(super) async fn reconcile(
     }
     let api: Api<Machine> = scope.context.api(&subject.key.namespace);
     for machine in &machines {
-        // The whole of etcd goes: no member has to be taken out of it.
+        // No member is removed, because all of etcd is deleted.
         hooks::remove(&api, machine).await?;
         if !machine.is_deleting() {
             delete(&api, machine).await?;
@@ -50,7 +50,7 @@ async fn delete(machines: &Api<Machine>, machine: &Machine) -> Result<(), Contro
     }
 }
 
-/// Names of the cluster's machines that are no control plane machines.
+/// Names of the machines of the cluster without the control plane label.
 async fn workers(scope: &Scope, subject: &Subject) -> Result<Vec<String>, ControlPlaneError> {
     let selector = format!("{CLUSTER_NAME_LABEL}={}", subject.key.name);
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);

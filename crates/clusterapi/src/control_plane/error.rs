@@ -1,4 +1,4 @@
-//! What a reconcile of a control plane fails with.
+//! Errors of the reconcile of a control plane.
 
 use api::version::InvalidVersion;
 use operator::decode::NotDecoded;
@@ -11,22 +11,22 @@ use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
-/// What a reconcile of a control plane fails with.
+/// An error of the reconcile of a control plane.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlPlaneError {
-    /// An API server refused, or a provider's object could not be used.
+    /// A request to an API server failed, or an object of a provider could not be used.
     #[error(transparent)]
     Core(#[from] Error),
-    /// Certificates or the kubeconfig.
+    /// Certificates or the kubeconfig could not be read or created.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// `spec.version` is none.
+    /// `spec.version` is not a version.
     #[error("spec.version: {0}")]
     Version(#[from] InvalidVersion),
     /// `spec.version` is too old.
     #[error("spec.version: {0}")]
     TooOld(#[from] UnsupportedVersion),
-    /// `spec.machineNaming.template` cannot be used.
+    /// `spec.machineNaming.template` is invalid.
     #[error(
         "spec.machineNaming.template {template:?} must use {{{{ .random }}}}, may use \
          {{{{ .cluster.name }}}} and {{{{ .kubeadmControlPlane.name }}}}, and must give at most 63 characters"
@@ -35,15 +35,15 @@ pub enum ControlPlaneError {
         /// The template.
         template: String,
     },
-    /// A ConfigMap of kubeadm's in the workload cluster is not what kubeadm writes.
+    /// The ConfigMap `kubeadm-config` of the workload cluster cannot be parsed.
     #[error("configmap kube-system/kubeadm-config has no readable ClusterConfiguration")]
     KubeadmConfigMap,
-    /// etcd could not be asked or changed.
+    /// A request to etcd failed.
     #[error("etcd: {0}")]
     Etcd(String),
 }
 
-/// Says what was being done when the management cluster's API server refused.
+/// Adds the action to an error of the management cluster's API server.
 pub(super) fn doing(action: impl Into<String>) -> impl FnOnce(kube::Error) -> ControlPlaneError {
     let action = action.into();
     move |source| {
@@ -54,7 +54,7 @@ pub(super) fn doing(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Co
     }
 }
 
-/// Says what was being done when the workload cluster's API server refused.
+/// Adds the action to an error of the workload cluster's API server.
 pub(super) fn remotely(action: impl Into<String>) -> impl FnOnce(kube::Error) -> ControlPlaneError {
     let action = action.into();
     move |source| {

@@ -1,12 +1,12 @@
-//! etcd's members: what is known of them, and how one is removed.
+//! The members of etcd: their health, and the removal of a member.
 //!
 //! ```text
-//!   connections   a port of every Pod `etcd-<node>`, forwarded by the workload API server, while it works
-//!   look          every member is asked at once; what they answer is combined (pure)
-//!   removal       leadership goes first, then the member; members without a Node are found (pure)
+//!   connections   to the Pods `etcd-<node>`, forwarded by the workload API server and kept while they work
+//!   look          all members are queried concurrently, and the responses combined (pure)
+//!   removal       leadership is transferred before a member is removed; members without a Node are found (pure)
 //! ```
 //!
-//! Nothing here waits longer than [`LIMIT`] for a member.
+//! A request to a member ends after [`LIMIT`].
 
 mod connections;
 mod look;
@@ -19,40 +19,40 @@ use super::quorum::Members;
 pub use connections::{Connections, Target};
 pub use removal::{Nodes, orphan};
 
-/// How long a member may take to answer, from the first byte on.
+/// Timeout of a connection attempt to a member, and of each request.
 pub const LIMIT: Duration = Duration::from_secs(5);
 
 /// One member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
-    /// Its number.
+    /// The member ID.
     pub id: u64,
-    /// Its name, which is that of its Node; empty until it has started for the first time.
+    /// The name of the member, which is that of its Node; empty before its first start.
     pub name: String,
-    /// The host of the URL that other members reach it at.
+    /// The host of its peer URL.
     pub host: String,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     pub learner: bool,
-    /// Whether it leads.
+    /// Whether it is the leader.
     pub leads: bool,
-    /// What is wrong with it; None for a member that works.
+    /// Why it is unhealthy; `None` for a healthy member.
     pub problem: Option<String>,
 }
 
 impl Member {
-    /// Whether it works.
+    /// Whether it is healthy.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         self.problem.is_none()
     }
 }
 
-/// What is known of etcd.
+/// The observed state of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// It is somebody else's.
+    /// An external etcd, which is not managed here.
     External,
-    /// It could not be asked, for this reason.
+    /// The members could not be queried, for this reason.
     Unknown(String),
     /// Its members.
     Known(Vec<Member>),
@@ -74,7 +74,7 @@ impl View {
         self.members()?.iter().find(|member| member.name == node)
     }
 
-    /// Whether all is well with it, as far as that is ours to know.
+    /// Whether no member is unhealthy or a learner; always true for an external etcd.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         match self {
@@ -85,7 +85,7 @@ impl View {
     }
 }
 
-/// The members, counted.
+/// Counts the members.
 #[must_use]
 pub fn count(members: &[Member]) -> Members {
     let voters = || members.iter().filter(|member| !member.learner);

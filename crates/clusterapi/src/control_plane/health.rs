@@ -1,4 +1,4 @@
-//! How a control plane machine is doing, by its Node and its static Pods.
+//! The health of a control plane machine, from its Node and its static Pods.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Component {
         Component::Etcd,
     ];
 
-    /// The start of the Pod's name, and its label `component`.
+    /// The prefix of the Pod's name, and the value of its label `component`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Component::ApiServer => "kube-apiserver",
@@ -35,7 +35,7 @@ impl Component {
         }
     }
 
-    /// The Machine's condition.
+    /// The type of the Machine's condition.
     pub(super) fn condition(self) -> &'static str {
         match self {
             Component::ApiServer => "APIServerPodHealthy",
@@ -48,12 +48,12 @@ impl Component {
 
 /// The Machine's condition about its etcd member.
 pub(super) const ETCD_MEMBER: &str = "EtcdMemberHealthy";
-/// The Machine's condition about what kubeadm puts on the Node last.
+/// The Machine's condition about the label that kubeadm sets last on the Node.
 pub(super) const LABELS_AND_TAINTS: &str = "NodeKubeadmLabelsAndTaintsSet";
 /// The label that kubeadm puts on control plane Nodes.
 const ROLE: &str = "node-role.kubernetes.io/control-plane";
 
-/// The conditions that make a control plane machine ready; with an external etcd two do not apply.
+/// The conditions that are readiness gates of a control plane machine. Two do not apply to an external etcd.
 pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
     let components = Component::ALL
         .into_iter()
@@ -65,7 +65,7 @@ pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
         .collect()
 }
 
-/// What can be seen of the workload cluster.
+/// The observed state of the workload cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) pods: &'a [Arc<Pod>],
@@ -73,8 +73,8 @@ pub(super) struct View<'a> {
     pub(super) etcd: &'a etcd::View,
 }
 
-/// The conditions of the machine on `node`. `node` is unset before the Machine controller found it;
-/// `view` is unset while the workload cluster cannot be reached.
+/// The conditions of the machine on `node`. `node` is unset until the Machine controller has found it; `view` is unset
+/// while the workload cluster cannot be reached.
 pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> {
     let external = view.is_some_and(|view| *view.etcd == etcd::View::External);
     let all = |status: Status, reason: &str, message: &str| {
@@ -114,7 +114,7 @@ pub(super) fn node_of(pod: &Pod, component: Component) -> Option<&str> {
     name.strip_prefix(component.name())?.strip_prefix('-')
 }
 
-/// Whether the Pod's condition `Ready` is true and it is not going away.
+/// Whether the Pod's condition `Ready` is true and it is not being deleted.
 pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
@@ -167,7 +167,7 @@ fn pod(component: Component, node: &str, pods: &[Arc<Pod>]) -> Verdict {
     }
 }
 
-/// Why a container does not run, in the kubelet's words.
+/// Why a container is waiting, as reported by the kubelet.
 fn waiting(pod: &Pod) -> Option<String> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let waiting = statuses

@@ -1,4 +1,4 @@
-//! The pre-terminate hook that keeps a machine until its etcd member can go.
+//! The pre-terminate hook that delays the termination of a machine until its etcd member is removed.
 
 use api::conditions;
 use api::core::v1beta2::Machine;
@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::{ControlPlaneError, error};
 
-/// Our hook.
+/// The annotation of this hook.
 pub(super) const PRE_TERMINATE: &str =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup";
-/// The start of every pre-terminate hook.
+/// The prefix of all pre-terminate hooks.
 const ANY_PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
 
-/// Takes our hook off a machine.
+/// Removes the hook from a machine.
 pub(super) async fn remove(
     machines: &Api<Machine>,
     machine: &Machine,
@@ -36,12 +36,12 @@ pub(super) async fn remove(
     }
 }
 
-/// Whether the machine is being deleted and waits for us.
+/// Whether the machine is being deleted and waits for the hook.
 pub(super) fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }
 
-/// When its deletion began.
+/// The deletion timestamp.
 pub(super) fn deleted_at(machine: &Machine) -> Option<Timestamp> {
     machine
         .metadata
@@ -50,8 +50,8 @@ pub(super) fn deleted_at(machine: &Machine) -> Option<Timestamp> {
         .map(|time| time.0)
 }
 
-/// Whether the Machine controller waits for our hook only. From Kubernetes 1.31 on that is after its Node was drained: its
-/// kubelet talks to its own API server, which needs its own etcd member.
+/// Whether the drain is complete and this hook is the only one left. Always true before Kubernetes 1.31; since then a
+/// kubelet uses its local API server, which needs the local etcd member until the drain is complete.
 pub(super) fn is_drained(machine: &Machine, version: &str) -> bool {
     let version = machine
         .spec

@@ -1,4 +1,4 @@
-//! Making, changing and deleting the Machines of a control plane.
+//! Creation, update and deletion of the Machines of a control plane.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated, r
 use crate::external::CloneRequest;
 use crate::{naming, owners};
 
-/// Makes a machine: its KubeadmConfig, its infrastructure, the Machine itself, all of one name. A
-/// machine that was begun and not finished is finished first.
+/// Creates a machine: its KubeadmConfig, its infrastructure and the Machine, all with the same name. An incomplete
+/// machine is completed first.
 pub(super) async fn create(
     scope: &Scope,
     subject: &Subject,
@@ -74,7 +74,7 @@ pub(super) async fn create(
     Ok(())
 }
 
-/// Deletes a machine. Its etcd member goes when the Machine controller has drained the Node.
+/// Deletes a machine. Its etcd member is removed after the Machine controller has drained the Node.
 pub(super) async fn delete(
     scope: &Scope,
     subject: &Subject,
@@ -110,8 +110,8 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// Hands labels, annotations, timeouts and gates of the template to machines that exist already:
-/// none of that is worth a new machine.
+/// Updates the fields of existing machines that can be changed in place: labels, annotations, timeouts, gates and
+/// taints of the template.
 pub(super) async fn synchronize(
     scope: &Scope,
     subject: &Subject,
@@ -123,7 +123,7 @@ pub(super) async fn synchronize(
         .iter()
         .filter(|seen| !seen.machine.is_deleting())
     {
-        // Conditions were written after this was read, so the version is looked up again if needed.
+        // Conditions were written since this was read, so the resourceVersion is outdated.
         let before = &seen_machine.machine;
         let after = synchronized(subject, before);
         let Some(change) = change(before, &after) else {
@@ -137,7 +137,7 @@ pub(super) async fn synchronize(
     Ok(())
 }
 
-/// The patch of metadata and spec, without a resourceVersion: it touches only fields that are ours.
+/// The patch of metadata and spec, without a resourceVersion: it contains only fields of this controller.
 fn change(before: &Machine, after: &Machine) -> Option<serde_json::Value> {
     let value = |machine: &Machine| {
         serde_json::json!({
@@ -166,8 +166,8 @@ fn synchronized(subject: &Subject, machine: &Machine) -> Machine {
     after
 }
 
-/// A KubeadmConfig of ours without a Machine: the process was stopped in between. One made for
-/// another purpose, or from another spec, is removed.
+/// The name of a KubeadmConfig without a Machine, left by an interrupted reconcile. One whose spec does not match is
+/// deleted.
 async fn unfinished(
     scope: &Scope,
     subject: &Subject,
@@ -252,7 +252,7 @@ fn machine(
     };
     let mut machine = Machine::new(name, spec);
     machine.metadata = metadata(subject, name);
-    // In place before there is an etcd member that could be lost.
+    // Set before there is an etcd member that could be lost.
     machine
         .annotations_mut()
         .insert(hooks::PRE_TERMINATE.to_owned(), String::new());
@@ -268,7 +268,7 @@ fn deletion(subject: &Subject) -> Option<MachineDeletion> {
         .deletion
         .clone()
         .unwrap_or_default();
-    // The Machine's own default, so that it does not look like a change.
+    // The default of Machines, so that it is not a difference.
     deletion.node_deletion_timeout_seconds.get_or_insert(10);
     Some(deletion)
 }

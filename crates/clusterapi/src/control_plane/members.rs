@@ -1,4 +1,4 @@
-//! etcd's members of a control plane: looked at, removed with their machines, collected when they are left over.
+//! The etcd members of a control plane: their health, their removal with their machines, and the removal of leftovers.
 
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{Node, Secret};
@@ -10,7 +10,7 @@ use super::observe::{Observation, Reached, has_external_etcd};
 use super::{ControlPlaneError, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
-/// What is known of etcd now. It is asked once the control plane is initialized.
+/// The observed state of etcd. The members are queried once the control plane is initialized.
 pub(super) async fn look(
     scope: &Scope,
     subject: &Subject,
@@ -33,7 +33,7 @@ pub(super) async fn look(
     scope.etcd.look(&target(subject, workload, &nodes)).await
 }
 
-/// Lets the oldest machine go that is being deleted, after its member was removed: one at a time.
+/// Removes the hook of the machine that has been deleting longest, after its member: one machine per reconcile.
 pub(super) async fn release(
     scope: &Scope,
     subject: &Subject,
@@ -48,7 +48,7 @@ pub(super) async fn release(
         return Ok(());
     }
     let others = machines().any(|other| !other.is_deleting());
-    // With the last machine the whole of etcd goes.
+    // With the last machine all of etcd is deleted.
     if others && !remove_member(scope, subject, seen, machine).await? {
         return Ok(());
     }
@@ -56,8 +56,8 @@ pub(super) async fn release(
     hooks::remove(&api, machine).await
 }
 
-/// Removes the member of a machine; whether it is gone. It stays while etcd cannot be asked, and while etcd would lose
-/// its quorum.
+/// Removes the member of a machine, and returns whether it is gone. It is kept while etcd cannot be queried, and while
+/// its removal would lose the quorum.
 async fn remove_member(
     scope: &Scope,
     subject: &Subject,
@@ -80,7 +80,7 @@ async fn remove_member(
     }
 }
 
-/// Removes a member that is left over: one that runs on no Node, while no machine is on its way to get one.
+/// Removes a leftover member, which runs on no Node. Does nothing while a machine has no Node yet.
 pub(super) async fn collect(
     scope: &Scope,
     subject: &Subject,
@@ -97,7 +97,7 @@ pub(super) async fn collect(
     let Some(member) = etcd::orphan(members, &known) else {
         return Ok(());
     };
-    // The Nodes come from a cache.
+    // The cached Nodes may be outdated.
     if !member.name.is_empty() {
         let nodes: Api<Node> = Api::all(workload.client.clone());
         let found = nodes.get_metadata_opt(&member.name).await;
@@ -121,12 +121,12 @@ pub(super) async fn collect(
     Ok(())
 }
 
-/// Whether the others work without `member`. A learner is no part of any quorum.
+/// Whether `member` can be removed without losing the quorum. A learner is not part of it.
 fn may_go(members: &[Member], member: &Member) -> bool {
     member.learner || etcd::count(members).can_remove(member.is_healthy())
 }
 
-/// Removes a member; leadership goes to the newest machine that stays.
+/// Removes a member; leadership is transferred to the newest machine that is not being deleted.
 async fn remove(
     scope: &Scope,
     subject: &Subject,
@@ -158,7 +158,7 @@ fn target<'a>(subject: &'a Subject, workload: &'a Reached, nodes: &'a [String]) 
     }
 }
 
-/// Where a member may run, by name and by address.
+/// The names and addresses at which members may run.
 fn known<'a>(machines: impl Iterator<Item = &'a Machine>, workload: &Reached) -> Nodes {
     let mut known = Nodes::default();
     for node in &workload.nodes {
@@ -182,7 +182,7 @@ fn known<'a>(machines: impl Iterator<Item = &'a Machine>, workload: &Reached) ->
     known
 }
 
-/// Has a client certificate for etcd at hand.
+/// Ensures a client certificate for etcd.
 async fn trust(scope: &Scope, subject: &Subject) -> Result<(), String> {
     if scope.etcd.has(&subject.key) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Everything that a look at a control plane sees.
+//! The observed state of a control plane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,33 +20,33 @@ use super::plan::{Etcd, Facts, MachineFacts};
 use super::{ControlPlaneError, Scope, Subject, error, health, members, outdated};
 use crate::owners;
 
-/// How long a machine counts as one that has just come.
+/// The age up to which a machine counts as new.
 const YOUNG: SignedDuration = SignedDuration::from_mins(5);
 
-/// Everything that a look sees.
+/// The observed state of a control plane.
 pub(super) struct Observation {
-    /// What the plan is made from.
+    /// The input of the plan.
     pub(super) facts: Facts,
-    /// Our machines, oldest first.
+    /// The machines of the control plane, oldest first.
     pub(super) machines: Vec<Seen>,
     /// The workload cluster, while it can be reached.
     pub(super) workload: Option<Reached>,
-    /// Whether nothing is known about the workload cluster yet, so that what was reported about it before stays.
+    /// Whether the first attempt to connect has not ended, so that the reported conditions stay.
     pub(super) connecting: bool,
     /// The members of etcd.
     pub(super) etcd: View,
-    /// When.
+    /// The time of the observation.
     pub(super) now: Timestamp,
 }
 
-/// One machine with what we think of it.
+/// A machine and the conditions derived for it.
 pub(super) struct Seen {
     pub(super) machine: Machine,
-    /// The conditions that we write on it.
+    /// The conditions that this controller writes on it.
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// A workload cluster that answers.
+/// A workload cluster that is connected.
 pub(super) struct Reached {
     pub(super) client: Client,
     pub(super) pods: Vec<Arc<Pod>>,
@@ -54,7 +54,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// The Nodes that exist and have a Pod of etcd.
+    /// The existing Nodes with an etcd Pod.
     pub(super) fn etcd_nodes(&self) -> Vec<String> {
         let of = |pod: &Arc<Pod>| health::node_of(pod, Component::Etcd).map(str::to_owned);
         let mut nodes: Vec<_> = self.pods.iter().filter_map(of).collect();
@@ -64,7 +64,7 @@ impl Reached {
 }
 
 impl Observation {
-    /// Whether machines come or go: a member that is not well is likely to be so in a moment.
+    /// Whether machines are being created or deleted: an unhealthy member is then likely to recover soon.
     pub(super) fn is_changing(&self) -> bool {
         let begun = |machine: &MachineFacts| {
             let age = self.now.duration_since(machine.created);
@@ -73,13 +73,13 @@ impl Observation {
         self.facts.machines.iter().any(begun)
     }
 
-    /// Whether the ConfigMap that ends the initialization may appear at any moment.
+    /// Whether the ConfigMap that completes the initialization is awaited.
     pub(super) fn awaits_initialization(&self) -> bool {
         !self.facts.initialized && self.workload.is_some() && !self.machines.is_empty()
     }
 }
 
-/// Looks at everything. Machines are read live: the number of machines must not come from a cache.
+/// Observes everything. Machines are read live, because their number must not come from a cache.
 pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
@@ -148,7 +148,7 @@ pub(super) async fn machines(
     Ok(machines)
 }
 
-/// Whether etcd is somebody else's.
+/// Whether etcd is external, not managed here.
 pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
     let config = plane.spec.kubeadm_config_spec.as_ref();
     let cluster = config.and_then(|config| config.cluster_configuration.as_ref());
@@ -157,8 +157,8 @@ pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
         .is_some_and(|etcd| etcd.external.is_some())
 }
 
-/// Whether the status of the control plane or of its Cluster says that it has been initialized: one of them
-/// may have been lost with a backup.
+/// Whether the status of the control plane or of its Cluster reports that it has been initialized: one of them may be
+/// missing after a restore from a backup.
 pub(super) fn is_initialized(subject: &Subject) -> bool {
     let status = subject.plane.status.as_ref();
     let steps = status.and_then(|status| status.initialization.as_ref());
@@ -278,7 +278,7 @@ fn until_rollout(plane: &KubeadmControlPlane, now: Timestamp) -> Option<Duration
         .filter(|left| !left.is_zero())
 }
 
-/// The workload cluster, if it answers and its static Pods have been listed.
+/// The workload cluster, if it is connected and its static Pods have been listed.
 fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
     let client = scope.context.remote.client(&subject.key).ok()?;
     let nodes = scope.context.remote.nodes(&subject.key).ok()?;
@@ -290,7 +290,7 @@ fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
     })
 }
 
-/// What the plan needs to know of etcd.
+/// The input of the plan about etcd.
 fn facts_of_etcd(etcd: &View) -> Etcd {
     match etcd {
         View::External => Etcd::External,
@@ -299,20 +299,20 @@ fn facts_of_etcd(etcd: &View) -> Etcd {
     }
 }
 
-/// Whether the first attempt to reach the workload cluster has not ended yet; how it ends wakes us.
+/// Whether the first attempt to connect has not ended; its end triggers a reconcile.
 fn is_connecting(scope: &Scope, subject: &Subject) -> bool {
     let health = scope.context.remote.health(&subject.key);
     health.is_connecting() || (health.connected && scope.pods.is_listing(&subject.key))
 }
 
-/// Leaves out the verdicts about the workload cluster.
+/// Removes the verdicts about the workload cluster, so that the reported ones stay.
 fn keep_reported(machines: &mut [Seen]) {
     for seen in machines {
         seen.verdicts.retain(|verdict| verdict.type_ == "UpToDate");
     }
 }
 
-/// Whether `kubeadm init` is through. Until then an API server may answer with anything.
+/// Whether `kubeadm init` has uploaded its configuration. Before that, responses of the API server are not reliable.
 async fn has_kubeadm_config(client: &Client) -> bool {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     matches!(maps.get_metadata_opt("kubeadm-config").await, Ok(Some(_)))

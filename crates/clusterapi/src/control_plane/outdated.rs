@@ -1,4 +1,4 @@
-//! Whether a machine is as the control plane's spec says.
+//! Whether a machine is up to date with the spec of the control plane.
 
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigSpec};
 use api::controlplane::v1beta2::{KubeadmControlPlane, Rollout};
@@ -8,7 +8,7 @@ use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION};
 
-/// A machine with the objects that belong to it, as far as they are known.
+/// A machine and its bootstrap config and infrastructure, `None` if they are not known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
     pub(super) machine: &'a Machine,
@@ -16,8 +16,8 @@ pub(super) struct Parts<'a> {
     pub(super) infrastructure: Option<&'a DynamicObject>,
 }
 
-/// Why a machine is not as the spec says; empty when it is. What is unknown does not count: a
-/// replacement is expensive.
+/// Why a machine is not up to date; empty if it is. Unknown parts count as up to date, because a replacement is
+/// expensive.
 pub(super) fn reasons(plane: &KubeadmControlPlane, of: Parts<'_>, now: Timestamp) -> Vec<String> {
     let mut reasons = Vec::new();
     let version = of.machine.spec.version.as_deref().unwrap_or_default();
@@ -67,8 +67,8 @@ fn by_time(rollout: &Rollout, machine: &Machine, now: Timestamp) -> Vec<String> 
     reasons
 }
 
-/// The infrastructure was cloned from another template. Objects without the annotations, adopted
-/// ones, are taken as they are.
+/// Whether the infrastructure was cloned from another template. Objects without the annotations, such as adopted ones,
+/// count as up to date.
 fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<String> {
     let annotations = object.annotations();
     let name = annotations.get(CLONED_FROM_NAME_ANNOTATION)?;
@@ -82,15 +82,14 @@ fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<St
     (!same).then(|| format!("{actual} is not up-to-date"))
 }
 
-/// Whether the machine would be given another KubeadmConfig today.
+/// Whether a new machine would get a different KubeadmConfig.
 fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
     let init = config.spec.join_configuration.is_none();
     comparable(config_spec(plane, init)) != comparable(config.spec.clone())
 }
 
-/// The KubeadmConfig of a new machine: without what concerns joining for the first machine, without
-/// what concerns initialization for all others. The cluster's part stays in both, because it says
-/// whether etcd is external.
+/// The KubeadmConfig of a new machine: without the join configuration for the first machine, without the init
+/// configuration for all others. All have the cluster configuration, because it specifies whether etcd is external.
 pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmConfigSpec {
     let mut spec = plane.spec.kubeadm_config_spec.clone().unwrap_or_default();
     if init {
@@ -103,14 +102,14 @@ pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmCon
     spec
 }
 
-/// A spec without what the bootstrap controller fills in, and with defaults spelled out.
+/// A spec with explicit defaults and without the fields that the bootstrap controller sets.
 fn comparable(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
     spec.format = Some(spec.format.unwrap_or_default());
     if let Some(join) = &mut spec.join_configuration {
         join.discovery = None;
         join.control_plane.get_or_insert_default();
     }
-    // An empty part and none mean the same.
+    // An empty configuration equals an absent one.
     if spec.init_configuration.as_ref() == Some(&Default::default()) {
         spec.init_configuration = None;
     }

@@ -1,4 +1,4 @@
-//! What to do about a control plane now: a pure function of what was observed.
+//! The next step of a control plane: a pure function of the observed state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use api::k8s_openapi::jiff::Timestamp;
 use super::health::ETCD_MEMBER;
 use super::quorum::Members;
 
-/// What the plan depends on.
+/// The input of the plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    /// How many machines there should be.
+    /// Desired number of machines.
     pub(super) replicas: usize,
-    /// How many more there may be during a rollout: 0 or 1.
+    /// How many more may exist during a rollout: 0 or 1.
     pub(super) surge: usize,
-    /// The cluster's infrastructure is provisioned and its endpoint known.
+    /// Whether the infrastructure of the Cluster is provisioned and its endpoint is set.
     pub(super) infrastructure: bool,
-    /// Certificates and kubeconfig are there.
+    /// Whether certificates and kubeconfig exist.
     pub(super) certificates: bool,
-    /// The first machine's API server accepted requests once.
+    /// Whether the control plane has been initialized.
     pub(super) initialized: bool,
-    /// The workload cluster can be reached now and its Pods are known.
+    /// Whether the workload cluster is connected and its static Pods have been listed.
     pub(super) reachable: bool,
     /// The machines.
     pub(super) machines: Vec<MachineFacts>,
@@ -29,24 +29,24 @@ pub(super) struct Facts {
     pub(super) failure_domains: Vec<String>,
     /// etcd's members.
     pub(super) etcd: Etcd,
-    /// How long until `spec.rollout.after`, if that is in the future.
+    /// The time until `spec.rollout.after`, if that is in the future.
     pub(super) rollout_after: Option<Duration>,
 }
 
-/// What the plan needs to know of etcd.
+/// The input of the plan about etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Etcd {
-    /// It is somebody else's.
+    /// External, not managed here.
     #[default]
     External,
-    /// It cannot be asked, for this reason.
+    /// The members could not be queried, for this reason.
     Unknown(String),
     /// Its members.
     Known(Members),
 }
 
 impl Etcd {
-    /// Why `change` cannot be made: etcd cannot be asked, or would lose its quorum, which happens as `loss` says.
+    /// Why `change` is blocked: etcd cannot be queried, or would lose its quorum; `loss` completes that message.
     pub(super) fn obstacle(&self, change: impl Fn(Members) -> bool, loss: &str) -> Option<String> {
         match self {
             Etcd::External => None,
@@ -58,20 +58,20 @@ impl Etcd {
     }
 }
 
-/// What the plan needs to know of one machine.
+/// The input of the plan about one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MachineFacts {
     pub(super) name: String,
     pub(super) created: Timestamp,
     pub(super) deleting: bool,
-    /// Somebody marked it with the delete-machine annotation.
+    /// Whether it has the delete-machine annotation.
     pub(super) marked: bool,
     pub(super) failure_domain: Option<String>,
-    /// Why it is not as the spec says; empty when it is.
+    /// Why it is not up to date; empty if it is.
     pub(super) outdated: Vec<String>,
     /// The Node's name.
     pub(super) node: Option<String>,
-    /// Its conditions that are not true.
+    /// The types of its readiness gates that are not true.
     pub(super) problems: Vec<String>,
 }
 
@@ -84,39 +84,39 @@ impl MachineFacts {
         self.node.is_some() && self.problems.is_empty()
     }
 
-    /// Whether its etcd member works.
+    /// Whether its etcd member is healthy.
     fn has_healthy_member(&self) -> bool {
         let ill = |problem: &String| problem == ETCD_MEMBER;
         self.node.is_some() && !self.problems.iter().any(ill)
     }
 }
 
-/// What to do now.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// All is as it should be.
+    /// No change.
     Nothing,
-    /// Something else has to happen first; one sentence each.
+    /// Waits for these conditions; one sentence each.
     Wait(Vec<String>),
-    /// Make a machine.
+    /// Creates a machine.
     Create {
-        /// Where.
+        /// Its failure domain.
         failure_domain: Option<String>,
-        /// Whether it is the first one.
+        /// Whether it is the first one, which runs `kubeadm init`.
         init: bool,
     },
-    /// Delete a machine.
+    /// Deletes a machine.
     Delete {
         /// Its name.
         machine: String,
     },
 }
 
-/// Why a control plane that was initialized and has no machine left stays without one.
+/// Why no machine is created for an initialized control plane without machines.
 const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
      found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
 
-/// The plan.
+/// Decides the next step.
 pub(super) fn decide(facts: &Facts) -> Step {
     if !facts.infrastructure {
         return wait("Waiting for the Cluster's infrastructure and endpoint");
@@ -143,7 +143,7 @@ pub(super) fn decide(facts: &Facts) -> Step {
     } else {
         facts.replicas
     };
-    // Without surge, an outdated machine goes before its successor comes.
+    // Without surge, an outdated machine is deleted before its replacement is created.
     if count > most || (outdated && count >= most) {
         return scale_down(facts);
     }
@@ -195,7 +195,7 @@ fn scale_down(facts: &Facts) -> Step {
     }
 }
 
-/// Why no machine may be made or deleted now. The machine that is about to go may be ill.
+/// Why no machine may be created or deleted now. The machine `going`, which is to be deleted, may be unhealthy.
 fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     if !facts.initialized {
@@ -221,8 +221,8 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     problems
 }
 
-/// Which machine goes first: marked and outdated, marked, ill and outdated, outdated, any; of those
-/// one in the fullest failure domain, the oldest.
+/// The machine to delete: marked and outdated, marked, unhealthy and outdated, outdated, any; among equals the oldest
+/// in the failure domain with the most of them.
 fn victim(facts: &Facts) -> Option<&MachineFacts> {
     let staying = || facts.machines.iter().filter(|machine| !machine.deleting);
     let classes: [fn(&MachineFacts) -> bool; 5] = [
@@ -250,7 +250,7 @@ fn victim(facts: &Facts) -> Option<&MachineFacts> {
     candidates.iter().copied().min_by_key(order)
 }
 
-/// The failure domain with the fewest machines; those that are up to date count first.
+/// The failure domain with the fewest up-to-date machines; among equals, with the fewest machines.
 fn domain_for_new(facts: &Facts) -> Option<String> {
     let mut counts: BTreeMap<&str, (usize, usize)> = facts
         .failure_domains

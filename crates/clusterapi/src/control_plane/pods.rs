@@ -1,4 +1,4 @@
-//! Watches of the static Pods of workload control planes, one for each cluster that can be reached.
+//! Watches of the static Pods of workload control planes, one per connected cluster.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tracing::debug;
 
 use crate::remote::ClusterKey;
 
-/// The label that kubeadm puts on the control plane's static Pods.
+/// The label that kubeadm sets on the static Pods of a control plane.
 const SELECTOR: &str = "tier=control-plane";
 
 /// The running watches; clones share them.
@@ -28,18 +28,18 @@ pub(super) struct Watches {
     shutdown: CancellationToken,
 }
 
-/// How far the first list has come.
+/// The state of the first list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
-    /// It is awaited.
+    /// Not complete.
     Pending,
-    /// It failed, and is tried again.
+    /// Failed, and being retried.
     Failed,
-    /// The store is filled.
+    /// Complete.
     Done,
 }
 
-/// Dropping it ends the watch.
+/// A running watch, which ends when this is dropped.
 struct Running {
     store: Store<Pod>,
     listed: Arc<Mutex<Listed>>,
@@ -47,7 +47,7 @@ struct Running {
 }
 
 impl Watches {
-    /// No watch yet, and the stream that tells whose Pods changed.
+    /// Creates an empty set, and the stream of the clusters whose Pods change.
     pub(super) fn new(shutdown: CancellationToken) -> (Self, BoxStream<'static, ClusterKey>) {
         let (changes, receiver) = unbounded();
         (
@@ -60,7 +60,7 @@ impl Watches {
         )
     }
 
-    /// The static Pods of `key`; `None` until they have been listed, which is told as a change.
+    /// The static Pods of `key`; `None` until they have been listed, which is sent as a change.
     pub(super) fn of(&self, key: &ClusterKey, client: &Client) -> Option<Vec<Arc<Pod>>> {
         let mut running = self.running.lock();
         let watch = running
@@ -70,14 +70,14 @@ impl Watches {
         (listed == Listed::Done).then(|| watch.store.state())
     }
 
-    /// Whether the first list of the static Pods of `key` is awaited, and has not failed.
+    /// Whether the first list of the static Pods of `key` is neither complete nor failed.
     pub(super) fn is_listing(&self, key: &ClusterKey) -> bool {
         let running = self.running.lock();
         let watch = running.get(key);
         watch.is_none_or(|watch| *watch.listed.lock() == Listed::Pending)
     }
 
-    /// Ends the watch of a cluster that cannot be reached any more.
+    /// Ends the watch of a cluster that is disconnected.
     pub(super) fn forget(&self, key: &ClusterKey) {
         self.running.lock().remove(key);
     }
@@ -102,7 +102,7 @@ impl Watches {
     }
 }
 
-/// Keeps the store current; never returns.
+/// Updates the store; never returns.
 async fn pump(
     pods: Api<Pod>,
     mut writer: Writer<Pod>,

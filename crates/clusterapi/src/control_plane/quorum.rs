@@ -1,32 +1,32 @@
-//! etcd's arithmetic: how many members may be missing.
+//! The quorum of etcd: how many members may fail.
 //!
-//! etcd works as long as a majority of its voting members does (etcd documentation, "Failure
-//! tolerance"). A learner does not vote yet; as long as there is one, nothing else may change.
+//! etcd works as long as a majority of its voting members does (etcd documentation, "Failure tolerance"). A learner
+//! does not vote; while there is one, no other membership change is safe.
 
-/// The members of an etcd cluster, counted.
+/// The numbers of members of an etcd cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// Members that vote.
+    /// Voting members.
     pub voters: usize,
-    /// Voting members that do not work.
+    /// Unhealthy voting members.
     pub unhealthy: usize,
-    /// Members that do not vote yet.
+    /// Learners.
     pub learners: usize,
 }
 
-/// How many voting members must work.
+/// How many voting members must be healthy.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }
 
 impl Members {
-    /// Whether enough members work now.
+    /// Whether enough members are healthy.
     pub fn has_quorum(self) -> bool {
         self.voters > 0 && self.voters.saturating_sub(self.unhealthy) >= quorum(self.voters)
     }
 
-    /// Whether a member can be added: the new one counts as unhealthy until it has caught up. A first
-    /// or second member is always added, there is no other way to get further.
+    /// Whether a member can be added. The new member counts as unhealthy until it has caught up, except for the first
+    /// and the second: there is no other way to scale up.
     pub fn can_add(self) -> bool {
         if self.voters <= 1 {
             return self.unhealthy == 0 && self.learners == 0;
@@ -40,7 +40,7 @@ impl Members {
             .has_quorum()
     }
 
-    /// Whether a member can be removed; `healthy` says whether that one works.
+    /// Whether a member can be removed; `healthy` is the health of that member.
     pub fn can_remove(self, healthy: bool) -> bool {
         if self.learners > 0 || self.voters <= 1 {
             return false;

@@ -1,9 +1,9 @@
-//! Replacing a machine that its health check gave up.
+//! Replacement of machines that failed their health check.
 //!
-//! A MachineHealthCheck marks a machine (`HealthCheckSucceeded` and `OwnerRemediated` false); here it is
-//! deleted if the control plane survives that, and the next look makes another. How often that was
-//! tried in a row is kept in annotations, as upstream keeps it: on the control plane between deletion
-//! and creation, then on the new machine.
+//! A MachineHealthCheck marks a machine (`HealthCheckSucceeded` and `OwnerRemediated` are false). The machine is
+//! deleted if the control plane remains available, and the next reconcile creates another. The number of consecutive
+//! retries is stored in annotations, as upstream: on the control plane between deletion and creation, then on the new
+//! machine.
 
 use std::time::Duration;
 
@@ -22,16 +22,16 @@ use super::plan::{Facts, MachineFacts};
 use super::quorum::Members;
 use super::{ControlPlaneError, Scope, Subject, error, machines};
 
-/// On the control plane, from the deletion of a machine until its replacement exists.
+/// Annotation of the control plane from the deletion of a machine until its replacement exists.
 pub(super) const IN_PROGRESS: &str = "controlplane.cluster.x-k8s.io/remediation-in-progress";
-/// On the machine that replaced another.
+/// Annotation of a machine that replaced another.
 pub(super) const FOR: &str = "controlplane.cluster.x-k8s.io/remediation-for";
-/// Asks for a machine to be replaced.
+/// Annotation that requests the replacement of a machine.
 const REMEDIATE: &str = "cluster.x-k8s.io/remediate-machine";
-/// After so long without a failure the count starts again.
+/// The default period without a failure after which the retry count is reset.
 const MIN_HEALTHY: Duration = Duration::from_secs(3600);
 
-/// What an annotation says.
+/// The value of both annotations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -40,19 +40,19 @@ pub(super) struct Record {
     pub(super) retry_count: i32,
 }
 
-/// What to do about ill machines.
+/// The decision about unhealthy machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Decision {
-    /// None is ill.
+    /// No machine is unhealthy.
     Nothing,
-    /// This one is ill, but cannot be replaced now.
+    /// A machine is unhealthy, but cannot be replaced now.
     Blocked { machine: String, why: String },
-    /// This one goes.
+    /// A machine is replaced.
     Replace { machine: String, retry_count: i32 },
 }
 
-/// Deletes a machine that has to be replaced; true when there is one, whether or not that is possible
-/// now: nothing else may be done to the control plane meanwhile.
+/// Deletes a machine that has to be replaced. Returns true if there is one, even if it is blocked: no other change is
+/// made to the control plane meanwhile.
 pub(super) async fn act(
     scope: &Scope,
     subject: &Subject,
@@ -96,7 +96,7 @@ pub(super) async fn act(
     }
 }
 
-/// The last remediation that is known: of the control plane, or of the newest machine that has one.
+/// The last known remediation: of the control plane, or else the latest one of a machine.
 pub(super) fn last(plane: &KubeadmControlPlane, machines: &[Seen]) -> Option<Record> {
     let read = |text: &String| serde_json::from_str::<Record>(text).ok();
     let own = plane.annotations().get(IN_PROGRESS).and_then(read);
@@ -110,7 +110,7 @@ pub(super) fn last(plane: &KubeadmControlPlane, machines: &[Seen]) -> Option<Rec
     })
 }
 
-/// What status says about it.
+/// The field `status.lastRemediation`.
 pub(super) fn status(record: Record) -> LastRemediation {
     LastRemediation {
         machine: record.machine,
@@ -119,11 +119,11 @@ pub(super) fn status(record: Record) -> LastRemediation {
     }
 }
 
-/// A machine that is ill.
+/// A machine that waits for remediation.
 #[derive(Clone, Debug, Default)]
 struct Candidate {
     name: String,
-    /// Somebody asked for it by hand.
+    /// Whether the replacement was requested with the annotation.
     asked: bool,
     created: Timestamp,
 }
@@ -161,7 +161,7 @@ fn decide(
     now: Timestamp,
 ) -> Decision {
     let facts_of = |name: &str| facts.machines.iter().find(|machine| machine.name == name);
-    // Asked for, no Node, etcd ill, a component ill; of those the oldest.
+    // Order: requested, no Node, etcd unhealthy, component unhealthy; among equals the oldest.
     let urgency = |candidate: &&Candidate| {
         let machine = facts_of(&candidate.name);
         let no_node = machine.is_none_or(|machine| machine.node.is_none());
@@ -189,7 +189,7 @@ fn decide(
     }
 }
 
-/// Why the control plane would not survive the deletion of `name`.
+/// Why the control plane would not remain available without `name`.
 fn obstacle(facts: &Facts, name: &str) -> Option<String> {
     let others: Vec<&MachineFacts> = facts
         .machines
@@ -197,7 +197,7 @@ fn obstacle(facts: &Facts, name: &str) -> Option<String> {
         .filter(|machine| machine.name != name)
         .collect();
     if !facts.initialized {
-        // Nothing is lost: the control plane begins again.
+        // No state is lost: the initialization starts again.
         return (!others.is_empty()).then(|| "other machines are being initialized".to_owned());
     }
     if others.is_empty() {
@@ -225,7 +225,7 @@ fn obstacle(facts: &Facts, name: &str) -> Option<String> {
     facts.etcd.obstacle(safe, "")
 }
 
-/// How many tries came before this one, or why there may not be another now.
+/// The retry count of this remediation, or why it has to wait.
 fn retries(settings: &Remediation, last: Option<&Record>, now: Timestamp) -> Result<i32, String> {
     let Some(last) = last else { return Ok(0) };
     let seconds = |value: Option<i32>, default: Duration| {
@@ -258,7 +258,7 @@ async fn remember(
     annotate(scope, subject, Some(&text)).await
 }
 
-/// Sets or takes away the annotation of a remediation in progress.
+/// Sets or removes the annotation of a remediation in progress.
 pub(super) async fn annotate(
     scope: &Scope,
     subject: &Subject,
@@ -291,7 +291,7 @@ async fn write_condition(
     if current.is_some_and(|current| current.message == verdict.message) {
         return Ok(());
     }
-    // Read again: other conditions were written a moment ago.
+    // Read again, because other conditions have been written since.
     let action = || error::doing(format!("writing the status of Machine {name}"));
     let Some(before) = machines.get_opt(name).await.map_err(action())? else {
         return Ok(());

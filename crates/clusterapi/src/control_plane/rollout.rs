@@ -1,4 +1,4 @@
-//! What changes inside the workload cluster when its Kubernetes version changes.
+//! Updates inside the workload cluster for a new Kubernetes version.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::apps::v1::DaemonSet;
@@ -13,11 +13,11 @@ use super::{ControlPlaneError, Scope, Subject, error};
 use crate::cloudinit::yaml;
 use crate::kubeadm::{self, ApiVersion};
 
-/// Keeps kube-proxy as it is.
+/// Annotation that excludes kube-proxy from the update.
 const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
 
-/// Brings `kubeadm-config` up to date before the first machine of a new version joins: `kubeadm join`
-/// takes the cluster's configuration from there.
+/// Updates `kubeadm-config` before the first machine of a new version joins, because `kubeadm join` reads the
+/// configuration of the cluster from it.
 pub(super) async fn before_first_machine(
     subject: &Subject,
     seen: &Observation,
@@ -56,7 +56,7 @@ pub(super) async fn before_first_machine(
     Ok(())
 }
 
-/// Gives kube-proxy the version of the control plane once all machines have it.
+/// Updates kube-proxy to the version of the control plane once all machines have it.
 pub(super) async fn add_ons(
     scope: &Scope,
     subject: &Subject,
@@ -95,7 +95,7 @@ pub(super) async fn add_ons(
     Ok(())
 }
 
-/// The ClusterConfiguration that the spec asks for.
+/// The ClusterConfiguration of the spec.
 fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
     let spec = &subject.plane.spec;
     let version: Version = spec.version.parse()?;
@@ -113,11 +113,11 @@ fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
     ))
 }
 
-/// Fields that a rollout may change are taken from `wanted`, all others stay as kubeadm wrote them.
+/// Takes the fields that a rollout may change from `wanted`; all others stay as kubeadm wrote them.
 fn merged(mut known: Value, wanted: &Value) -> Value {
     let upgraded = known.get("apiVersion") != wanted.get("apiVersion");
     if upgraded {
-        // Another version of kubeadm's API has other shapes, so the whole document is ours.
+        // The API versions have different fields, so the whole document is replaced.
         return wanted.clone();
     }
     for name in [
@@ -140,7 +140,7 @@ fn merged(mut known: Value, wanted: &Value) -> Value {
     known
 }
 
-/// The patch that gives kube-proxy's image the tag of the control plane's version.
+/// The patch that sets the tag of kube-proxy's image to the version of the control plane.
 fn proxy_patch(proxy: &DaemonSet, plane: &KubeadmControlPlane) -> Option<Value> {
     let pod = proxy.spec.template.spec.as_ref()?;
     let container = pod
@@ -153,8 +153,8 @@ fn proxy_patch(proxy: &DaemonSet, plane: &KubeadmControlPlane) -> Option<Value> 
     }}}}))
 }
 
-/// `image` with the tag of `version` (where tags cannot have a `+`, kubeadm writes `_`); unset when it
-/// has it already, or is named by digest.
+/// `image` with the tag of `version` (with `_` for `+`, which is not allowed in tags, as kubeadm does). `None` if it is
+/// equal, or if the image has a digest.
 fn with_tag(image: &str, version: &str) -> Option<String> {
     if image.contains('@') {
         return None;

@@ -1,4 +1,4 @@
-//! What a control plane is founded on: certificates and the administrator's kubeconfig.
+//! The prerequisites of a control plane: certificates and the administrator's kubeconfig.
 
 use api::bootstrap::v1beta2::{ClusterConfiguration, EncryptionAlgorithm};
 use api::k8s_openapi::api::core::v1::Secret;
@@ -11,8 +11,8 @@ use crate::kubeconfig::{self, Outcome};
 use crate::pki::store::{self, Recipe, StoreError};
 use crate::pki::{CA_DAYS, PkiError, Purpose};
 
-/// Makes certificates and kubeconfig, or sees that they are there. Certificates need no
-/// infrastructure, so their keys are made while the cloud works.
+/// Reads or creates certificates and kubeconfig. Certificates need no infrastructure, so their keys are generated while
+/// the cloud provisions it.
 pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
     let config = cluster_configuration(subject);
@@ -30,7 +30,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
         },
     };
     let (name, now) = (&subject.key.name, scope.context.now());
-    // A running cluster was founded on keys that are lost now: new ones would not be its own.
+    // A running cluster depends on its keys: new ones would not match.
     let certificates = if is_initialized(subject) {
         store::read(&secrets, name).await?
     } else {
@@ -59,7 +59,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
             cluster: name.clone(),
             server: format!("https://{}", host_port(host, port)),
             ca: ca.clone(),
-            // Whatever the CA's: a client key is made while everybody waits, and RSA is slow to make.
+            // Not the default of the CA: the reconcile waits for this key, and RSA keys are slow to generate.
             algorithm: config
                 .encryption_algorithm
                 .unwrap_or(EncryptionAlgorithm::EcdsaP256),
@@ -71,7 +71,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
     Ok(())
 }
 
-/// Without the CA's key nobody here can make a kubeconfig: it must have been supplied.
+/// Without the key of the CA no kubeconfig can be issued: it must be supplied.
 async fn existing_kubeconfig(
     secrets: &Api<Secret>,
     cluster: &str,

@@ -1,4 +1,4 @@
-//! What a control plane says about itself.
+//! The status of a control plane.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use super::plan::{Etcd, Facts, Step};
 use super::{ControlPlaneError, error, etcd, pause, quorum, remediation};
 use crate::summary::{self, Reasons};
 
-/// Status could not be written.
+/// The error when the status could not be written.
 pub(super) fn failed(source: kube::Error) -> ControlPlaneError {
     error::doing("writing the status of the KubeadmControlPlane")(source)
 }
 
-/// The object with the status of one that is left alone.
+/// The object with the status of a paused one.
 pub(super) fn paused(
     plane: &KubeadmControlPlane,
     reason: &str,
@@ -92,7 +92,7 @@ pub(super) fn deleting(
     after
 }
 
-/// The object with the status that fits what was seen and what is being done about it.
+/// The object with the status for the observed state and the current step.
 pub(super) fn after(
     plane: &KubeadmControlPlane,
     seen: &Observation,
@@ -246,7 +246,7 @@ fn etcd(seen: &Observation) -> Verdict {
     verdict(Status::False, "NotHealthy").because(lines.join("\n"))
 }
 
-/// Whether etcd works, as far as it is ours to know.
+/// Whether etcd has its quorum; always true for an external etcd.
 fn has_quorum(facts: &Facts) -> bool {
     match facts.etcd {
         Etcd::External => true,
@@ -295,8 +295,7 @@ fn components(seen: &Observation) -> Verdict {
     Verdict::new(type_, false, "NotHealthy").because(lines.join("\n"))
 }
 
-/// The control plane can be used: it was initialized, etcd has its quorum, and one machine at least
-/// runs every component.
+/// Available: the control plane is initialized, etcd has its quorum, and at least one machine runs every component.
 fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Observation) -> Verdict {
     let mut lines = Vec::new();
     if !facts.initialized {
@@ -344,7 +343,7 @@ fn machines(
     if seen.machines.is_empty() {
         return Verdict::new(type_, true, "NoReplicas");
     }
-    // What we are about to write counts, rather than what was there before.
+    // The conditions that are about to be written take precedence over the stored ones.
     let fresh: Vec<(String, Vec<Condition>)> = seen
         .machines
         .iter()

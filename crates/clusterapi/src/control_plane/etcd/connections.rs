@@ -1,4 +1,4 @@
-//! Connections to members through the workload API server, kept while they work.
+//! Connections to members through the workload API server, cached while they work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::LIMIT;
 use crate::pki::{self, KeyMaterial};
 use crate::remote::ClusterKey;
 
-/// The port for clients.
+/// The client port of etcd.
 const PORT: u16 = 2379;
-/// The name in our certificate, as upstream's.
+/// The common name of the client certificate, as upstream's.
 const COMMON_NAME: &str = "cluster-api.x-k8s.io";
-/// How long a client certificate is used. It is valid for longer.
+/// How long a client certificate is used. Its validity is longer.
 const CERTIFICATE_FOR: Duration = Duration::from_secs(24 * 3600);
-/// A member that has not answered in time is not asked again for so long: what waits for it is a worker.
+/// How long requests to a member fail at once after a timeout, so that they do not block a worker again.
 const REST: Duration = Duration::from_secs(3);
 
 /// All connections; clones share them.
@@ -36,11 +36,11 @@ pub struct Connections {
 /// The etcd of one workload cluster.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// Which cluster.
+    /// The cluster.
     pub key: &'a ClusterKey,
-    /// Its API server.
+    /// A client for its API server.
     pub client: &'a Client,
-    /// The Nodes that have a Pod of etcd.
+    /// The Nodes with an etcd Pod.
     pub nodes: &'a [String],
 }
 
@@ -50,7 +50,7 @@ struct Cluster {
     members: Mutex<HashMap<String, Known>>,
 }
 
-/// What is known of the way to a member.
+/// The state of the connection to a member.
 #[derive(Clone)]
 enum Known {
     Open(Arc<Connection>),
@@ -69,7 +69,7 @@ impl Drop for Connection {
 }
 
 impl Connections {
-    /// Whether a client certificate for `key` is at hand.
+    /// Whether there is a client certificate for `key`.
     #[must_use]
     pub fn has(&self, key: &ClusterKey) -> bool {
         let clusters = self.clusters.lock();
@@ -77,7 +77,7 @@ impl Connections {
         known.is_some_and(|cluster| cluster.since.elapsed() < CERTIFICATE_FOR)
     }
 
-    /// Issues a client certificate under etcd's CA.
+    /// Issues a client certificate signed by the CA of etcd.
     ///
     /// # Errors
     /// When the CA cannot sign.
@@ -95,13 +95,12 @@ impl Connections {
         Ok(())
     }
 
-    /// Ends all connections to a cluster.
+    /// Closes all connections to a cluster.
     pub fn forget(&self, key: &ClusterKey) {
         self.clusters.lock().remove(key);
     }
 
-    /// Does something with the member on `node`, within [`LIMIT`]. A connection that has been kept and turns out to be
-    /// broken is made anew, once.
+    /// Sends a request to the member on `node`. A cached connection that is broken is replaced once.
     pub(super) async fn with<T>(
         &self,
         target: &Target<'_>,
@@ -134,7 +133,7 @@ impl Connections {
 }
 
 impl Cluster {
-    /// Keeps the connection if the member answered, whatever it said.
+    /// Keeps the connection if the member has responded, even with an error.
     fn remember<T>(
         &self,
         node: &str,
@@ -185,7 +184,7 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
     match etcd::Client::connect(stream, tls, LIMIT).await {
         Ok(client) => Ok(Connection { client, forwarder }),
         Err(source) => {
-            // Whoever forwards knows better why nobody answers.
+            // The error of the port forwarding is more specific than that of the connection.
             let words = async { refused?.await };
             let soon = Duration::from_millis(100);
             let words = tokio::time::timeout(soon, words).await.ok().flatten();

@@ -1,4 +1,4 @@
-//! A look at all members: every one is asked at once.
+//! Queries all members concurrently.
 
 use etcd::messages::{self, AlarmMember, AlarmType, StatusResponse};
 
@@ -6,18 +6,18 @@ use futures::FutureExt;
 
 use super::{Connections, Member, Target, View};
 
-/// What a member has answered.
+/// The response of a member.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// About itself.
+    /// The status of this member.
     pub(super) status: StatusResponse,
-    /// The list as the quorum knows it. A learner refuses it, and so does a member without a quorum.
+    /// The member list. The request fails on a learner and on a member without a quorum.
     pub(super) members: Result<Vec<messages::Member>, String>,
     pub(super) alarms: Vec<AlarmMember>,
 }
 
 impl Connections {
-    /// Looks at all members.
+    /// Queries all members.
     pub async fn look(&self, target: &Target<'_>) -> View {
         let asked = target.nodes.iter().map(|node| async move {
             let answer = self.with(target, node, |client| ask(client).boxed()).await;
@@ -37,7 +37,7 @@ async fn ask(client: etcd::Client) -> Result<Answer, etcd::Error> {
     })
 }
 
-/// What the answers of the members, by Node, say together.
+/// Combines the responses of the members, by Node.
 pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
     let list = answers.iter().find_map(|(_, answer)| {
         Some((
@@ -51,7 +51,7 @@ pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
     let statuses = answers
         .iter()
         .filter_map(|(_, answer)| Some(&answer.as_ref().ok()?.status));
-    // Of two that disagree, the one with the later election is right.
+    // If they disagree, the highest Raft term has the current leader.
     let leader = statuses
         .max_by_key(|status| status.raft_term)
         .map_or(0, |status| status.leader);
@@ -73,7 +73,7 @@ pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
     View::Known(members.collect())
 }
 
-/// Why there is no list.
+/// Why no member has returned the list.
 fn nobody(answers: &[(String, Result<Answer, String>)]) -> String {
     if answers.is_empty() {
         return "there is no Pod of etcd on any Node".to_owned();
@@ -122,7 +122,7 @@ fn problem(
             member.name, member.id
         ));
     }
-    // Alarms of others are among the errors of every member.
+    // The errors of a member include the alarms of others.
     let errors: Vec<_> = status
         .errors
         .iter()

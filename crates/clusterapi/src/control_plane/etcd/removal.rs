@@ -1,4 +1,4 @@
-//! Removing a member, and finding those that nobody will remove otherwise.
+//! Removal of members, and members that are left over without a Node.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use futures::FutureExt;
 
 use super::{Connections, Member, Target, count};
 
-/// Who may run a member.
+/// The Nodes and Machines on which members may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// Names of Nodes, and of those that Machines had.
+    /// Names of Nodes, including those of Machines whose Node is gone.
     pub names: BTreeSet<String>,
     /// Addresses of Nodes and Machines.
     pub addresses: BTreeSet<String>,
 }
 
 impl Connections {
-    /// Removes the member `id` of `members`, after leadership was handed to another if it leads: to the first of
-    /// `successors`, names of Nodes, that works. A member that is gone is removed already.
+    /// Removes the member `id` of `members`. If it is the leader, leadership is transferred first, to the first healthy
+    /// member of `successors`, which are names of Nodes. Succeeds if the member does not exist.
     ///
     /// # Errors
-    /// In etcd's words, or because nobody else works.
+    /// The error of etcd, or that no other voting member is healthy.
     pub async fn remove(
         &self,
         target: &Target<'_>,
@@ -54,7 +54,7 @@ impl Connections {
     }
 }
 
-/// The member that leads afterwards, and is asked to remove the other.
+/// The member that is the leader afterwards, and to which the removal is sent.
 pub(super) fn successor<'a>(
     members: &'a [Member],
     id: u64,
@@ -62,14 +62,15 @@ pub(super) fn successor<'a>(
 ) -> Option<&'a Member> {
     let fits = |member: &&Member| member.id != id && !member.learner && member.is_healthy();
     let by_name = |name: &String| members.iter().filter(fits).find(|it| it.name == *name);
-    // One that leads already needs no election.
+    // The current leader needs no election.
     let leads = members.iter().filter(fits).find(|member| member.leads);
     leads
         .or_else(|| preferred.iter().find_map(by_name))
         .or_else(|| members.iter().find(fits))
 }
 
-/// A member that runs nowhere and may be removed: its Node is gone, or it has never started and nobody has its address.
+/// A member that runs nowhere and may be removed: its Node is gone, or it has never started and no Node or Machine has
+/// its address.
 #[must_use]
 pub fn orphan<'a>(members: &'a [Member], nodes: &Nodes) -> Option<&'a Member> {
     let counted = count(members);
@@ -79,7 +80,7 @@ pub fn orphan<'a>(members: &'a [Member], nodes: &Nodes) -> Option<&'a Member> {
         } else {
             !nodes.names.contains(&member.name) && !member.is_healthy()
         };
-        // A learner is no part of any quorum.
+        // A learner is not part of the quorum.
         nowhere && (member.learner || counted.can_remove(member.is_healthy()))
     })
 }
