@@ -1,7 +1,7 @@
 //! Cluster: infrastructure, control plane and workers of one workload cluster, as a whole.
 //!
-//! Reconcile: own → observe infrastructure and control plane → connect → derive spec and status (pure). Deletion order:
-//! workers, control plane, infrastructure.
+//! Reconcile: finalizer → observe infrastructure and control plane → connect → derive spec and status (pure). Deletion
+//! order: workers, control plane, infrastructure.
 
 use std::sync::Arc;
 

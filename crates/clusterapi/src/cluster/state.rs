@@ -77,7 +77,7 @@ pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
 
 fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
     let provisioned = match seen {
-        // Without the objects of a topology, which are never created.
+        // The objects of a topology are not created, so its infrastructure is never provisioned.
         Referenced::Nothing => cluster.spec.topology.is_none(),
         Referenced::There(object, version) if contract::provisioned(object, *version) => {
             take_endpoint(cluster, object);

@@ -99,7 +99,7 @@ pub(super) fn phase(machine: &Machine) -> MachinePhase {
     }
 }
 
-/// When to reconcile without a change: a machine becomes available, or [`REMOTE_GRACE`] of a Node ends.
+/// How long until the state changes without an event: the machine becomes available, or [`REMOTE_GRACE`] ends.
 pub(super) fn look_again(machine: &Machine, now: Timestamp) -> Option<Duration> {
     let available = conditions::find(machine.conditions(), "Available")?;
     if available.reason == "WaitingForMinReadySeconds" {
@@ -420,7 +420,7 @@ fn available(machine: &Machine, list: &[Condition], now: Timestamp) -> Verdict {
     }
 }
 
-/// How long the machine must still be ready to become available; `None` if it is.
+/// How long the machine must stay ready to become available; `None` if it is.
 fn left(machine: &Machine, ready: &Condition, now: Timestamp) -> Option<Duration> {
     let needed = u64::try_from(machine.spec.min_ready_seconds.unwrap_or(0)).unwrap_or(0);
     let lasted = now.duration_since(ready.last_transition_time.0);

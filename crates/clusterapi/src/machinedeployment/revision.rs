@@ -153,7 +153,7 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
     set.spec.cluster_name.clone_from(&spec.cluster_name);
     set.spec.deletion.clone_from(&spec.deletion);
     set.spec.machine_naming.clone_from(&spec.machine_naming);
-    // The other fields of the template are equal already.
+    // `same_machines` holds, so the template differs only in fields that can be changed in place.
     let mut template: MachineTemplate = spec.template.clone();
     let labels = template
         .metadata

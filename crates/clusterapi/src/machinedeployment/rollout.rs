@@ -37,7 +37,7 @@ pub(crate) struct Bounds {
 }
 
 /// The bounds of `deployment`. Surge is rounded up, unavailable is rounded down; if both are 0, one may be unavailable,
-/// because the update could never progress (as with Deployments of Kubernetes).
+/// because the update could not progress otherwise (as with Deployments of Kubernetes).
 pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
     let replicas = deployment.replicas();
     let strategy = deployment
