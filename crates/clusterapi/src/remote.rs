@@ -1,10 +1,9 @@
-//! Reaching workload clusters: one connection, one probe and one cache of Nodes for each.
+//! Connections to workload clusters, each with a probe and a cache of Nodes.
 //!
-//! Behaviour of upstream's cluster cache: the kubeconfig comes from the Secret `<cluster>-kubeconfig`;
-//! callers get an error at once instead of waiting; a probe runs every 10 s and after 5 failures in
-//! a row the connection is given up; so it is when a watch shows that the Secret has changed; (dis)connecting and every change of a Node wake whoever listens
-//! to [`Remote::changes`]. Different from upstream: a cluster that has never answered is tried again
-//! after 0.25 s growing to 3 s, not after 30 s.
+//! Behaviour follows the cluster cache of Cluster API: the kubeconfig is read from the Secret `<cluster>-kubeconfig`;
+//! without a connection callers get an error at once; a probe runs every 10 s, and the connection is closed after 5
+//! consecutive failures, or when the Secret changes; [`Remote::changes`] sends connects, disconnects and changes of
+//! Nodes. A cluster that has never responded is retried after 0.25 s, increasing to 3 s (upstream: 30 s).
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -52,39 +51,39 @@ impl std::fmt::Display for ClusterKey {
     }
 }
 
-/// There is no connection to a workload cluster now; [`Remote::changes`] tells when there is.
+/// There is no connection to a workload cluster; [`Remote::changes`] sends when there is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cluster {cluster} cannot be reached: {reason}")]
 pub struct NotConnected {
     /// The cluster.
     pub cluster: ClusterKey,
-    /// Why, as far as it is known.
+    /// The last error, if any.
     pub reason: String,
-    /// Whether the first attempt to connect has not ended yet: nothing is known about the cluster.
+    /// Whether the first attempt to connect has not ended, so that the state of the cluster is not known.
     pub connecting: bool,
 }
 
 impl operator::retry::Retry for NotConnected {
     fn when(&self) -> operator::retry::When {
-        // Connecting wakes the object.
+        // A connection triggers a reconcile.
         operator::retry::When::OnChange
     }
 }
 
-/// Something that happened to, or in, a workload cluster.
+/// A change of a connection or of a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The cluster can be reached from now on.
+    /// The cluster is connected.
     Connected(ClusterKey),
-    /// The cluster cannot be reached: the connection is lost, or the first attempt to connect failed.
+    /// The cluster is disconnected, or the first attempt to connect has failed.
     Disconnected(ClusterKey),
-    /// A Node appeared, changed or went away.
+    /// A Node was created, changed or deleted.
     Node {
         /// The cluster.
         cluster: ClusterKey,
         /// Name of the Node.
         name: String,
-        /// The Node's identity at the cloud.
+        /// The `spec.providerID` of the Node.
         provider_id: Option<String>,
     },
 }
@@ -99,30 +98,30 @@ impl Change {
     }
 }
 
-/// How the connection to a cluster is doing.
+/// The state of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Whether there is a connection.
     pub connected: bool,
-    /// When the cluster answered last.
+    /// The last response of the cluster.
     pub last_success: Option<Timestamp>,
-    /// When the connection was first attempted.
+    /// When the first attempt to connect started.
     pub since: Option<Timestamp>,
-    /// Why the last attempt or probe failed; `None` after a success.
+    /// The error of the last attempt or probe; `None` after a success.
     pub problem: Option<String>,
 }
 
 impl Health {
-    /// Whether the first attempt to connect has not ended yet, as after a start of the program: nothing is known about
-    /// the cluster, so what was reported about it before stays. [`Remote::changes`] reports how the attempt ends.
+    /// Whether the first attempt to connect has not ended, as after a restart: the state of the cluster is not known,
+    /// so that the reported conditions stay. [`Remote::changes`] sends the result of the attempt.
     pub fn is_connecting(&self) -> bool {
         !self.connected && self.problem.is_none()
     }
 }
 
-/// Makes a client from the text of a kubeconfig.
+/// Creates a client from a kubeconfig.
 pub trait Connector: Debug + Send + Sync {
-    /// Makes a client for `cluster`; it need not have been used yet.
+    /// Creates a client for `cluster`; need not send a request.
     fn connect<'a>(
         &'a self,
         cluster: &'a ClusterKey,
@@ -146,7 +145,7 @@ struct Inner {
 }
 
 impl Remote {
-    /// No connection yet. `management` is where the kubeconfig Secrets are read.
+    /// Creates an empty set of connections. `management` is the client that reads the kubeconfig Secrets.
     pub fn new(
         management: Client,
         connector: Arc<dyn Connector>,
@@ -165,7 +164,7 @@ impl Remote {
         }
     }
 
-    /// The same connections, with clients that carry the name of `controller`.
+    /// The same connections; the user agent of the clients has the name of `controller`.
     pub fn of(&self, controller: &'static str) -> Self {
         Self {
             controller,
@@ -176,23 +175,23 @@ impl Remote {
     /// A client for `cluster`.
     ///
     /// # Errors
-    /// At once when there is no connection.
+    /// If there is no connection.
     pub fn client(&self, cluster: &ClusterKey) -> Result<Client, NotConnected> {
         self.with(cluster, |link| link.client_of(self.controller))
     }
 
-    /// The Nodes of `cluster`, from the cache. Images and managed fields are left out.
+    /// The Nodes of `cluster`, from the cache, without images and managed fields.
     ///
     /// # Errors
-    /// At once when there is no connection.
+    /// If there is no connection.
     pub fn nodes(&self, cluster: &ClusterKey) -> Result<Vec<Arc<Node>>, NotConnected> {
         self.with(cluster, |link| link.nodes.state())
     }
 
-    /// The Nodes whose `spec.providerID` is `provider_id`; more than one is a mistake of somebody.
+    /// The Nodes whose `spec.providerID` is `provider_id`; more than one is a configuration error.
     ///
     /// # Errors
-    /// At once when there is no connection.
+    /// If there is no connection.
     pub fn nodes_of(
         &self,
         cluster: &ClusterKey,
@@ -207,7 +206,7 @@ impl Remote {
         self.with(cluster, |link| link.nodes.state_filter(is_it))
     }
 
-    /// How the connection to `cluster` is doing.
+    /// The state of the connection to `cluster`.
     pub fn health(&self, cluster: &ClusterKey) -> Health {
         let clusters = self.inner.clusters.lock();
         clusters
@@ -216,8 +215,8 @@ impl Remote {
             .unwrap_or_default()
     }
 
-    /// Begins to connect to `cluster`, and to connect again whenever the connection is lost. Called
-    /// again, it only wakes an attempt that is pausing: something happened that may make it succeed.
+    /// Starts to connect to `cluster`, and reconnects whenever the connection is lost. A further call ends the backoff
+    /// of a failed attempt, because an event may have removed its cause.
     pub fn track(&self, cluster: &ClusterKey) {
         let mut clusters = self.inner.clusters.lock();
         match clusters.get(cluster) {
@@ -229,22 +228,22 @@ impl Remote {
         }
     }
 
-    /// Tells which version of its kubeconfig Secret a cluster has now: a connection that was made with an older one is
-    /// made anew.
+    /// Sets the current resourceVersion of the kubeconfig Secret of a cluster. A connection with an older version is
+    /// replaced.
     pub fn kubeconfig_is(&self, cluster: &ClusterKey, version: &str) {
         if let Some(handle) = self.inner.clusters.lock().get(cluster) {
             handle.kubeconfig_is(version);
         }
     }
 
-    /// Drops the connection to `cluster` and everything that is cached of it.
+    /// Closes the connection to `cluster` and drops its cache.
     pub fn forget(&self, cluster: &ClusterKey) {
         if self.inner.clusters.lock().remove(cluster).is_some() {
             self.notify(&Change::Disconnected(cluster.clone()));
         }
     }
 
-    /// Everything that happens from now on.
+    /// All changes from now on.
     pub fn changes(&self) -> impl Stream<Item = Change> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.inner.listeners.lock().push(sender);

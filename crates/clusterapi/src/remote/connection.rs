@@ -1,4 +1,4 @@
-//! The task that keeps the connection to one workload cluster.
+//! The task that maintains the connection to one workload cluster.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use tracing::{debug, info};
 use super::{Change, ClusterKey, Health, Remote, secret_name};
 use crate::context;
 
-/// Probes: one every this often, each this long at most, this many failures in a row end it.
+/// Interval and timeout of the probes, and the number of consecutive failures that end a connection.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const PROBE_FAILURES: u32 = 5;
-/// The Nodes must have been listed within this time.
+/// Timeout of the first list of Nodes.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a live connection consists of.
+/// An established connection.
 pub(super) struct Link {
     client: Client,
-    /// The same under the names of the controllers that have asked for it.
+    /// The client with the user agents of the controllers that use it.
     named: Mutex<HashMap<&'static str, Client>>,
     pub(super) nodes: Store<Node>,
 }
@@ -44,7 +44,7 @@ impl Link {
         }
     }
 
-    /// A client that carries the name of `controller`.
+    /// A client with the user agent of `controller`.
     pub(super) fn client_of(&self, controller: &'static str) -> Client {
         let mut named = self.named.lock();
         let client = named.entry(controller);
@@ -54,7 +54,7 @@ impl Link {
     }
 }
 
-/// One tracked cluster; dropping it ends the task.
+/// A tracked cluster; dropping it ends the task.
 pub(super) struct Handle {
     shared: Arc<Shared>,
     _stop: DropGuard,
@@ -71,7 +71,7 @@ struct Shared {
 struct State {
     link: Option<Link>,
     health: Health,
-    /// The newest version of the kubeconfig Secret that a watch has shown.
+    /// The latest resourceVersion of the kubeconfig Secret that a watch has sent.
     kubeconfig: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Handle {
         self.shared.rotated.notify_one();
     }
 
-    /// Reads from the connection; without one, returns what is known of the reason.
+    /// Reads from the connection; without one, returns the last error.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Link) -> T) -> Result<T, Option<String>> {
         let state = self.shared.state.lock();
         match &state.link {
@@ -124,7 +124,7 @@ struct Task {
 }
 
 impl Task {
-    /// Connects, stays connected, connects again; never returns.
+    /// Connects, and reconnects after each failure; never returns.
     async fn run(self) {
         let mut failures = 0_u32;
         let mut answered_once = false;
@@ -145,7 +145,7 @@ impl Task {
         }
     }
 
-    /// Reads the kubeconfig and has the cluster answer once.
+    /// Reads the kubeconfig and probes the cluster once.
     async fn connect(&self) -> Result<(Client, Kubeconfig), String> {
         let kubeconfig = self.kubeconfig().await?;
         let connector = &self.remote.inner.connector;
@@ -177,7 +177,7 @@ impl Task {
         })
     }
 
-    /// Watches Nodes and probes until the cluster is lost; returns why.
+    /// Watches Nodes and probes the cluster until the connection is lost; returns the cause.
     async fn stay(&self, client: Client, kubeconfig: Kubeconfig) -> String {
         let mut writer = Writer::<Node>::default();
         let nodes = writer.as_reader();
@@ -225,7 +225,7 @@ impl Task {
                     }
                 }
                 () = self.shared.rotated.notified() => {
-                    // A rotated kubeconfig means new credentials: connect with those.
+                    // A changed kubeconfig has new credentials: reconnect with those.
                     if self.is_rotated(&kubeconfig.version) {
                         return "its kubeconfig changed".to_owned();
                     }
@@ -283,8 +283,8 @@ impl Task {
     }
 }
 
-/// Whether the resourceVersion `newest` comes after `used`. A watch may lag behind what was read, so that an older
-/// version says nothing.
+/// Whether the resourceVersion `newest` is newer than `used`. A watch may be older than a read, so that an older
+/// version is ignored.
 fn is_newer(newest: &str, used: &str) -> bool {
     match (newest.parse::<u64>(), used.parse::<u64>()) {
         (Ok(newest), Ok(used)) => newest > used,
@@ -297,7 +297,7 @@ struct Kubeconfig {
     version: String,
 }
 
-/// Asks the cluster for anything at all, as upstream's probe does (`GET /`).
+/// Sends `GET /`, as the probe of upstream does.
 async fn probe(client: &Client) -> Result<(), String> {
     let request = http::Request::get("/")
         .body(Vec::new())
@@ -305,14 +305,14 @@ async fn probe(client: &Client) -> Result<(), String> {
     let answer = tokio::time::timeout(PROBE_TIMEOUT, client.request_text(request)).await;
     match answer {
         Ok(Ok(_)) => Ok(()),
-        // A refusal is an answer of a live server, but not one that we can work with.
+        // A path that is not found still shows that the API server responds and accepts the credentials.
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
         Ok(Err(source)) => Err(operator::controller::chain(&source)),
         Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     }
 }
 
-/// What nobody here reads is not kept.
+/// Removes fields that are not used.
 fn slim(node: &mut Node) {
     node.metadata.managed_fields = None;
     if let Some(status) = node.status.as_mut() {
@@ -320,8 +320,8 @@ fn slim(node: &mut Node) {
     }
 }
 
-/// The pause after the `failures`-th failure in a row: short until the cluster has answered once
-/// (it is booting), up to 30 s afterwards.
+/// The backoff after the `failures`-th consecutive failure: up to 3 s until the cluster has responded once (it is
+/// booting), up to 30 s afterwards.
 fn pause(failures: u32, answered_once: bool) -> Duration {
     let (first, longest) = if answered_once {
         (1_000, 30_000)

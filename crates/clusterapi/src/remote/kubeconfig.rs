@@ -1,4 +1,4 @@
-//! Clients from kubeconfig Secrets.
+//! Clients created from kubeconfig Secrets.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }
 
-/// Connects over the network, as the kubeconfig says.
+/// Connects as specified by the kubeconfig.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KubeconfigConnector;
 
@@ -36,7 +36,7 @@ impl Connector for KubeconfigConnector {
                 .await
                 .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
             config.connect_timeout = Some(Duration::from_secs(5));
-            // Watches are quiet for long; the watcher asks the server to end them after 290 s.
+            // Watches may be idle for long; the API server ends them after 290 s, as the watcher requests.
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(TIMEOUT);
             let client = Client::try_from(config)
@@ -47,7 +47,7 @@ impl Connector for KubeconfigConnector {
     }
 }
 
-/// A kubeconfig comes from a Secret that tenants may write: it must not run our programs or read our files.
+/// Tenants may write the Secret of a kubeconfig: it must not execute local programs or read local files.
 fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
     let users = kubeconfig
         .auth_infos
