@@ -1,10 +1,9 @@
 //! Objects of providers, known only by their contract.
 //!
-//! Cluster API core never links a provider's types. It knows `{apiGroup, kind, name}`, finds the
-//! CRD `<plural>.<group>`, and takes the version that the CRD's contract label names (reference: the
-//! provider contract, "CRD labels"); without a label, the version that discovery prefers. Every kind
-//! that was asked for once is watched from then on, and its changes wake whoever listens to
-//! [`External::changes`].
+//! Cluster API core does not depend on the types of providers. For `{apiGroup, kind, name}` it reads the CRD
+//! `<plural>.<group>`, and uses the version in the contract label of the CRD (provider contract, "CRD labels"); without
+//! a label, the version that discovery prefers. A kind is watched after its first use, and [`External::changes`] sends
+//! its changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ mod tests;
 pub(crate) use referenced::{Referenced, absent, deleted, mirrored};
 pub use template::{CloneRequest, instance_of};
 
-/// Which contract a provider's kind follows.
+/// The contract of a provider's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contract {
     /// Cluster API 1.0 to 1.10.
@@ -48,7 +47,7 @@ pub enum Contract {
     V1Beta2,
 }
 
-/// A kind as it is served here.
+/// A kind as the API server serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Group, version, kind and plural.
@@ -57,10 +56,10 @@ pub struct Kind {
     pub contract: Contract,
 }
 
-/// Why an object of a provider could not be read or written.
+/// An error of reading or writing an object of a provider.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
-    /// Nothing here serves the kind.
+    /// The API server does not serve the kind.
     #[error("the API server does not know {kind} in {group}; is its provider installed?")]
     UnknownKind {
         /// API group.
@@ -68,10 +67,10 @@ pub enum ExternalError {
         /// Kind.
         kind: String,
     },
-    /// The API server refused.
+    /// A request to the API server failed.
     #[error("{action} {kind} {namespace}/{name}")]
     Api {
-        /// What was tried, such as `reading`.
+        /// The failed action, such as `reading`.
         action: &'static str,
         /// Kind of the object.
         kind: String,
@@ -79,10 +78,10 @@ pub enum ExternalError {
         namespace: String,
         /// Name of the object.
         name: String,
-        /// The API server's words.
+        /// The error of the request.
         source: Box<kube::Error>,
     },
-    /// A template that is referenced is not there.
+    /// A referenced template does not exist.
     #[error("{kind} {namespace}/{name} does not exist")]
     TemplateMissing {
         /// Kind of the template.
@@ -92,17 +91,17 @@ pub enum ExternalError {
         /// Name of the template.
         name: String,
     },
-    /// A template has no `spec.template`.
+    /// A template cannot be cloned.
     #[error("{kind} {name} cannot be cloned: {problem}")]
     TemplateMalformed {
         /// Kind of the template.
         kind: String,
         /// Name of the template.
         name: String,
-        /// What is missing.
+        /// What is wrong with it.
         problem: String,
     },
-    /// An object of the wanted name belongs to somebody else.
+    /// An object with the requested name exists that was not created by an equal request.
     #[error("{kind} {namespace}/{name} exists and belongs to somebody else")]
     Taken {
         /// Kind of the object.
@@ -118,7 +117,7 @@ impl Retry for ExternalError {
     fn when(&self) -> When {
         match self {
             ExternalError::Api { source, .. } => source.when(),
-            // A CRD or a template may be applied later; nobody watches for those.
+            // A CRD or a template may be created later; they are not watched.
             ExternalError::UnknownKind { .. }
             | ExternalError::TemplateMissing { .. }
             | ExternalError::Taken { .. } => When::Backoff,
@@ -127,16 +126,16 @@ impl Retry for ExternalError {
     }
 }
 
-/// An object of a provider that was added, changed or deleted.
+/// An object of a provider that was created, changed or deleted.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What it is called.
+    /// The kind and name of the object.
     pub reference: ContractReference,
-    /// Where it is.
+    /// Its namespace.
     pub namespace: String,
-    /// Whom it belongs to.
+    /// Its owners.
     pub owners: Vec<OwnerReference>,
-    /// The Cluster that its label names.
+    /// The value of its cluster-name label.
     pub cluster: Option<String>,
 }
 
@@ -163,7 +162,7 @@ struct Watched {
 }
 
 impl External {
-    /// Nothing is watched yet. With a `namespace`, only objects in it are.
+    /// Creates empty caches. With a `namespace`, watches are restricted to it.
     pub fn new(
         client: Client,
         namespace: Option<String>,
@@ -184,7 +183,7 @@ impl External {
         }
     }
 
-    /// The same caches and watches, with what is written sent by `client`.
+    /// The same caches and watches; other requests are sent by `client`.
     pub fn with_client(&self, client: Client) -> Self {
         Self {
             client,
@@ -192,21 +191,21 @@ impl External {
         }
     }
 
-    /// The version in which `kind` of `group` is to be used, and its contract.
+    /// The served version of `kind` of `group`, and its contract.
     ///
     /// # Errors
-    /// When nobody serves the kind, or the API server cannot be asked.
+    /// When the kind is not served, or the request fails.
     pub async fn kind(&self, group: &str, kind: &str) -> Result<Kind, ExternalError> {
         self.watched(group, kind).await.map(|watched| watched.kind)
     }
 
-    /// The object that `reference` names, `None` if there is none.
+    /// The object that `reference` names; `None` if it does not exist.
     ///
-    /// It may come from the cache and then be a little old; a change of it comes through
-    /// [`External::changes`]. That an object is absent is always asked of the API server.
+    /// It may be from the cache and outdated; [`External::changes`] sends its changes. If it is not in the cache, it is
+    /// read live.
     ///
     /// # Errors
-    /// When nobody serves the kind, or the API server cannot be asked.
+    /// When the kind is not served, or the request fails.
     pub async fn get(
         &self,
         reference: &ContractReference,
@@ -222,10 +221,10 @@ impl External {
             .map(|object| object.map(Arc::new))
     }
 
-    /// The object that `reference` names as the API server has it now.
+    /// The object that `reference` names, read live.
     ///
     /// # Errors
-    /// When nobody serves the kind, or the API server cannot be asked.
+    /// When the kind is not served, or the request fails.
     pub async fn get_live(
         &self,
         reference: &ContractReference,
@@ -237,10 +236,10 @@ impl External {
             .map_err(|source| refused("reading", reference, namespace, source))
     }
 
-    /// All objects of a kind that carry the cluster-name label `cluster`, as the API server has them now.
+    /// All objects of a kind with the value `cluster` of the cluster-name label, read live.
     ///
     /// # Errors
-    /// When nobody serves the kind, or the API server cannot be asked.
+    /// When the kind is not served, or the request fails.
     pub async fn list_live(
         &self,
         group: &str,
@@ -258,11 +257,10 @@ impl External {
             .map_err(|source| refused("listing", &reference, namespace, source))
     }
 
-    /// Creates an object from a template; repeated with the same owner and name, it returns the object
-    /// that is there already.
+    /// Creates an object from a template. Repeated with the same owner and name, it returns the existing object.
     ///
     /// # Errors
-    /// When the template is absent or malformed, the name is taken, or the API server refuses.
+    /// When the template does not exist or is malformed, the name is in use, or a request fails.
     pub async fn clone_template(
         &self,
         request: &CloneRequest<'_>,
@@ -300,12 +298,11 @@ impl External {
         }
     }
 
-    /// Makes `owner` an owner of `object` and adds `labels`, if that is not so yet. A controlling
-    /// owner takes the place of the controlling owner before it (a MachineSet or control plane makes
-    /// the object, the Machine keeps it).
+    /// Adds `owner` and `labels` to `object`, if they are missing. A controlling owner replaces the former controlling
+    /// owner: a MachineSet or control plane creates the object, and the Machine takes over the control.
     ///
     /// # Errors
-    /// When the API server refuses, for instance because the object changed meanwhile.
+    /// When the request fails, for example with a conflict because the object has changed.
     pub async fn ensure_owner(
         &self,
         object: &DynamicObject,
@@ -322,7 +319,7 @@ impl External {
     /// Applies a JSON merge patch to `object`.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the request fails.
     pub async fn patch(&self, object: &DynamicObject, patch: &Value) -> Result<(), ExternalError> {
         let (reference, namespace) = (reference_to(object), object.namespace().unwrap_or_default());
         let api = self.api(&reference, &namespace).await?;
@@ -336,10 +333,10 @@ impl External {
         .map_err(|source| refused("changing", &reference, &namespace, source))
     }
 
-    /// Asks for the deletion of the object that `reference` names; returns whether it is gone.
+    /// Deletes the object that `reference` names; returns whether it is gone.
     ///
     /// # Errors
-    /// When nobody serves the kind, or the API server refuses.
+    /// When the kind is not served, or a request fails.
     pub async fn delete(
         &self,
         reference: &ContractReference,
@@ -351,7 +348,7 @@ impl External {
         if object.metadata.deletion_timestamp.is_some() {
             return Ok(false);
         }
-        // Only the very object that was seen: a namesake made meanwhile is somebody else's.
+        // The UID precondition excludes a new object with the same name.
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: object.uid(),
@@ -361,7 +358,7 @@ impl External {
         };
         let api = self.api(reference, namespace).await?;
         match api.delete(&reference.name, &params).await {
-            // Without finalizers it goes at once; looking again costs one read.
+            // An object without finalizers is gone at once, which one read shows.
             Ok(_) => self
                 .get_live(reference, namespace)
                 .await
@@ -371,7 +368,7 @@ impl External {
         }
     }
 
-    /// Every change of every kind that is, or will be, watched.
+    /// The changes of all kinds that are watched now or later.
     pub fn changes(&self) -> impl Stream<Item = Change> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.inner.listeners.lock().push(sender);
@@ -399,7 +396,7 @@ impl External {
         }
         let served = self.discover(group, kind).await?;
         let mut kinds = self.inner.kinds.lock();
-        // Somebody else may have been faster: one watch a kind.
+        // Another task may have been faster: one watch per kind.
         Ok(kinds
             .entry(key)
             .or_insert_with(|| self.watch(served))
@@ -436,7 +433,7 @@ impl External {
     }
 
     async fn discover(&self, group: &str, kind: &str) -> Result<Kind, ExternalError> {
-        // The version in this guess is a placeholder: only the plural is of interest.
+        // The version is a placeholder: only the plural is used.
         let guess = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
         let name = format!("{}.{group}", guess.plural);
         let crds: Api<CustomResourceDefinition> = Api::all(self.inner.watching.clone());

@@ -1,4 +1,4 @@
-//! Reading what a provider's object says, by the contract that its kind follows.
+//! Fields of a provider's object, read as its contract defines them.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,19 @@ use serde_json::Value;
 
 use super::Contract;
 
-/// A condition of a provider's object: only what the contract lets core read.
+/// A condition of a provider's object, with the fields of the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Seen {
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// A word for machines.
+    /// The reason in CamelCase.
     pub reason: String,
-    /// A sentence for people.
+    /// The message.
     pub message: String,
 }
 
-/// The newest contract that `crd` follows and that we know, and the version to use for it: the last
-/// (highest) of those that its contract label lists.
+/// The latest supported contract of `crd`, and the version to use for it: the last (highest) one in its contract label.
 pub fn version_of(crd: &CustomResourceDefinition) -> Option<(String, Contract)> {
     let contracts = [
         ("v1beta2", Contract::V1Beta2),
@@ -42,12 +41,12 @@ pub fn provisioned(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "provisioned", "ready")
 }
 
-/// Whether a bootstrap object's Secret has been created.
+/// Whether the Secret of a bootstrap object has been created.
 pub fn data_secret_created(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "dataSecretCreated", "ready")
 }
 
-/// Whether a control plane answers requests.
+/// Whether a control plane has been initialized.
 pub fn control_plane_initialized(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "controlPlaneInitialized", "initialized")
 }
@@ -78,7 +77,7 @@ pub fn endpoint(object: &DynamicObject) -> Option<ApiEndpoint> {
         .filter(ApiEndpoint::is_complete)
 }
 
-/// `status.addresses`; addresses of a type that we do not know are left out.
+/// `status.addresses`, without addresses of unknown types.
 pub fn addresses(object: &DynamicObject) -> Vec<MachineAddress> {
     let list = object
         .data
@@ -107,7 +106,7 @@ pub fn failure_domains(object: &DynamicObject) -> Vec<FailureDomain> {
     domains
 }
 
-/// The condition of this type, in either style.
+/// The condition of this type, in the format of either contract.
 pub fn condition(object: &DynamicObject, type_: &str) -> Option<Seen> {
     let list = object.data.pointer("/status/conditions")?.as_array()?;
     let is_it = |value: &&Value| value.get("type").and_then(Value::as_str) == Some(type_);

@@ -1,4 +1,4 @@
-//! What a Cluster or a Machine refers to: looking it up, and the conditions that follow from it.
+//! Objects that a Cluster or a Machine refers to, and the conditions derived from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use operator::controller::chain;
 use super::{Contract, External, ExternalError, contract};
 use crate::owners;
 
-/// An object that another refers to.
+/// The observed state of a referenced object.
 #[derive(Clone, Debug)]
 pub(crate) enum Referenced {
-    /// Nothing is referred to.
+    /// The reference is not set.
     Nothing,
     /// The object does not exist.
     Missing,
@@ -27,8 +27,8 @@ pub(crate) enum Referenced {
 }
 
 impl External {
-    /// What `reference` of `subject`, in the cluster `cluster_name`, refers to; `subject` becomes its owner. The first
-    /// error is stored in `problem`.
+    /// Reads the object that `reference` of `subject`, in the cluster `cluster_name`, names, and adds `subject` as its
+    /// owner. The first error is stored in `problem`.
     pub(crate) async fn look<K: Resource<DynamicType = ()>>(
         &self,
         subject: &K,
@@ -65,8 +65,8 @@ impl External {
     }
 }
 
-/// The object's condition `from` as the condition `type_`; where it reports none, what `flag` of the contract, `done`,
-/// says.
+/// The object's condition `from` as the condition `type_`. Without that condition, `done` is used, the value of the
+/// field `flag` of the contract.
 pub(crate) fn mirrored(
     type_: &'static str,
     object: &DynamicObject,
@@ -98,7 +98,7 @@ pub(crate) fn mirrored(
     Verdict::new(type_, false, format!("Not{from}")).because(format!("{kind} {flag} is false"))
 }
 
-/// The condition `type_` about an object of `kind` that could not be found or read.
+/// The condition `type_` for an object of `kind` that does not exist or could not be read.
 pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
     match seen {
         Referenced::Unreadable(problem) => {
@@ -108,7 +108,7 @@ pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verd
     }
 }
 
-/// The condition `type_` about an object of `kind` that is gone, although a `subject` needs it.
+/// The condition `type_` for an object of `kind` that was deleted although a `subject` needs it.
 pub(crate) fn deleted(type_: &'static str, kind: &str, subject: &str) -> Verdict {
     Verdict::new(type_, false, "Deleted").because(format!(
         "{kind} has been deleted while the {subject} still exists"

@@ -1,4 +1,4 @@
-//! Making an object from a template, and taking one over.
+//! Cloning of templates, and adoption of objects.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use serde_json::{Value, json};
 
 use super::ExternalError;
 
-/// What to make from a template.
+/// A request to clone a template.
 #[derive(Clone, Debug)]
 pub struct CloneRequest<'a> {
     /// The template; its kind ends in `Template`.
     pub template: &'a ContractReference,
-    /// Where the template is and the object will be.
+    /// The namespace of the template and of the object.
     pub namespace: &'a str,
     /// Name of the object.
     pub name: &'a str,
     /// The Cluster that the object belongs to.
     pub cluster_name: &'a str,
-    /// Whom the object belongs to.
+    /// The owner of the object.
     pub owner: Option<OwnerReference>,
-    /// Labels beyond those of the template.
+    /// Labels in addition to those of the template.
     pub labels: BTreeMap<String, String>,
-    /// Annotations beyond those of the template.
+    /// Annotations in addition to those of the template.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The object that `request` asks for.
+/// The object for `request`.
 ///
 /// # Errors
-/// When the template's kind does not end in `Template`, or it has no `spec.template.spec`.
+/// When the kind of the template does not end in `Template`, or it has no `spec.template`.
 pub fn instance_of(
     template: &DynamicObject,
     request: &CloneRequest<'_>,
@@ -98,12 +98,12 @@ pub fn instance_of(
     })
 }
 
-/// Kind and group as upstream writes them into the cloned-from annotation.
+/// The value of the cloned-from annotation for kind and group, as upstream writes it.
 pub(super) fn group_kind(template: &ContractReference) -> String {
     format!("{}.{}", template.kind, template.api_group)
 }
 
-/// Whether `object` is what an earlier, equal request made.
+/// Whether `object` was created by an earlier, equal request.
 pub(super) fn is_ours(object: &DynamicObject, request: &CloneRequest<'_>) -> bool {
     let from = object.annotations().get(CLONED_FROM_NAME_ANNOTATION);
     let same_owner = match &request.owner {
@@ -118,7 +118,7 @@ pub(super) fn is_ours(object: &DynamicObject, request: &CloneRequest<'_>) -> boo
         && from.is_some_and(|name| *name == request.template.name)
 }
 
-/// The merge patch that makes `owner` an owner and adds `labels`; `None` if nothing is missing.
+/// The merge patch that adds `owner` and `labels`; `None` if nothing is missing.
 pub(super) fn adoption(
     metadata: &ObjectMeta,
     owner: &OwnerReference,
@@ -152,7 +152,7 @@ pub(super) fn adoption(
     (patch != json!({ "metadata": {} })).then_some(patch)
 }
 
-/// Whether two references mean the same name of the same kind: a stale one with another uid goes.
+/// Whether two references have the same group, kind and name; one with another UID is outdated and removed.
 fn is_same_object(a: &OwnerReference, b: &OwnerReference) -> bool {
     let group = |reference: &OwnerReference| {
         reference
