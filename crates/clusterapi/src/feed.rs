@@ -1,12 +1,12 @@
-//! One watch of a kind, shared by every controller that looks at it.
+//! A watch of a kind, shared by all controllers that use it.
 //!
-//! kube's `Controller` opens a watch and a cache for itself and for each kind that it owns; with a
-//! dozen controllers that is a dozen copies of every Machine. A feed is one watch and one cache, and
-//! hands out what it sees: to a controller's trigger, to another controller's mapping.
+//! A `Controller` of kube has a watch and a cache for its kind and for each kind that it owns; with a dozen controllers
+//! this is a dozen copies of every Machine. A feed is one watch and one cache, and sends its events to the triggers and
+//! mappings of all controllers.
 //!
 //! ```text
-//!   index     which objects belong to a cluster, and which refer to an object
-//!   memory    what a controller remembers of objects, as long as they exist
+//!   index     the objects of a cluster, and the objects that refer to an object
+//!   memory    values that a controller remembers for existing objects
 //! ```
 
 use std::fmt::Debug;
@@ -37,7 +37,7 @@ pub use memory::Memory;
 use index::Index;
 use memory::Forget;
 
-/// One watch of a kind and the cache that it fills.
+/// A watch of a kind and its cache.
 pub struct Feed<K: Resource + 'static>
 where
     K::DynamicType: Hash + Eq,
@@ -108,7 +108,7 @@ where
         &self.store
     }
 
-    /// What is there now, and everything that is added, changed or deleted from now on.
+    /// The cached objects, and then all objects that are created, changed or deleted.
     pub fn touched(&self) -> impl Stream<Item = Arc<K>> + Send + Unpin + 'static + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Arc<K>>) = unbounded();
         let mut subscribers = self.subscribers.lock();
@@ -116,7 +116,7 @@ where
         futures::stream::iter(self.store.state()).chain(receiver)
     }
 
-    /// Keeps cache and index current and notifies the subscribers; never returns.
+    /// Updates the cache and the index, and notifies the subscribers; never returns.
     async fn watch(
         self,
         mut events: BoxStream<'static, watcher::Result<watcher::Event<K>>>,
@@ -132,7 +132,7 @@ where
                     continue;
                 }
             };
-            // The cache first, so that whoever is notified finds what the notification is about.
+            // The cache is updated first, so that subscribers can read the object.
             self.update(&event, &kind, &mut writer);
             match event {
                 watcher::Event::Apply(object) => self.notify(Arc::new(object)),
@@ -147,7 +147,7 @@ where
         }
     }
 
-    /// Applies an event to the cache and the index, which are never seen to differ.
+    /// Applies an event to the cache and the index, under one lock.
     fn update(&self, event: &watcher::Event<K>, kind: &K::DynamicType, writer: &mut Writer<K>) {
         let mut index = self.index.write();
         if let watcher::Event::Apply(object) | watcher::Event::Delete(object) = event {
@@ -169,7 +169,7 @@ where
         }
     }
 
-    /// After a list: whatever vanished while there was no watch counts as touched, too.
+    /// After a list: notifies about all objects, including those that were deleted while there was no watch.
     fn relisted(&self, before: Vec<Arc<K>>, kind: &K::DynamicType) {
         for old in before {
             let now = self
@@ -216,21 +216,21 @@ where
         Controller::for_stream(futures::stream::pending(), self.store.clone()).reconcile_on(touched)
     }
 
-    /// Fails if an object for which `concerns` holds is not in the cache because it cannot be decoded. For whoever would
-    /// act on the absence of an object.
+    /// Fails if an object for which `concerns` holds is not in the cache because it cannot be decoded. For callers that
+    /// would act on the absence of an object.
     ///
     /// # Errors
-    /// Names the object and what is wrong with it.
+    /// Names the object and the decoding error.
     pub fn decoded(&self, concerns: impl Fn(&ObjectMeta) -> bool) -> Result<(), NotDecoded> {
         self.skipped.check::<K>(concerns)
     }
 
-    /// The cached object of this name.
+    /// The cached object with this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
 
-    /// The cached objects of a cluster for which `predicate` holds, in the order of their names.
+    /// The cached objects of a cluster for which `predicate` holds, sorted by name.
     pub fn in_cluster(
         &self,
         namespace: &str,
@@ -242,7 +242,7 @@ where
         found
     }
 
-    /// The cached objects whose spec refers to `reference`, in the order of their names.
+    /// The cached objects whose spec refers to `reference`, sorted by name.
     pub fn referring_to(&self, namespace: &str, reference: &ContractReference) -> Vec<Arc<K>> {
         self.find(namespace, Key::Reference(reference.clone()))
     }

@@ -1,4 +1,4 @@
-//! By what objects are found without looking at all of them.
+//! Index of the objects of a kind.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,18 +9,18 @@ use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::names::CLUSTER_NAME_LABEL;
 
-/// What an object is found by, within its namespace.
+/// A key of the index, within a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// The Cluster of this name, to which the object belongs.
+    /// Objects of the Cluster with this name.
     Cluster(String),
-    /// An object to which its spec refers.
+    /// Objects whose spec refers to this object.
     Reference(ContractReference),
 }
 
-/// A kind whose objects can be found by their keys.
+/// A kind with index keys.
 pub trait Indexed {
-    /// What this object is found by.
+    /// The keys of this object.
     fn keys(&self) -> Vec<Key>;
 }
 
@@ -104,7 +104,7 @@ impl Indexed for KubeadmControlPlane {
     }
 }
 
-/// Objects of providers are found by their names alone.
+/// Objects of providers are looked up by name only.
 impl Indexed for DynamicObject {
     fn keys(&self) -> Vec<Key> {
         Vec::new()

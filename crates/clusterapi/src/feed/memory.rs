@@ -1,4 +1,4 @@
-//! What a controller remembers of objects, as long as they exist.
+//! Values that a controller remembers for objects while they exist.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -9,14 +9,14 @@ use api::kube::ResourceExt;
 use api::kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 
-/// A value for each object of a kind; it is dropped when the object is gone from its feed.
+/// A value for each object of a kind; dropped when the object is removed from its feed.
 #[derive(Debug)]
 pub struct Memory<K: Resource<DynamicType = ()> + 'static, V> {
     values: Arc<Mutex<HashMap<String, V>>>,
     store: Store<K>,
 }
 
-/// Whatever remembers values by the uid of an object.
+/// A map of values by the UID of an object.
 pub(super) trait Forget: Send + Sync {
     fn forget(&self, uid: &str);
 }
@@ -39,22 +39,22 @@ where
         }
     }
 
-    /// By which the feed has values forgotten.
+    /// The handle with which the feed removes values.
     pub(super) fn forgetting(&self) -> Weak<dyn Forget> {
         let weak: Weak<Mutex<HashMap<String, V>>> = Arc::downgrade(&self.values);
         weak
     }
 
-    /// What is remembered of `object`.
+    /// The value of `object`.
     pub fn get(&self, object: &K) -> Option<V> {
         let uid = object.uid()?;
         self.values.lock().get(&uid).cloned()
     }
 
-    /// Remembers `value`, unless the object is gone.
+    /// Stores `value`, unless the object is gone.
     pub fn insert(&self, object: &K, value: V) {
-        // The feed removes the object from its store and then from here, so that nothing is left behind by
-        // a reconcile that was still running.
+        // The feed removes the object from its store first and its value afterwards, so that a running reconcile leaves
+        // no value behind.
         let mut values = self.values.lock();
         let current = self.store.get(&ObjectRef::from_obj(object));
         if let Some(uid) = object.uid()
@@ -64,7 +64,7 @@ where
         }
     }
 
-    /// Of how many objects something is remembered.
+    /// The number of values.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.values.lock().len()
