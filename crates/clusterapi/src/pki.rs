@@ -1,12 +1,12 @@
-//! The keys and certificates that a cluster is founded on, and the Secrets that keep them.
+//! Keys and certificates of a cluster, and the Secrets that contain them.
 //!
 //! ```text
-//!   pki            making and reading key pairs, CA certificates, client certificates (no I/O)
-//!   pki::store     Secrets `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`: read, or made once
+//!   pki            generates and parses key pairs, CA certificates, client certificates (no I/O)
+//!   pki::store     Secrets `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`: read, or created once
 //! ```
 //!
-//! What is made here is what `kubeadm init` would make, so that kubeadm uses it as it is. A private
-//! key is a [`SecretString`] from the moment it exists and has no way into a log.
+//! Keys and certificates have the form of those of `kubeadm init`, so that kubeadm uses them unchanged. A private key
+//! is a [`SecretString`] once it is encoded, and is never logged.
 
 pub mod store;
 
@@ -29,59 +29,59 @@ use sha2::{Digest, Sha256};
 use x509_parser::prelude::FromDer;
 use zeroize::Zeroizing;
 
-/// How long before now a certificate starts to be valid: clocks differ.
+/// How long before now the validity of a certificate starts, because clocks differ.
 const BACKDATE: Duration = Duration::from_secs(300);
 /// A day.
 const DAY: Duration = Duration::from_secs(86_400);
-/// The validity of CA certificates by default: 10 years, as kubeadm's.
+/// The default validity of CA certificates: 10 years, as kubeadm's.
 pub const CA_DAYS: i32 = 3650;
 /// The validity of the administrator's client certificate: a year.
 pub const CLIENT_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 
-/// What went wrong with a key or a certificate.
+/// An error about a key or a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// A key could not be made.
+    /// A key could not be generated.
     #[error("cannot generate a {algorithm} key")]
     Generate {
-        /// What was to be made.
+        /// The algorithm of the key.
         algorithm: &'static str,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A certificate could not be signed.
     #[error("cannot sign the certificate of {subject}")]
     Sign {
-        /// Whose certificate.
+        /// The subject of the certificate.
         subject: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: rcgen::Error,
     },
-    /// Something that should be a private key is none that we can use.
+    /// A text is not a private key in a supported format.
     #[error("{what} is not a private key in PEM form (PKCS#8, PKCS#1 or SEC 1; RSA or ECDSA)")]
     Key {
-        /// Where it came from; never the key itself.
+        /// The source of the text; never the key.
         what: &'static str,
     },
-    /// Something that should be a certificate is none.
+    /// A text is not a certificate.
     #[error("{what} is not a certificate in PEM form")]
     Certificate {
-        /// Where it came from.
+        /// The source of the text.
         what: &'static str,
     },
-    /// The blocking thread that made a key did not finish.
+    /// The blocking task that generates a key did not finish.
     #[error("key generation was interrupted")]
     Interrupted,
 }
 
-/// A private key with its certificate (or, for service accounts, its public key), both PEM.
+/// A private key with its certificate (or, for service accounts, its public key), both in PEM.
 #[derive(Clone)]
 pub struct KeyMaterial {
     /// The certificate; for service accounts the public key.
     pub public: Arc<str>,
-    /// The private key; absent where a user supplied a CA without it.
+    /// The private key; absent if a user supplied a CA without it.
     pub private: Option<SecretString>,
 }
 
@@ -91,12 +91,12 @@ impl std::fmt::Debug for KeyMaterial {
     }
 }
 
-/// What key material is for.
+/// The purpose of key material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
-    /// The cluster's CA.
+    /// The CA of the cluster.
     Cluster,
-    /// etcd's CA.
+    /// The CA of etcd.
     Etcd,
     /// The CA of the aggregation layer's front proxy.
     FrontProxy,
@@ -105,7 +105,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All of them, in the order in which they are written to machines.
+    /// All purposes, in the order in which their files are written to machines.
     pub const ALL: [Purpose; 4] = [
         Purpose::Cluster,
         Purpose::Etcd,
@@ -113,7 +113,7 @@ impl Purpose {
         Purpose::ServiceAccount,
     ];
 
-    /// The end of the Secret's name.
+    /// The suffix of the Secret's name.
     pub fn suffix(self) -> &'static str {
         match self {
             Purpose::Cluster => "ca",
@@ -128,8 +128,8 @@ impl Purpose {
         format!("{cluster}-{}", self.suffix())
     }
 
-    /// The algorithm of its key where the spec names none: kubeadm's where others than the control plane see
-    /// what the key signs, and otherwise one whose keys cost nothing to make (docs/adr/0018).
+    /// The default algorithm of the key: kubeadm's default if clients other than the control plane verify its
+    /// signatures, and otherwise one whose keys are cheap to generate (docs/adr/0018).
     pub fn default_algorithm(self) -> EncryptionAlgorithm {
         match self {
             Purpose::Cluster | Purpose::ServiceAccount => EncryptionAlgorithm::default(),
@@ -137,7 +137,7 @@ impl Purpose {
         }
     }
 
-    /// Where certificate (public key) and key lie below `/etc/kubernetes/pki`.
+    /// The paths of the certificate (public key) and the key below `/etc/kubernetes/pki`.
     pub fn files(self) -> (&'static str, &'static str) {
         match self {
             Purpose::Cluster => ("ca.crt", "ca.key"),
@@ -148,10 +148,10 @@ impl Purpose {
     }
 }
 
-/// Makes the key material of `purpose`. Takes up to seconds for RSA: call it on a blocking thread.
+/// Generates the key material of `purpose`. RSA takes up to seconds: call it on a blocking thread.
 ///
 /// # Errors
-/// When the key cannot be made or the certificate cannot be signed.
+/// When the key cannot be generated or the certificate cannot be signed.
 pub fn generate(
     purpose: Purpose,
     algorithm: EncryptionAlgorithm,
@@ -169,7 +169,7 @@ pub fn generate(
     })
 }
 
-/// Makes a client certificate with key, signed by `ca`. Takes up to seconds for RSA.
+/// Generates a key and a client certificate signed by `ca`. RSA takes up to seconds.
 ///
 /// # Errors
 /// When the CA has no usable key or the certificate cannot be signed.
@@ -212,10 +212,10 @@ pub fn client(
     })
 }
 
-/// `sha256:<hex>` of a certificate's SubjectPublicKeyInfo, by which kubeadm pins a CA.
+/// `sha256:<hex>` of a certificate's SubjectPublicKeyInfo, with which kubeadm pins a CA.
 ///
 /// # Errors
-/// When `certificate` is none.
+/// When `certificate` cannot be parsed.
 pub fn public_key_hash(certificate: &str) -> Result<String, PkiError> {
     with_certificate(certificate, |parsed| {
         let digest = Sha256::digest(parsed.public_key().raw);
@@ -227,10 +227,10 @@ pub fn public_key_hash(certificate: &str) -> Result<String, PkiError> {
     })
 }
 
-/// When a certificate ceases to be valid.
+/// The end of the validity of a certificate.
 ///
 /// # Errors
-/// When `certificate` is none.
+/// When `certificate` cannot be parsed.
 pub fn expiry(certificate: &str) -> Result<Timestamp, PkiError> {
     let seconds = with_certificate(certificate, |parsed| {
         parsed.validity().not_after.timestamp()
@@ -240,7 +240,7 @@ pub fn expiry(certificate: &str) -> Result<Timestamp, PkiError> {
     })
 }
 
-/// Whether `certificate` was signed by the key of `ca`: by issuer name and signature.
+/// Whether `certificate` was signed by `ca`: the issuer name matches and the signature verifies.
 pub fn is_signed_by(certificate: &str, ca: &str) -> bool {
     let (Ok(leaf), Ok(ca)) = (der(certificate), der(ca)) else {
         return false;
@@ -312,7 +312,7 @@ fn ca_certificate(key: &KeyPair, days: i32, now: Timestamp) -> Result<String, Pk
         KeyUsagePurpose::KeyCertSign,
     ];
     let (from, until) = validity(now, DAY.saturating_mul(u32::try_from(days).unwrap_or(1)));
-    // rcgen keeps time in a type of its own, which is reached from the epoch.
+    // rcgen uses the types of the crate `time`; they are computed from the epoch.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     (params.not_before, params.not_after) = (epoch + from, epoch + until);
     let certificate = params.self_signed(key).map_err(|source| PkiError::Sign {
@@ -322,13 +322,13 @@ fn ca_certificate(key: &KeyPair, days: i32, now: Timestamp) -> Result<String, Pk
     Ok(certificate.pem())
 }
 
-/// Validity from a little before now, in seconds since 1970.
+/// The validity, from [`BACKDATE`] before now, in seconds since 1970.
 fn validity(now: Timestamp, length: Duration) -> (Duration, Duration) {
     let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0));
     (now.saturating_sub(BACKDATE), now.saturating_add(length))
 }
 
-/// A new key, and its PEM in the form that kubeadm writes: PKCS#1 for RSA, PKCS#8 otherwise.
+/// A new key, and its PEM in kubeadm's format: PKCS#1 for RSA, PKCS#8 otherwise.
 fn generate_key(algorithm: EncryptionAlgorithm) -> Result<(KeyPair, SecretString), PkiError> {
     match algorithm {
         EncryptionAlgorithm::Rsa2048 => generate_rsa(2048),
@@ -372,7 +372,7 @@ fn generate_ecdsa(
     Ok((pair, SecretString::from(pem.as_str())))
 }
 
-/// Reads the private key of a CA, whoever made it.
+/// Parses the private key of a CA, which a user may have supplied.
 fn key_pair(ca: &KeyMaterial) -> Result<KeyPair, PkiError> {
     let unusable = || PkiError::Key {
         what: "the CA's tls.key",
@@ -416,8 +416,8 @@ const P384_PREFIX: &[u8] = &[
     0x00, 0x22,
 ];
 
-/// PrivateKeyInfo (RFC 5958) around an ECPrivateKey (RFC 5915), which ring wants to have.
-/// ring refuses the parameters field inside, which OpenSSL writes, so it is cut out.
+/// A PrivateKeyInfo (RFC 5958) of an ECPrivateKey (RFC 5915), as ring requires it. The parameters field that OpenSSL
+/// writes is removed, because ring rejects it.
 fn sec1_to_pkcs8(sec1: &[u8], curve: &[u8]) -> Option<Vec<u8>> {
     let inner = without_parameters(sec1)?;
     let mut body = vec![0x02, 0x01, 0x00];
@@ -447,7 +447,7 @@ fn tlv(tag: u8, value: &[u8]) -> Vec<u8> {
     match u8::try_from(value.len()) {
         Ok(short) if short < 0x80 => out.push(short),
         Ok(medium) => out.extend([0x81, medium]),
-        // Keys of the curves above stay far below 64 KiB.
+        // Keys of these curves are far shorter than 64 KiB.
         Err(_) => {
             out.push(0x82);
             out.extend(u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -457,7 +457,7 @@ fn tlv(tag: u8, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The first DER element: its tag, its value, and what follows.
+/// The first DER element: its tag, its value, and the rest.
 fn split_tlv(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;

@@ -1,7 +1,7 @@
-//! The Secrets that keep a cluster's key material: read, or made once.
+//! The Secrets with the key material of a cluster: read, or created once.
 //!
-//! Nothing here ever replaces what is there. Whoever loses the race to create a Secret reads the
-//! winner's, and a process killed between two Secrets makes the rest on its next look.
+//! Existing Secrets are never changed. If another writer creates a Secret first, that one is read; after an
+//! interruption the next reconcile creates the missing Secrets.
 
 use std::collections::BTreeMap;
 
@@ -18,44 +18,44 @@ use zeroize::Zeroizing;
 
 use super::{KeyMaterial, PkiError, Purpose, generate};
 
-/// Key of a Secret: certificate or public key.
+/// Data key of the certificate or public key.
 const CERTIFICATE: &str = "tls.crt";
-/// Key of a Secret: private key.
+/// Data key of the private key.
 const KEY: &str = "tls.key";
 
-/// Why key material could not be read or made.
+/// An error of reading or creating key material.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The API server refused.
+    /// A request to the API server failed.
     #[error("secret {name}")]
     Api {
-        /// The Secret.
+        /// The name of the Secret.
         name: String,
-        /// Why.
+        /// The error of the request.
         #[source]
         source: kube::Error,
     },
-    /// The Secret is there but does not hold what it should.
+    /// The Secret has no usable certificate or public key.
     #[error(
         "secret {name} has no usable {key}: store a PEM document there, or delete the secret before \
          the control plane is initialized so that it is generated again"
     )]
     Malformed {
-        /// The Secret.
+        /// The name of the Secret.
         name: String,
-        /// The key that is missing or no text.
+        /// The data key that is missing, empty or not text.
         key: &'static str,
     },
-    /// The Secret of a running cluster is gone.
+    /// The Secret of a running cluster does not exist.
     #[error(
         "secret {name} is missing and cannot be generated again, because the running cluster depends on its keys: \
          restore it from a backup or from the machines' /etc/kubernetes/pki"
     )]
     Lost {
-        /// The Secret.
+        /// The name of the Secret.
         name: String,
     },
-    /// Making it failed.
+    /// Key material could not be generated.
     #[error(transparent)]
     Pki(#[from] PkiError),
 }
@@ -64,7 +64,7 @@ impl Retry for StoreError {
     fn when(&self) -> When {
         match self {
             StoreError::Api { source, .. } => source.when(),
-            // Nobody tells when a person has repaired the Secret.
+            // Secrets are not watched, so their repair triggers no reconcile.
             StoreError::Malformed { .. } | StoreError::Lost { .. } | StoreError::Pki(_) => {
                 When::Backoff
             }
@@ -72,14 +72,14 @@ impl Retry for StoreError {
     }
 }
 
-/// A cluster's key material, as far as it is there.
+/// The existing key material of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Certificates {
     known: BTreeMap<Purpose, KeyMaterial>,
 }
 
 impl Certificates {
-    /// From what is known.
+    /// Key material by purpose.
     pub fn new(known: impl IntoIterator<Item = (Purpose, KeyMaterial)>) -> Self {
         Self {
             known: known.into_iter().collect(),
@@ -91,14 +91,14 @@ impl Certificates {
         self.known.get(&purpose)
     }
 
-    /// All that is there, in the order in which it is written to machines.
+    /// The existing material, in the order in which its files are written to machines.
     pub fn iter(&self) -> impl Iterator<Item = (Purpose, &KeyMaterial)> {
         self.known
             .iter()
             .map(|(purpose, material)| (*purpose, material))
     }
 
-    /// What is not there.
+    /// The purposes without material.
     pub fn missing(&self) -> Vec<Purpose> {
         Purpose::ALL
             .into_iter()
@@ -107,23 +107,23 @@ impl Certificates {
     }
 }
 
-/// How missing key material is made.
+/// The parameters for missing key material.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// Who owns the Secrets, as controller.
+    /// The controlling owner of the Secrets.
     pub owner: OwnerReference,
     /// The keys' algorithm; unset for [`Purpose::default_algorithm`].
     pub algorithm: Option<EncryptionAlgorithm>,
     /// Validity of the CA certificates in days.
     pub validity_days: i32,
-    /// What is not made: etcd's CA where etcd is somebody else's.
+    /// What is not generated: the CA of an external etcd.
     pub except: Vec<Purpose>,
 }
 
-/// Reads the key material of `cluster`; what is missing is missing in the result.
+/// Reads the existing key material of `cluster`.
 ///
 /// # Errors
-/// When the API server refuses, or a Secret does not hold what it should.
+/// When a request fails, or the content of a Secret is malformed.
 pub async fn read(secrets: &Api<Secret>, cluster: &str) -> Result<Certificates, StoreError> {
     let mut known = BTreeMap::new();
     for purpose in Purpose::ALL {
@@ -134,10 +134,10 @@ pub async fn read(secrets: &Api<Secret>, cluster: &str) -> Result<Certificates, 
     Ok(Certificates { known })
 }
 
-/// Reads the key material of `cluster` for one purpose.
+/// Reads the key material of `cluster` for one purpose; `None` if its Secret does not exist.
 ///
 /// # Errors
-/// When the API server refuses, or the Secret does not hold what it should.
+/// When the request fails, or the content of the Secret is malformed.
 pub async fn read_one(
     secrets: &Api<Secret>,
     cluster: &str,
@@ -149,10 +149,10 @@ pub async fn read_one(
     found.as_ref().map(parse).transpose()
 }
 
-/// Reads the key material of `cluster` and makes what is missing.
+/// Reads the key material of `cluster` and creates what is missing.
 ///
 /// # Errors
-/// When the API server refuses, a Secret does not hold what it should, or a key cannot be made.
+/// When a request fails, the content of a Secret is malformed, or a key cannot be generated.
 pub async fn ensure(
     secrets: &Api<Secret>,
     cluster: &str,
@@ -178,7 +178,7 @@ pub async fn ensure(
     Ok(certificates)
 }
 
-/// Stores `secret`, or reads the one that somebody else stored under its name meanwhile.
+/// Creates `secret`, or reads the existing one with its name.
 pub(crate) async fn create(secrets: &Api<Secret>, secret: Secret) -> Result<Secret, StoreError> {
     let name = secret.metadata.name.clone().unwrap_or_default();
     let failed = |source| StoreError::Api {
