@@ -1,13 +1,13 @@
-//! The controller of KubeadmConfig: from a Machine's first-boot wishes to a Secret with user data.
+//! The controller of KubeadmConfig: creates the Secret with the bootstrap data of a Machine.
 //!
 //! ```text
 //!   facts ─► plan (pure) ─► wait | init: lock, certificates | join: token, CA hash ─► data Secret ─► status
 //! ```
 //!
-//! Only one control plane machine of a cluster may run `kubeadm init`: whoever creates the ConfigMap
-//! `<cluster>-lock`. Everybody else waits for the Cluster to say that its control plane is initialized
-//! and is woken by that change. Join tokens live 15 minutes in the workload cluster and are extended as
-//! long as the machine has no Node.
+//! Only one control plane machine of a cluster may run `kubeadm init`: the one for which the ConfigMap `<cluster>-lock`
+//! is created. The others wait until the Cluster reports that its control plane is initialized, and that change
+//! triggers them. Bootstrap tokens are valid for 15 minutes in the workload cluster, and are extended while the machine
+//! has no Node.
 
 mod data;
 mod error;
@@ -37,17 +37,17 @@ use crate::remote::{Change, ClusterKey};
 pub use error::BootstrapError;
 use plan::{Facts, Plan};
 
-/// How often the token of a machine that has not joined is looked at: a third of its life.
+/// Interval at which the token of a machine without a Node is extended: a third of its lifetime.
 const TOKEN_CHECK: Duration = Duration::from_secs(token::TTL.as_secs() / 3);
 
-/// What the reconciler works with.
+/// The context of the reconciler.
 struct Scope {
     context: Arc<Context>,
-    /// Clusters whose lock is known to be gone: it is deleted once, not looked for by each reconcile.
+    /// Clusters whose lock has been deleted, so that it is not read in each reconcile.
     released: Memory<Cluster, ()>,
 }
 
-/// One KubeadmConfig with everything that it depends on.
+/// A KubeadmConfig with its Machine and Cluster.
 struct Subject {
     config: Arc<KubeadmConfig>,
     machine: Arc<Machine>,
@@ -103,7 +103,8 @@ async fn reconcile(
     let outcome = act(&scope, &mut subject, plan).await;
     let config = subject.config;
     if status::is_reported(&config) && outcome.as_ref().is_err_and(BootstrapError::is_connecting) {
-        // After a start of the program: what was reported stays until the attempt to connect ends, which wakes us.
+        // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
+        // reconcile.
         return Ok(Action::requeue(TOKEN_CHECK));
     }
     let after = status::after(&config, plan, outcome.as_ref(), scope.context.now());
@@ -114,7 +115,7 @@ async fn reconcile(
     outcome
 }
 
-/// Does what the plan says.
+/// Performs the plan.
 async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action, BootstrapError> {
     match plan {
         Plan::Paused | Plan::Wait(_) | Plan::Done => {
@@ -131,7 +132,7 @@ async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action,
     }
 }
 
-/// The first machine: take the lock, then write what `kubeadm init` needs.
+/// Bootstraps the first machine: acquires the lock, and writes the data for `kubeadm init`.
 async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
     supported(subject)?;
     if !lock::acquire(&scope.context.client, &subject.cluster, &subject.machine).await? {
@@ -144,7 +145,7 @@ async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError
     write(scope, subject, data::Parts::init(&certificates, kubeadm)).await
 }
 
-/// Any other machine: make sure of a token, then write what `kubeadm join` needs.
+/// Bootstraps any other machine: ensures a token, and writes the data for `kubeadm join`.
 async fn join(
     scope: &Scope,
     subject: &mut Subject,
@@ -171,7 +172,7 @@ async fn write(
     Ok(Action::await_change())
 }
 
-/// Keeps the token of a machine alive that has not joined yet.
+/// Extends the token of a machine without a Node.
 async fn refresh(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
     let Some(token) = token::of_config(&subject.config) else {
         return Ok(Action::await_change());
@@ -181,11 +182,11 @@ async fn refresh(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapEr
     Ok(Action::requeue(TOKEN_CHECK))
 }
 
-/// The cluster's key material. The control plane's controller makes it; without one, we do.
+/// The key material of the cluster. The control plane's controller creates it; without one, this controller does.
 async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, BootstrapError> {
     let secrets = scope.context.api(&subject.key.namespace);
     let cluster = &subject.cluster;
-    // A running cluster was founded on its keys: new ones would not be its own.
+    // A running cluster depends on its keys: new ones would not match.
     let only_read = cluster.spec.control_plane_ref.is_some() || cluster.control_plane_initialized();
     let known = if only_read {
         store::read(&secrets, &subject.key.name).await?
@@ -213,7 +214,7 @@ fn supported(subject: &Subject) -> Result<(), BootstrapError> {
     }
 }
 
-/// Once the control plane is initialized nobody needs the lock any more.
+/// Deletes the lock once the control plane is initialized.
 async fn release_lock(scope: &Scope, subject: &Subject) -> Result<(), BootstrapError> {
     let initialized = subject.cluster.control_plane_initialized();
     if !initialized || !subject.machine.is_control_plane() {
@@ -223,7 +224,7 @@ async fn release_lock(scope: &Scope, subject: &Subject) -> Result<(), BootstrapE
     lock::release(&locks, &subject.cluster, &scope.released).await
 }
 
-/// The Machine whose bootstrap data this is.
+/// The Machine that refers to `config`.
 fn machine_of(scope: &Scope, config: &KubeadmConfig) -> Option<Arc<Machine>> {
     let (namespace, name) = (config.namespace()?, config.name_any());
     let refers = |machine: &Machine| config_name(machine) == Some(name.as_str());
@@ -246,7 +247,7 @@ fn config_name(machine: &Machine) -> Option<&str> {
     ours.then_some(reference.name.as_str())
 }
 
-/// What wakes a KubeadmConfig besides itself: its Machine, its Cluster, the way into its cluster.
+/// Triggers besides the KubeadmConfig: its Machine, its Cluster and the connection to the workload cluster.
 fn triggers(
     context: &Context,
     configs: &Feed<KubeadmConfig>,
@@ -255,7 +256,7 @@ fn triggers(
     let machines = context.machines.touched().flat_map(move |machine| {
         let namespace = machine.namespace().unwrap_or_default();
         let own = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
-        // A machine that goes may hold the lock that others wait for.
+        // A machine that is being deleted may have the lock for which others wait.
         let others = (machine.is_deleting() && machine.is_control_plane())
             .then(|| pending(&of_machines, &namespace, &machine.spec.cluster_name));
         futures::stream::iter(own.into_iter().chain(others.into_iter().flatten()))
@@ -266,7 +267,7 @@ fn triggers(
     });
     let remote = context.remote.changes().flat_map(move |change| {
         let refs = match change {
-            // Those with data, too: their tokens may have to be extended.
+            // Including those with data: their tokens may have to be extended.
             Change::Connected(key) | Change::Disconnected(key) => {
                 matching(&of_remote, &key.namespace, &key.name, |_| true)
             }
@@ -277,7 +278,7 @@ fn triggers(
     futures::stream::select(machines, futures::stream::select(clusters, remote))
 }
 
-/// The KubeadmConfigs of a cluster whose bootstrap data does not exist yet.
+/// The KubeadmConfigs of a cluster without bootstrap data, and those that are paused.
 fn pending(
     configs: &Feed<KubeadmConfig>,
     namespace: &str,
@@ -302,7 +303,7 @@ fn matching(
         .collect()
 }
 
-/// A moment as Kubernetes writes it.
+/// A time in the format of Kubernetes.
 fn rfc3339(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! The bootstrap data: what goes into the document, and the Secret that keeps it.
+//! The bootstrap data: the content of the document, and its Secret.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +26,10 @@ use crate::kubeadm::{self, ApiVersion, ClusterFacts};
 use crate::pki::store::{Certificates, Recipe};
 use crate::pki::{CA_DAYS, KeyMaterial, Purpose};
 
-/// The taint that keeps Pods off a new worker until its Machine's labels are on the Node.
+/// The taint that keeps Pods off a new worker until the labels of its Machine are set on the Node.
 const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
 
-/// What differs between the first machine and the others.
+/// The differences between the first machine and the others.
 pub(super) struct Parts {
     pub(super) command: Command,
     pub(super) certificates: Vec<File>,
@@ -37,7 +37,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The first machine.
+    /// The parts for the first machine.
     pub(super) fn init(certificates: &Certificates, kubeadm: SecretString) -> Self {
         let certificates = certificate_files(certificates);
         Self {
@@ -47,7 +47,7 @@ impl Parts {
         }
     }
 
-    /// Any other machine: certificates are for control plane machines only.
+    /// The parts for any other machine: certificates are only for control plane machines.
     pub(super) fn join(
         certificates: &Certificates,
         kubeadm: SecretString,
@@ -66,12 +66,12 @@ impl Parts {
     }
 }
 
-/// The name of the Secret of a KubeadmConfig.
+/// The name of the data Secret of a KubeadmConfig.
 pub(super) fn secret_name(config: &str) -> String {
     config.to_owned()
 }
 
-/// The key material without which no data can be written.
+/// The key material that the data requires.
 pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
     match (
         subject.machine.is_control_plane(),
@@ -89,7 +89,7 @@ pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
     }
 }
 
-/// How certificates are made for a cluster without a control plane object.
+/// The parameters for certificates of a cluster without a control plane object.
 pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapError> {
     let config = subject
         .config
@@ -112,7 +112,7 @@ pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapE
     })
 }
 
-/// ClusterConfiguration and InitConfiguration, as one file.
+/// ClusterConfiguration and InitConfiguration, in one file.
 pub(super) fn init_documents(subject: &Subject) -> Result<SecretString, BootstrapError> {
     let (version, api) = versions(subject)?;
     let spec = &subject.config.spec;
@@ -163,7 +163,7 @@ pub(super) fn join_document(
     Ok(SecretString::from(kubeadm::join_document(&join, api)))
 }
 
-/// The kubeconfig of a discovery by file, when its content is ours to write.
+/// The kubeconfig file for file discovery; `None` if the spec has no content for it.
 pub(super) fn discovery_file(discovery: &Discovery) -> Result<Option<File>, BootstrapError> {
     let Some(file) = &discovery.file else {
         return Ok(None);
@@ -208,7 +208,7 @@ pub(super) fn discovery_file(discovery: &Discovery) -> Result<Option<File>, Boot
     )))
 }
 
-/// The whole document, checked for its size.
+/// The complete document. An error if it is too large.
 pub(super) async fn document(
     secrets: &Api<Secret>,
     subject: &Subject,
@@ -230,7 +230,7 @@ pub(super) async fn document(
         mounts: spec.mounts.clone(),
     });
     let size = rendered.expose_secret().len();
-    // Other infrastructures have other limits, which we do not know.
+    // The limits of other infrastructures are not known.
     let limited = subject.machine.spec.infrastructure_ref.kind == "OpenStackMachine";
     if limited && size > USER_DATA_LIMIT {
         Err(BootstrapError::TooLarge { size })
@@ -239,7 +239,7 @@ pub(super) async fn document(
     }
 }
 
-/// Writes the Secret; written twice, the second text counts until a machine has been made of it.
+/// Creates the Secret, or updates its content; an update has no effect once the server is created.
 pub(super) async fn store(
     secrets: &Api<Secret>,
     subject: &Subject,
@@ -390,7 +390,7 @@ fn facts(subject: &Subject) -> ClusterFacts {
     kubeadm::facts_of(&subject.cluster, version)
 }
 
-/// The API server's port on the machine, where the Cluster asks for another one than 6443.
+/// The endpoint with the port of the API server, if the Cluster specifies it and the config does not.
 fn with_port(
     endpoint: Option<api::bootstrap::v1beta2::LocalApiEndpoint>,
     cluster: &Cluster,

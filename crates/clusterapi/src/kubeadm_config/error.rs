@@ -1,4 +1,4 @@
-//! Why bootstrap data could not be made, and what a person reads about it.
+//! Errors of the creation of bootstrap data, with their messages.
 
 use api::infra::USER_DATA_LIMIT;
 use api::version::InvalidVersion;
@@ -9,15 +9,15 @@ use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
-/// Why bootstrap data could not be made.
+/// An error of the creation of bootstrap data.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// An API server refused.
+    /// A request to an API server failed.
     #[error("{action}")]
     Api {
-        /// What was tried, such as `writing secret demo-md-0-abcde`.
+        /// The failed action, such as `writing secret demo-md-0-abcde`.
         action: String,
-        /// Why not.
+        /// The error of the request.
         #[source]
         source: kube::Error,
     },
@@ -29,42 +29,42 @@ pub enum BootstrapError {
         /// The cluster.
         cluster: String,
     },
-    /// The control plane's controller has not made the certificates.
+    /// The certificates have not been created yet.
     #[error("waiting for {}", .missing.join(", "))]
     NoCertificates {
-        /// The Secrets that are not there.
+        /// The Secrets that do not exist.
         missing: Vec<String>,
     },
     /// The workload cluster cannot be reached.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
-    /// Keys or certificates.
+    /// Keys or certificates could not be read or created.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A certificate.
+    /// A certificate could not be parsed.
     #[error(transparent)]
     Pki(#[from] PkiError),
-    /// The Machine has no usable version.
+    /// The version of the Machine is malformed.
     #[error("Machine spec.version: {0}")]
     Version(#[from] InvalidVersion),
-    /// The Machine has a version that is too old.
+    /// The version of the Machine is too old.
     #[error("Machine spec.version: {0}")]
     TooOld(#[from] UnsupportedVersion),
     /// The Machine has no version.
     #[error("Machine spec.version is not set: kubeadm's configuration depends on it")]
     NoVersion,
-    /// The format is not built yet.
+    /// The format is not supported yet.
     #[error(
         "spec.format ignition is not built yet: use an image with cloud-init and the format cloud-config"
     )]
     Ignition,
-    /// Something else in the spec is not built yet.
+    /// Another field of the spec is not supported yet.
     #[error("{field} is not built yet")]
     NotBuilt {
         /// The field.
         field: String,
     },
-    /// A Secret that the spec names is not there or lacks the key.
+    /// A Secret that the spec names does not exist or has no such key.
     #[error("{field}: secret {name} with key {key} does not exist; create it")]
     MissingSecret {
         /// The field that names it.
@@ -74,7 +74,7 @@ pub enum BootstrapError {
         /// The key.
         key: String,
     },
-    /// A Secret that the spec names holds something that is no text.
+    /// The value in a Secret that the spec names is not text.
     #[error(
         "{field}: key {key} of secret {name} is not text; set encoding base64 and store base64"
     )]
@@ -86,16 +86,16 @@ pub enum BootstrapError {
         /// The key.
         key: String,
     },
-    /// The user data is longer than OpenStack takes.
+    /// The user data is longer than OpenStack accepts.
     #[error(
         "the user data has {size} bytes, OpenStack takes at most {USER_DATA_LIMIT}: make spec.files \
          smaller, or let machines download what is large"
     )]
     TooLarge {
-        /// Bytes.
+        /// The size in bytes.
         size: usize,
     },
-    /// The Secret of the bootstrap data belongs to somebody else.
+    /// The Secret of the bootstrap data has another owner.
     #[error("secret {name} exists and belongs to somebody else; delete it or rename the machine")]
     Taken {
         /// The Secret.
@@ -104,13 +104,13 @@ pub enum BootstrapError {
 }
 
 impl BootstrapError {
-    /// A failed request.
+    /// The error of a failed request.
     pub(super) fn api(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let action = action.into();
         move |source| Self::Api { action, source }
     }
 
-    /// Status could not be written.
+    /// The error when the status could not be written.
     pub(super) fn status(source: kube::Error) -> Self {
         Self::Api {
             action: "writing the status of the KubeadmConfig".to_owned(),
@@ -118,7 +118,7 @@ impl BootstrapError {
         }
     }
 
-    /// Whether this is waiting rather than failing.
+    /// Whether the config is waiting, as opposed to an error.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(
             self,
@@ -131,7 +131,7 @@ impl BootstrapError {
         matches!(self, Self::NotConnected(reason) if reason.connecting)
     }
 
-    /// Whether it is about the cluster's certificates.
+    /// Whether it concerns the certificates of the cluster.
     pub(super) fn is_about_certificates(&self) -> bool {
         matches!(
             self,
@@ -146,9 +146,9 @@ impl Retry for BootstrapError {
             Self::Api { source, .. } => source.when(),
             Self::Store(source) => source.when(),
             Self::NotConnected(source) => source.when(),
-            // The lock's release is a change of the Cluster or of a Machine.
+            // The lock is released with a change of the Cluster or of a Machine.
             Self::LockHeld { .. } => When::OnChange,
-            // Secrets are not watched: a person may create one at any time.
+            // Secrets are not watched: a user may create one at any time.
             Self::NoCertificates { .. } | Self::MissingSecret { .. } | Self::NotText { .. } => {
                 When::Backoff
             }

@@ -1,4 +1,4 @@
-//! Who may run `kubeadm init`: whoever creates the ConfigMap `<cluster>-lock` while the Cluster is not initialized.
+//! The lock for `kubeadm init`: the ConfigMap `<cluster>-lock`, created while the Cluster is not initialized.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::BootstrapError;
 use crate::feed::Memory;
 
-/// The ConfigMap's key.
+/// Data key of the machine that has the lock.
 const INFORMATION: &str = "lock-information";
 
 /// The name of the lock of `cluster`.
@@ -20,8 +20,8 @@ pub(super) fn name(cluster: &str) -> String {
     format!("{cluster}-lock")
 }
 
-/// Takes the lock of `cluster` for `machine`; false when another machine that exists holds it, or the
-/// cluster has been initialized.
+/// Acquires the lock of `cluster` for `machine`. Returns false if another existing machine has it, or the cluster has
+/// been initialized.
 pub(super) async fn acquire(
     client: &Client,
     cluster: &Cluster,
@@ -32,8 +32,8 @@ pub(super) async fn acquire(
     let Some(lock) = take(&locks, cluster, machine).await? else {
         return Ok(false);
     };
-    // `cluster` comes from a cache, and the lock is deleted once the cluster is initialized: whoever finds no
-    // lock may be late rather than first.
+    // `cluster` is from a cache, and the lock is deleted once the cluster is initialized: a missing lock may also mean
+    // that the initialization is complete.
     if is_initialized(client, cluster).await? {
         delete(&locks, &lock).await?;
         return Ok(false);
@@ -41,7 +41,7 @@ pub(super) async fn acquire(
     Ok(true)
 }
 
-/// The lock, if `machine` holds it now.
+/// The lock, if `machine` has it now.
 async fn take(
     locks: &Api<ConfigMap>,
     cluster: &Cluster,
@@ -77,7 +77,7 @@ async fn take(
             .await
             .map_err(BootstrapError::api(format!("reading machine {holder}")))?
             .is_some(),
-        // Nobody can release what nobody holds.
+        // A lock without a machine would never be released.
         None => false,
     };
     if !exists {
@@ -86,7 +86,7 @@ async fn take(
     Ok(None)
 }
 
-/// Whether the API server has the Cluster as initialized, or has another Cluster or none under its name.
+/// Whether the Cluster, read live, is initialized, deleted or replaced by one with the same name.
 async fn is_initialized(client: &Client, cluster: &Cluster) -> Result<bool, BootstrapError> {
     let name = cluster.name_any();
     let clusters: Api<Cluster> =
@@ -98,7 +98,7 @@ async fn is_initialized(client: &Client, cluster: &Cluster) -> Result<bool, Boot
     }))
 }
 
-/// Deletes the lock of `cluster`, unless `released` says that this was done before.
+/// Deletes the lock of `cluster`, unless `released` has the Cluster.
 pub(super) async fn release(
     locks: &Api<ConfigMap>,
     cluster: &Cluster,
@@ -118,7 +118,7 @@ pub(super) async fn release(
 
 async fn delete(locks: &Api<ConfigMap>, lock: &ConfigMap) -> Result<(), BootstrapError> {
     let name = lock.name_any();
-    // Only the very lock that was seen: a new one has a new holder.
+    // The preconditions exclude a new lock, which another machine has.
     let preconditions = Preconditions {
         uid: lock.uid(),
         resource_version: lock.resource_version(),

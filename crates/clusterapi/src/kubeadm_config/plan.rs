@@ -1,30 +1,30 @@
-//! What to do about a KubeadmConfig now: a pure function of what is known.
+//! The next step of a KubeadmConfig: a pure function of the observed state.
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::core::v1beta2::Cluster;
 
 use super::{Subject, status};
 
-/// What the plan depends on.
+/// The input of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Cluster or object is paused.
+    /// Whether the Cluster or the object is paused.
     pub(super) paused: bool,
-    /// Our status says that the data exists.
+    /// Whether the status of the config reports that the data exists.
     pub(super) has_data: bool,
-    /// The Machine knows a data Secret (ours from before a move, or somebody else's).
+    /// Whether the Machine has a data Secret (of this config before a move, or of a user).
     pub(super) machine_has_data: bool,
-    /// The Machine's Node is known.
+    /// Whether the Machine has a Node.
     pub(super) has_node: bool,
-    /// It is a control plane machine.
+    /// Whether it is a control plane machine.
     pub(super) control_plane: bool,
-    /// The Cluster's infrastructure is provisioned.
+    /// Whether the infrastructure of the Cluster is provisioned.
     pub(super) infrastructure: bool,
-    /// The Cluster's control plane is initialized.
+    /// Whether the control plane of the Cluster is initialized.
     pub(super) initialized: bool,
-    /// The Cluster's endpoint is known.
+    /// Whether the endpoint of the Cluster is set.
     pub(super) endpoint: bool,
-    /// The spec is one for joining: such a machine never initializes a cluster.
+    /// Whether the spec is for joining only: such a machine never initializes a cluster.
     pub(super) joins_only: bool,
 }
 
@@ -52,38 +52,38 @@ impl Facts {
     }
 }
 
-/// Whether a config is for joining. Where a control plane object decides which machine is the first, it is
-/// one with a join configuration and no init configuration; machines that people create by hand may
-/// be initialized by a cluster configuration alone, as upstream does it.
+/// Whether a config is for joining only: it has a join configuration and no init configuration. Without a control plane
+/// object it must not have a cluster configuration either, which alone is sufficient to initialize a machine, as
+/// upstream.
 fn joins_only(config: &KubeadmConfig, cluster: &Cluster) -> bool {
     let spec = &config.spec;
     let is_join = spec.join_configuration.is_some() && spec.init_configuration.is_none();
     is_join && (spec.cluster_configuration.is_none() || cluster.spec.control_plane_ref.is_some())
 }
 
-/// What is waited for; each is a change of the Cluster.
+/// What the config waits for; each is a change of the Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Network, load balancer and so on.
+    /// The infrastructure of the Cluster.
     Infrastructure,
-    /// The first machine's API server.
+    /// The initialization of the control plane.
     ControlPlane,
-    /// The address of the API server.
+    /// The endpoint of the API server.
     Endpoint,
 }
 
-/// What to do now.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// Nothing: somebody wants it left alone.
+    /// None, because the config is paused.
     Paused,
-    /// Nothing yet.
+    /// Wait for a change.
     Wait(Wait),
-    /// Say in status what the Machine already knows.
+    /// Restore the status from the Machine.
     Restore,
-    /// Nothing any more.
+    /// None, because the machine has a Node.
     Done,
-    /// Keep the join token alive.
+    /// Extend the token.
     Refresh,
     /// Write the data of the first machine.
     Init,
@@ -94,7 +94,7 @@ pub(super) enum Plan {
     },
 }
 
-/// The plan.
+/// Decides the next step.
 pub(super) fn decide(facts: &Facts) -> Plan {
     if facts.paused {
         return Plan::Paused;
@@ -116,8 +116,8 @@ pub(super) fn decide(facts: &Facts) -> Plan {
         return Plan::Wait(Wait::Endpoint);
     }
     match (facts.initialized, facts.control_plane) {
-        // Whatever the spec asks for: a second `kubeadm init` would found a second cluster, with an etcd
-        // of its own, behind the same endpoint.
+        // Even with an init configuration: a second `kubeadm init` would create a second cluster, with a separate etcd,
+        // behind the same endpoint.
         (true, control_plane) => Plan::Join { control_plane },
         (false, true) if !facts.joins_only => Plan::Init,
         (false, _) => Plan::Wait(Wait::ControlPlane),

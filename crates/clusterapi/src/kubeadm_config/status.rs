@@ -1,4 +1,4 @@
-//! What a KubeadmConfig says about itself.
+//! The status of a KubeadmConfig.
 
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigInitialization, KubeadmConfigStatus};
 use api::conditions::{self, Status, Verdict};
@@ -9,7 +9,7 @@ use api::kube::runtime::controller::Action;
 use super::plan::{Plan, Wait};
 use super::{BootstrapError, data};
 
-/// Whether the bootstrap data exists.
+/// Whether the status reports that the bootstrap data exists.
 pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     let initialization = config
         .status
@@ -18,13 +18,13 @@ pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     initialization.and_then(|steps| steps.data_secret_created) == Some(true)
 }
 
-/// Whether it has been reported before if the bootstrap data exists.
+/// Whether the status reports if the bootstrap data exists.
 pub(super) fn is_reported(config: &KubeadmConfig) -> bool {
     let status = config.status.as_ref();
     status.is_some_and(|s| conditions::find(&s.conditions, "DataSecretAvailable").is_some())
 }
 
-/// Whether status says that the object is paused.
+/// Whether the status reports that the object is paused.
 pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
     config
         .status
@@ -32,7 +32,7 @@ pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
         .is_some_and(|s| conditions::is_true(&s.conditions, "Paused"))
 }
 
-/// The object with the status that it should have after `plan` was carried out.
+/// The object with its status after `plan`.
 pub(super) fn after(
     config: &KubeadmConfig,
     plan: Plan,
@@ -91,7 +91,7 @@ fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdic
             Wait::ControlPlane => "Waiting for Cluster control plane to be initialized",
             Wait::Endpoint => "Waiting for Cluster spec.controlPlaneEndpoint to be set",
         }),
-        // A token that cannot be extended now does not undo the data.
+        // The data exists even if its token cannot be extended now.
         (Plan::Refresh | Plan::Done | Plan::Restore, _) | (_, Ok(_)) => {
             Verdict::new("DataSecretAvailable", true, "Available")
         }

@@ -1,9 +1,9 @@
-//! Bootstrap tokens: how a joining machine proves that it was invited, and knows whom it joins.
+//! Bootstrap tokens, with which a joining machine and the cluster authenticate each other.
 //!
-//! A token is a Secret in the workload's kube-system (Kubernetes documentation, "Authenticating with
-//! Bootstrap Tokens"). It is written into the KubeadmConfig's spec, as upstream does, so that it can be
-//! extended while the machine boots. It is written there before it is created, so that a process killed in between
-//! leaves none behind.
+//! A token is a Secret in the namespace kube-system of the workload cluster (Kubernetes documentation, "Authenticating
+//! with Bootstrap Tokens"). It is stored in the spec of the KubeadmConfig, as upstream, so that it can be extended
+//! while the machine boots. It is stored there before it is created, so that an interrupted reconcile leaves no unknown
+//! token behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use super::{BootstrapError, Scope, Subject, rfc3339};
 use crate::pki::store::Certificates;
 use crate::pki::{self, Purpose};
 
-/// How long a token is valid unless it is extended.
+/// The lifetime of a token unless it is extended.
 pub(super) const TTL: Duration = Duration::from_secs(15 * 60);
 
-/// The discovery part of a join, completed: with endpoint, CA hash and a token that exists.
+/// The discovery section of a join configuration, completed with endpoint, CA hash and an existing token.
 pub(super) async fn discovery(
     scope: &Scope,
     subject: &mut Subject,
@@ -65,13 +65,13 @@ pub(super) async fn discovery(
         bootstrap_token: Some(known),
         ..discovery
     };
-    // First of all, so that no token is left behind if the program is killed before the next request.
+    // Stored first, so that an interrupted reconcile leaves no unknown token behind.
     remember(scope, subject, &complete).await?;
     extend(&workload, &token, now).await?;
     Ok(complete)
 }
 
-/// The token that the spec names.
+/// The token in the spec.
 pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
     let discovery = config
         .spec
@@ -87,8 +87,8 @@ pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
         .map(SecretString::from)
 }
 
-/// Makes `token` valid for a full life again, unless it has five sixths of it left. A token that does not exist is
-/// created: it is new, or was removed meanwhile, and the machine's user data cannot be changed any more.
+/// Extends `token` by [`TTL`] from now, if less than five sixths of it are left. A missing token is created: it is new,
+/// or it has been deleted, and the user data of the machine cannot be changed any more.
 pub(super) async fn extend(
     workload: &Client,
     token: &SecretString,
@@ -122,7 +122,7 @@ pub(super) async fn extend(
     Ok(())
 }
 
-/// Whether less than five sixths of a token's life are left. A token without end needs nothing.
+/// Whether less than five sixths of the lifetime are left. A token without expiration is not extended.
 fn needs_extension(expiration: Option<Timestamp>, now: Timestamp) -> bool {
     let left = |end: Timestamp| end.as_second().saturating_sub(now.as_second());
     let enough = i64::try_from(TTL.as_secs() * 5 / 6).unwrap_or(i64::MAX);
@@ -187,7 +187,7 @@ async fn store(
     Ok(())
 }
 
-/// Characters that a bootstrap token may have, from a generator that is fit for secrets.
+/// Random characters of bootstrap tokens, from a cryptographic generator.
 fn random(length: usize) -> String {
     const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut source = rand::rng();
@@ -196,7 +196,7 @@ fn random(length: usize) -> String {
         .collect()
 }
 
-/// Writes the discovery part into the KubeadmConfig's spec, so that the next look finds the token.
+/// Stores the discovery section in the spec of the KubeadmConfig, so that the next reconcile uses the same token.
 async fn remember(
     scope: &Scope,
     subject: &mut Subject,
@@ -218,12 +218,12 @@ async fn remember(
     let written = written.map_err(BootstrapError::api(format!(
         "writing the token into KubeadmConfig {name}"
     )))?;
-    // The status is written under the new version.
+    // The status patch needs the new resourceVersion.
     subject.config = Arc::new(written);
     Ok(())
 }
 
-/// Fills in the cluster of a discovery kubeconfig that is to be written to the machine.
+/// Completes the cluster section of the kubeconfig for file discovery.
 fn complete_file(
     file: &mut api::bootstrap::v1beta2::FileDiscovery,
     subject: &Subject,
