@@ -1,9 +1,8 @@
-//! The cloud-config document that a machine's cloud-init reads on its first boot.
+//! The cloud-config document that the cloud-init of a machine reads on the first boot.
 //!
-//! The document passes through cloud-init's jinja renderer before it is read, which is how
-//! `{{ local_hostname }}` and `{{ instance_id }}` in a kubeadm document become this machine's. Order:
-//! `write_files` (certificates, the user's files, kubeadm's configuration, the placeholder of the
-//! sentinel's directory), `bootcmd`, `runcmd`, then the rest.
+//! cloud-init renders the document as a jinja template first, which replaces `{{ local_hostname }}` and
+//! `{{ instance_id }}` in kubeadm's configuration. Order: `write_files` (certificates, files of the user, kubeadm's
+//! configuration, a placeholder that creates the directory of the sentinel), `bootcmd`, `runcmd`, then the rest.
 
 pub mod yaml;
 
@@ -12,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-/// The file whose existence says that bootstrapping succeeded (Cluster API bootstrap contract).
+/// The sentinel file, which exists after a successful bootstrap (Cluster API bootstrap contract).
 pub const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
 
 /// A file on the machine.
@@ -22,18 +21,18 @@ pub struct File {
     pub path: String,
     /// `user:group`.
     pub owner: Option<String>,
-    /// Octal.
+    /// The mode, in octal.
     pub permissions: Option<String>,
-    /// How the content is encoded.
+    /// The encoding of the content.
     pub encoding: Option<Encoding>,
-    /// Whether the content is added to what is there.
+    /// Whether the content is appended to an existing file.
     pub append: bool,
     /// The content.
     pub content: SecretString,
 }
 
 impl File {
-    /// A file of root's.
+    /// A file with the owner root.
     pub fn of_root(path: impl Into<String>, permissions: &str, content: SecretString) -> Self {
         Self {
             path: path.into(),
@@ -54,10 +53,10 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// A user of the machine, with the password already fetched.
+/// A user of the machine, with the password from its Secret.
 #[derive(Clone)]
 pub struct User {
-    /// What the spec says; its `passwd` and `passwdFrom` are not looked at.
+    /// The user of the spec; its `passwd` and `passwdFrom` are ignored.
     pub spec: api::bootstrap::v1beta2::User,
     /// The hashed password.
     pub passwd: Option<SecretString>,
@@ -71,7 +70,7 @@ impl std::fmt::Debug for User {
     }
 }
 
-/// Which kubeadm command the machine runs.
+/// The kubeadm command of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `kubeadm init`, on the first control plane machine.
@@ -81,7 +80,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The file of kubeadm's configuration.
+    /// The path of kubeadm's configuration.
     pub fn config_path(self) -> &'static str {
         match self {
             Command::Init => "/run/kubeadm/kubeadm.yaml",
@@ -102,14 +101,14 @@ impl Command {
     }
 }
 
-/// Everything that the document says.
+/// The content of the document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Which kubeadm command.
+    /// The kubeadm command.
     pub command: Command,
     /// Certificates.
     pub certificates: Vec<File>,
-    /// The user's files.
+    /// The files of the user.
     pub files: Vec<File>,
     /// kubeadm's configuration.
     pub kubeadm: SecretString,
@@ -117,7 +116,7 @@ pub struct Document {
     pub boot_commands: Vec<String>,
     /// Commands before kubeadm.
     pub pre_commands: Vec<String>,
-    /// Commands after kubeadm succeeded.
+    /// Commands after the success of kubeadm.
     pub post_commands: Vec<String>,
     /// The number after `--v`.
     pub verbosity: Option<i32>,
@@ -131,7 +130,7 @@ pub struct Document {
     pub mounts: Vec<Vec<String>>,
 }
 
-/// Writes the document down.
+/// Renders the document.
 pub fn render(document: &Document) -> SecretString {
     let mut out = Zeroizing::new(String::from(
         "## template: jinja\n#cloud-config\n\nwrite_files:\n",
@@ -202,7 +201,7 @@ fn write_file(out: &mut String, file: &File) {
     }
     if let Some(permissions) = &file.permissions {
         out.push_str("\n  permissions: ");
-        // An octal number to a YAML 1.1 reader, unless quoted.
+        // Unquoted, it would be an octal number in YAML 1.1.
         out.push_str(&yaml::quoted(permissions));
     }
     if file.append {
@@ -216,7 +215,7 @@ fn write_file(out: &mut String, file: &File) {
     out.push('\n');
 }
 
-/// `root:root` needs no quotes: a colon counts only before a blank.
+/// `root:root` needs no quotes: a colon is special only before a space.
 fn owner_scalar(owner: &str) -> String {
     let word = |part: &str| {
         !part.is_empty()
@@ -344,7 +343,7 @@ fn disk_sections(disks: &DiskSetup, out: &mut Map<String, Value>) {
     }
 }
 
-/// cloud-init's code of a partition type (its `disk_setup` documentation: MBR codes, or GPT GUIDs).
+/// cloud-init's code of a partition type (documentation of `disk_setup`: MBR codes, or GPT GUIDs).
 fn partition_code(kind: &str) -> &str {
     match kind {
         "Linux" => "83",

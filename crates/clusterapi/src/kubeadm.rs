@@ -1,9 +1,8 @@
-//! The documents that kubeadm is given, in the version that the machine's Kubernetes understands.
+//! kubeadm's configuration, in the API version that the kubeadm of the machine supports.
 //!
-//! The API spells kubeadm's configuration as kubeadm v1beta4 does, with durations in seconds. Here
-//! it becomes what kubeadm reads: v1beta3 up to Kubernetes 1.30, v1beta4 from 1.31 on. v1beta3 has no
-//! `timeouts` (two of them live elsewhere), no lists of arguments, no environment variables and no
-//! certificate settings; what it cannot say is left out, as upstream does.
+//! The fields of the API are those of kubeadm v1beta4, with durations in seconds. They are converted to v1beta3 up to
+//! Kubernetes 1.30, and to v1beta4 from 1.31 on. v1beta3 has no `timeouts` (two of them are elsewhere), no argument
+//! lists, no environment variables and no certificate settings; fields that it does not have are omitted, as upstream.
 
 use api::bootstrap::v1beta2::{
     ClusterConfiguration, InitConfiguration, JoinConfiguration, Timeouts,
@@ -15,10 +14,10 @@ use serde_json::{Map, Value, json};
 
 use crate::cloudinit::yaml;
 
-/// The feature gate that lets the kubelet of a joining control plane machine talk to its own API server.
+/// The feature gate with which the kubelet of a joining control plane machine uses its local API server.
 const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
 
-/// A version of kubeadm's configuration.
+/// An API version of kubeadm's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApiVersion {
     /// Kubernetes 1.22 to 1.30.
@@ -28,7 +27,7 @@ pub enum ApiVersion {
 }
 
 impl ApiVersion {
-    /// What kubeadm of this Kubernetes version reads.
+    /// The API version for the kubeadm of this Kubernetes version.
     ///
     /// # Errors
     /// Before Kubernetes 1.22.
@@ -54,7 +53,7 @@ impl ApiVersion {
     }
 }
 
-/// A version that we cannot bootstrap.
+/// A Kubernetes version that is not supported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Kubernetes {version} cannot be bootstrapped: 1.22 is the oldest version supported")]
 pub struct UnsupportedVersion {
@@ -62,10 +61,10 @@ pub struct UnsupportedVersion {
     pub version: String,
 }
 
-/// What the Cluster adds to a ClusterConfiguration.
+/// The fields of a ClusterConfiguration that are taken from the Cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterFacts {
-    /// The Cluster's name.
+    /// The name of the Cluster.
     pub cluster_name: String,
     /// `host:port`.
     pub control_plane_endpoint: String,
@@ -79,8 +78,7 @@ pub struct ClusterFacts {
     pub service_subnet: Option<String>,
 }
 
-/// The ClusterConfiguration of a cluster. `timeouts` are those of the init configuration: v1beta3
-/// keeps one of them here.
+/// The ClusterConfiguration of a cluster. `timeouts` are those of the init configuration; v1beta3 has one of them here.
 pub fn cluster_document(
     config: &ClusterConfiguration,
     facts: &ClusterFacts,
@@ -90,7 +88,7 @@ pub fn cluster_document(
     yaml::document(&cluster_configuration(config, facts, timeouts, version))
 }
 
-/// The ClusterConfiguration of a cluster as a tree, for the ConfigMap `kubeadm-config` too.
+/// The ClusterConfiguration as a value, also for the ConfigMap `kubeadm-config`.
 pub fn cluster_configuration(
     config: &ClusterConfiguration,
     facts: &ClusterFacts,
@@ -173,7 +171,7 @@ pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String 
     {
         seconds(token, "ttlSeconds", "ttl");
     }
-    // Set always: kubeadm's own default would be the same, and readers can rely on it.
+    // Always set, for readers of the file; kubeadm's default is the same.
     fields
         .entry("localAPIEndpoint")
         .or_insert_with(|| json!({}));
@@ -193,7 +191,7 @@ pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String 
         if let (ApiVersion::V1Beta3, Some(seconds)) = (version, wait) {
             discovery["timeout"] = json!(duration(seconds));
         }
-        // The kubeconfig's content is a file of its own.
+        // The content of the kubeconfig is written to a separate file.
         if let Some(file) = discovery.get_mut("file").and_then(Value::as_object_mut) {
             file.remove("kubeConfig");
         }
@@ -207,7 +205,7 @@ pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String 
     yaml::document(&Value::Object(fields))
 }
 
-/// What `cluster` adds to the ClusterConfiguration of machines with this Kubernetes version.
+/// The fields of `cluster` for the ClusterConfiguration of machines with this Kubernetes version.
 pub fn facts_of(cluster: &Cluster, version: &str) -> ClusterFacts {
     let network = cluster.spec.cluster_network.clone().unwrap_or_default();
     let joined = |ranges: Option<NetworkRanges>| ranges.map(|ranges| ranges.cidr_blocks.join(","));
@@ -232,8 +230,8 @@ pub fn host_port(host: &str, port: i32) -> String {
     }
 }
 
-/// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not on by itself:
-/// 1.31 <= version < 1.36. A value that somebody set stays.
+/// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not enabled by default, from 1.31 to 1.35.
+/// A value of the user is kept.
 pub fn with_local_mode(
     mut config: ClusterConfiguration,
     version: &Version,
@@ -247,12 +245,12 @@ pub fn with_local_mode(
     config
 }
 
-/// What init and join have in common.
+/// Converts the fields that init and join have in common.
 fn common(fields: &mut Map<String, Value>, version: ApiVersion) {
     let registration = fields
         .entry("nodeRegistration")
         .or_insert_with(|| json!({}));
-    // kubeadm tells "no field" (its own taints) from "empty list" (none); so do we: left as it is.
+    // Empty `taints` are kept: for kubeadm no field means its default taints, and an empty list means no taints.
     if version == ApiVersion::V1Beta3 {
         arguments(registration, "kubeletExtraArgs");
         if let Some(registration) = registration.as_object_mut() {
@@ -272,7 +270,7 @@ fn common(fields: &mut Map<String, Value>, version: ApiVersion) {
     }
 }
 
-/// A component in the shape of v1beta3.
+/// Converts a component to v1beta3.
 fn older_component(component: Option<&mut Value>) {
     let Some(component) = component else { return };
     arguments(component, "extraArgs");
@@ -281,7 +279,7 @@ fn older_component(component: Option<&mut Value>) {
     }
 }
 
-/// A list of arguments as the map that v1beta3 has; of duplicates the last one stays.
+/// Converts an argument list to the map of v1beta3; of duplicates the last one is kept.
 fn arguments(of: &mut Value, name: &str) {
     let Some(Value::Array(list)) = of.get(name) else {
         return;
@@ -341,7 +339,7 @@ fn duration(seconds: i32) -> String {
     go_duration(i64::from(seconds))
 }
 
-/// Seconds the way Go prints a duration: `1h0m5s`, `4m0s`, `30s`.
+/// Formats seconds as Go formats a duration: `1h0m5s`, `4m0s`, `30s`.
 fn go_duration(seconds: i64) -> String {
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {

@@ -1,8 +1,8 @@
-//! YAML that every reader understands the same way.
+//! YAML output that YAML 1.1 and YAML 1.2 parsers read alike.
 //!
-//! cloud-init reads YAML 1.1, kubeadm a mixture of 1.1 and 1.2: `on`, `0640`, `1e3` and `12:30` mean
-//! different things to them. Strings that could mean anything but themselves are quoted here. Keys
-//! are sorted, so that the same input gives the same text.
+//! cloud-init reads YAML 1.1, kubeadm a mixture of 1.1 and 1.2: they interpret `on`, `0640`, `1e3` and `12:30`
+//! differently. Strings that could be read as another type are quoted. Keys are sorted, so that equal input gives equal
+//! text.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub fn document(value: &Value) -> String {
     out
 }
 
-/// `text` as a scalar that reads as this very string.
+/// `text` as a scalar that is read as this string.
 pub fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()
@@ -26,7 +26,7 @@ pub fn scalar(text: &str) -> String {
 
 /// `text` in double quotes.
 pub fn quoted(text: &str) -> String {
-    // A JSON string is a YAML string, but for characters that YAML reads as line breaks or does not allow.
+    // A JSON string is a YAML string, except for characters that YAML reads as line breaks or does not allow.
     let mut out = String::new();
     for c in Value::from(text).to_string().chars() {
         if is_unsafe(c) {
@@ -38,7 +38,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether `c` must be escaped in YAML although JSON does not ask for it (YAML 1.2, production 1).
+/// Whether `c` must be escaped in YAML although JSON does not require it (YAML 1.2, production 1).
 fn is_unsafe(c: char) -> bool {
     matches!(
         c,
@@ -46,8 +46,8 @@ fn is_unsafe(c: char) -> bool {
     )
 }
 
-/// `text` as the value of a key at `indent` columns: a literal block where that keeps every
-/// character, quoted otherwise.
+/// `text` as the value of a key at `indent` columns: a literal block if that preserves every character, quoted
+/// otherwise.
 pub fn literal(text: &str, indent: usize) -> String {
     if !fits_literal(text) {
         return quoted(text);
@@ -63,8 +63,8 @@ pub fn literal(text: &str, indent: usize) -> String {
     out
 }
 
-/// Whether a literal block gives back `text`: no character that YAML changes, no leading blank that
-/// would count as indentation, no trailing empty lines.
+/// Whether a literal block preserves `text`: no character that YAML changes, no leading blank that would be
+/// indentation, no trailing empty lines.
 fn fits_literal(text: &str) -> bool {
     let printable = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_unsafe(c));
     let body = text.strip_suffix('\n').unwrap_or(text);
@@ -74,7 +74,7 @@ fn fits_literal(text: &str) -> bool {
         && text.chars().all(printable)
 }
 
-/// Whether `text` needs no quotes: letters first, nothing that YAML 1.1 or 1.2 reads as something else.
+/// Whether `text` needs no quotes: it starts with a letter or `/`, and is a string in both YAML 1.1 and 1.2.
 fn is_plain(text: &str) -> bool {
     let reserved = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf",
@@ -102,7 +102,7 @@ fn block(out: &mut String, value: &Value, indent: usize) {
                 let mut inner = String::new();
                 if is_block(item) {
                     block(&mut inner, item, indent + 2);
-                    // The first line stands behind the dash.
+                    // The first line follows the dash.
                     let _ = write!(out, " {}", inner.trim_start_matches(' '));
                 } else {
                     entry(out, item, indent);
@@ -118,7 +118,7 @@ fn block(out: &mut String, value: &Value, indent: usize) {
 fn entry(out: &mut String, value: &Value, indent: usize) {
     if is_block(value) {
         out.push('\n');
-        // Lists stand at the column of their key, as kubectl prints them.
+        // Lists have the indentation of their key, as kubectl prints them.
         block(
             out,
             value,
