@@ -1,4 +1,4 @@
-//! What every controller of this crate works with.
+//! The shared context of the controllers of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,21 +20,21 @@ use crate::external::External;
 use crate::feed::{Feed, Indexed};
 use crate::remote::Remote;
 
-/// After this time a warning is logged that the caches are still empty.
+/// Interval of warnings while the caches are not synced.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What every controller of this crate works with. Clones share watches and connections.
+/// The shared context of the controllers of this crate. Clones share watches and connections.
 #[derive(Clone)]
 pub struct Context {
-    /// The controller that works with it.
+    /// The name of the controller that uses this context.
     pub controller: &'static str,
-    /// The management cluster; requests carry the controller's name.
+    /// The client of the management cluster; its user agent has the name of the controller.
     pub client: Client,
-    /// How the controllers run.
+    /// The options of the controllers.
     pub options: Options,
-    /// Workload clusters.
+    /// The connections to workload clusters.
     pub remote: Remote,
-    /// Objects of providers.
+    /// Access to objects of providers.
     pub external: External,
     /// All Clusters.
     pub clusters: Feed<Cluster>,
@@ -44,7 +44,7 @@ pub struct Context {
     pub machinesets: Feed<MachineSet>,
     /// All MachineDeployments.
     pub machinedeployments: Feed<MachineDeployment>,
-    /// Stops everything.
+    /// Stops all controllers and watches.
     pub shutdown: CancellationToken,
 }
 
@@ -71,7 +71,7 @@ impl Context {
         }
     }
 
-    /// The same for the controller of this name.
+    /// The same context for another controller.
     pub fn of(&self, controller: &'static str) -> Arc<Self> {
         let client = named(&self.client, controller);
         Arc::new(Self {
@@ -83,7 +83,7 @@ impl Context {
         })
     }
 
-    /// Waits until the shared caches have been filled once, or the program stops.
+    /// Waits until the shared caches are synced, or until shutdown.
     pub async fn synced(&self) {
         let mut synced = Box::pin(async {
             let _ = self.clusters.store().wait_until_ready().await;
@@ -103,7 +103,7 @@ impl Context {
         self.shutdown.run_until_cancelled(patient).await;
     }
 
-    /// A feed of another kind, within the namespace that the controllers are limited to.
+    /// Starts a feed of another kind, within the namespace of the options.
     pub fn feed<K>(&self) -> Feed<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -126,13 +126,13 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Events of the controller.
+    /// The event recorder of the controller.
     pub fn recorder(&self) -> Recorder {
         let name = format!("{}-controller", self.controller);
         Recorder::new(self.client.clone(), &name)
     }
 
-    /// How the controller runs.
+    /// The settings of the controller.
     pub fn settings(&self) -> Settings {
         Settings {
             name: self.controller,
@@ -142,13 +142,13 @@ impl Context {
         }
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
-/// A client that carries the name of `controller`.
+/// A client whose user agent has the name of `controller`.
 pub(crate) fn named(client: &Client, controller: &str) -> Client {
     client::named(client, &format!("ferrostack-{controller}"))
 }

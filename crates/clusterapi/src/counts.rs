@@ -1,4 +1,4 @@
-//! Counting machines, and the conditions that MachineSets, MachineDeployments and Clusters derive.
+//! Numbers of machines, and the conditions that MachineSets, MachineDeployments and Clusters derive from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use api::version::Version;
 
 use crate::summary::{self, Reasons};
 
-/// How many of some machines are how far.
+/// The numbers of machines with a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// All of them.
+    /// All machines.
     pub(crate) replicas: i32,
-    /// Those whose `Ready` is true.
+    /// Machines whose `Ready` is true.
     pub(crate) ready: i32,
-    /// Those whose `Available` is true.
+    /// Machines whose `Available` is true.
     pub(crate) available: i32,
-    /// Those whose `UpToDate` is true.
+    /// Machines whose `UpToDate` is true.
     pub(crate) up_to_date: i32,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
     }
 }
 
-/// How many of `machines` run which version of Kubernetes, oldest first; `None` for none.
+/// The numbers of `machines` by Kubernetes version, oldest first; `None` if there are no machines with a version.
 pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
     let mut counts: BTreeMap<(Option<Version>, &str), i32> = BTreeMap::new();
     for version in machines
@@ -60,7 +60,7 @@ pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// `machines_ready` from the machines' `Ready`.
+/// `MachinesReady`, aggregated from `Ready` of the machines.
 pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
         good: "Ready",
@@ -70,7 +70,7 @@ pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
     joined("MachinesReady", "Ready", machines, reasons)
 }
 
-/// `MachinesUpToDate` from the machines' `UpToDate`.
+/// `MachinesUpToDate`, aggregated from `UpToDate` of the machines.
 pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
         good: "UpToDate",
@@ -80,7 +80,7 @@ pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     joined("MachinesUpToDate", "UpToDate", machines, reasons)
 }
 
-/// `ScalingUp` and `ScalingDown`: from how many machines there are to how many there should be.
+/// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines.
 pub(crate) fn scaling(there: i32, wanted: i32, hindrance: &str) -> [Verdict; 2] {
     let text = |up: bool| {
         let direction = if up { "up" } else { "down" };
@@ -101,7 +101,7 @@ pub(crate) fn scaling(there: i32, wanted: i32, hindrance: &str) -> [Verdict; 2] 
     [up, down]
 }
 
-/// `Remediating`: machines that failed their health check and that nobody has replaced yet.
+/// `Remediating`: machines that failed their health check and have not been replaced.
 pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     let sick: Vec<_> = machines
         .iter()
@@ -121,7 +121,7 @@ pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     ))
 }
 
-/// `Deleting`: `waiting_for` says what is left while the object is being deleted.
+/// `Deleting`, with a message about what is left.
 pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
     match is_deleting {
         true => Verdict::new("Deleting", true, "Deleting").because(waiting_for),
@@ -129,7 +129,7 @@ pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
     }
 }
 
-/// How many there are, as Kubernetes counts.
+/// A count in the type of Kubernetes.
 pub(crate) fn number(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a reconcile of Cluster API's own kinds fails with.
+//! Errors of the reconciles of the core kinds of Cluster API.
 
 use api::kube;
 use operator::decode::NotDecoded;
@@ -7,23 +7,23 @@ use operator::retry::{Retry, When};
 use crate::external::ExternalError;
 use crate::remote::NotConnected;
 
-/// What a reconcile fails with.
+/// An error of a reconcile.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server refused.
+    /// A request to the API server failed.
     #[error("{action}")]
     Api {
-        /// What was tried, such as `creating Machine default/demo-x2b4c`.
+        /// The failed action, such as `creating Machine default/demo-x2b4c`.
         action: String,
-        /// The API server's words.
+        /// The error of the request.
         source: Box<kube::Error>,
     },
-    /// A workload cluster's API server refused.
+    /// A request to the API server of a workload cluster failed.
     #[error("{action} in the workload cluster")]
     Workload {
-        /// What was tried.
+        /// The failed action.
         action: String,
-        /// The API server's words.
+        /// The error of the request.
         source: Box<kube::Error>,
     },
     /// An object of a provider could not be read or written.
@@ -32,10 +32,10 @@ pub enum Error {
     /// A workload cluster cannot be reached.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
-    /// Something that this object needs cannot be decoded.
+    /// A required object cannot be decoded.
     #[error(transparent)]
     NotDecoded(#[from] NotDecoded),
-    /// The Cluster that `spec.clusterName` names does not exist (yet).
+    /// The Cluster of `spec.clusterName` does not exist (yet).
     #[error("Cluster {namespace}/{name}, which spec.clusterName names, does not exist")]
     NoCluster {
         /// Namespace of the object and the Cluster.
@@ -50,31 +50,31 @@ impl Retry for Error {
         match self {
             Error::Api { source, .. } => source.when(),
             Error::Workload { source, .. } => match source.when() {
-                // A refusal of the workload cluster may be gone later, and nothing would wake us.
+                // The cause in the workload cluster may disappear, and no event would trigger a reconcile.
                 When::OnChange => When::Backoff,
                 other => other,
             },
             Error::External(source) => source.when(),
             Error::NotConnected(source) => source.when(),
             Error::NotDecoded(_) => When::Backoff,
-            // The Cluster's arrival wakes its objects.
+            // The creation of the Cluster triggers its objects.
             Error::NoCluster { .. } => When::OnChange,
         }
     }
 }
 
-/// Says what was being done when the API server refused.
+/// Adds the action to an error of a request.
 pub(crate) trait Doing<T> {
-    /// Something in the management cluster.
+    /// Adds an action in the management cluster.
     ///
     /// # Errors
-    /// The API server's.
+    /// The error of the request, with the action.
     fn doing(self, action: impl FnOnce() -> String) -> Result<T, Error>;
 
-    /// Something in a workload cluster.
+    /// Adds an action in a workload cluster.
     ///
     /// # Errors
-    /// The API server's.
+    /// The error of the request, with the action.
     fn doing_remotely(self, action: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
@@ -94,7 +94,7 @@ impl<T> Doing<T> for kube::Result<T> {
     }
 }
 
-/// Whether the API server answered that the object does not exist.
+/// Whether the error is 404: the object does not exist.
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

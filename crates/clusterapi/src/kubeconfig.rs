@@ -19,36 +19,36 @@ use crate::cloudinit::yaml;
 use crate::pki::store::{self, StoreError};
 use crate::pki::{self, KeyMaterial, PkiError};
 
-/// The Secret's key.
+/// The data key of the Secret.
 const VALUE: &str = "value";
-/// The client certificate is made anew when it is valid for less than this: half a year.
+/// The client certificate is rotated when it is valid for less than this: half a year.
 const ROTATE_BEFORE: Duration = Duration::from_secs(365 * 86_400 / 2);
 
-/// What a kubeconfig is made from.
+/// The parameters of a kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The Cluster's name.
+    /// The name of the Cluster.
     pub cluster: String,
     /// `https://host:port` of the workload API server.
     pub server: String,
-    /// The cluster's CA, with its key.
+    /// The CA of the cluster, with its key.
     pub ca: KeyMaterial,
-    /// The client key's algorithm.
+    /// The algorithm of the client key.
     pub algorithm: EncryptionAlgorithm,
-    /// Who owns the Secret, as controller.
+    /// The controlling owner of the Secret.
     pub owner: OwnerReference,
 }
 
-/// What `ensure` found or did.
+/// The result of [`ensure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The kubeconfig was there and is good for a while.
+    /// The kubeconfig exists, and its certificate is not about to expire.
     Kept,
-    /// It was not there.
+    /// The kubeconfig has been created.
     Created,
-    /// Its certificate was about to expire.
+    /// The client certificate has been rotated, because it was about to expire.
     Rotated,
-    /// Its certificate is about to expire, but somebody else supplied it.
+    /// The client certificate is about to expire, but the Secret has another owner.
     ForeignExpiring,
 }
 
@@ -57,11 +57,11 @@ pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }
 
-/// Makes the kubeconfig Secret, or rotates its client certificate when half of its life is over.
-/// A Secret that we do not own is left as it is.
+/// Creates the kubeconfig Secret, or rotates its client certificate after half of its validity. A Secret with another
+/// owner is not changed.
 ///
 /// # Errors
-/// When the API server refuses or a certificate cannot be made.
+/// When a request fails or the certificate cannot be issued.
 pub async fn ensure(
     secrets: &Api<Secret>,
     recipe: Recipe,
@@ -107,7 +107,7 @@ fn secret(cluster: &str, owner: &OwnerReference, text: &SecretString) -> Secret 
     }
 }
 
-/// Makes a client certificate on a blocking thread and writes it down as a kubeconfig.
+/// Issues a client certificate on a blocking thread and renders the kubeconfig.
 async fn render(recipe: Recipe, now: Timestamp) -> Result<SecretString, PkiError> {
     let make = move || {
         let client = pki::client(
@@ -129,7 +129,7 @@ async fn render(recipe: Recipe, now: Timestamp) -> Result<SecretString, PkiError
         .map_err(|_| PkiError::Interrupted)?
 }
 
-/// The kubeconfig as YAML, with the names that clusterctl's users know.
+/// The kubeconfig as YAML, with the names of clusterctl.
 pub fn document(
     cluster: &str,
     server: &str,
@@ -160,8 +160,7 @@ pub fn document(
     SecretString::from(yaml::document(&document))
 }
 
-/// Whether the client certificate is valid for less than half a year; one that cannot be read is not
-/// ours to judge.
+/// Whether the client certificate is valid for less than half a year; false if it cannot be parsed.
 fn expires_soon(secret: &Secret, now: Timestamp) -> bool {
     let Some(expiry) = client_expiry(secret) else {
         return false;

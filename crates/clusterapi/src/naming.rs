@@ -1,10 +1,10 @@
-//! Names of objects that a controller makes several of.
+//! Generated names.
 
 use rand::Rng;
 
-/// The letters and digits that Kubernetes uses in generated names: no vowels, nothing that looks alike.
+/// The characters of generated names, as in Kubernetes: no vowels, and none that are easily confused.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-/// A name must serve as a label value and as a host name.
+/// A name must be a valid label value and host name.
 const LONGEST: usize = 63;
 const SUFFIX: usize = 5;
 
@@ -16,7 +16,7 @@ pub(crate) fn suffix() -> String {
         .collect()
 }
 
-/// `<base>-<suffix>`, with `base` cut so that the whole is no longer than a label value may be.
+/// `<base>-<suffix>`, with `base` truncated to the maximum length of a label value.
 pub(crate) fn with_suffix(base: &str, suffix: &str) -> String {
     let room = LONGEST.saturating_sub(suffix.len() + 1);
     let end = (0..=room.min(base.len()))
@@ -26,7 +26,7 @@ pub(crate) fn with_suffix(base: &str, suffix: &str) -> String {
     format!("{}-{suffix}", base[..end].trim_end_matches(['-', '.']))
 }
 
-/// `name` cut to what fits into a label value.
+/// `name` truncated to the maximum length of a label value.
 pub(crate) fn shortened(name: &str) -> String {
     let end = (0..=LONGEST.min(name.len()))
         .rev()
@@ -36,8 +36,8 @@ pub(crate) fn shortened(name: &str) -> String {
         .to_owned()
 }
 
-/// A naming template, `{{ .machineSet.name }}-{{ .random }}`, with the given values; `None` if it
-/// uses anything else, or does not use `.random` (all machines would have one name).
+/// Renders a naming template, such as `{{ .machineSet.name }}-{{ .random }}`, with the given values. `None` if it uses
+/// any other value, does not use `.random` (all machines would have the same name), or the name is too long.
 pub(crate) fn render(template: &str, values: &[(&str, &str)]) -> Option<String> {
     let mut name = String::new();
     let mut random = false;

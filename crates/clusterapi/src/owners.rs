@@ -1,9 +1,9 @@
-//! Owner references, exactly as upstream writes them: they are the graph that `clusterctl move` walks.
+//! Owner references, identical to those of upstream: `clusterctl move` follows them.
 
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use api::kube::{Resource, ResourceExt};
 
-/// A reference to `object` as a plain owner.
+/// A reference to `object` as an owner that is not the controller.
 pub(crate) fn owner<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).into_owned(),
@@ -15,7 +15,7 @@ pub(crate) fn owner<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference
     }
 }
 
-/// A reference to `object` as the one owner that controls.
+/// A reference to `object` as the controller.
 pub(crate) fn controller<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference {
     OwnerReference {
         controller: Some(true),
@@ -24,7 +24,7 @@ pub(crate) fn controller<K: Resource<DynamicType = ()>>(object: &K) -> OwnerRefe
     }
 }
 
-/// The owner that controls the object with this metadata.
+/// The controller of the object with this metadata.
 pub(crate) fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata
         .owner_references
@@ -33,7 +33,7 @@ pub(crate) fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
         .find(|owner| owner.controller == Some(true))
 }
 
-/// Whether `object` controls the object with this metadata.
+/// Whether `object` is the controller of the object with this metadata.
 pub(crate) fn is_controlled_by<K: Resource>(metadata: &ObjectMeta, object: &K) -> bool {
     controller_of(metadata).is_some_and(|owner| Some(&owner.uid) == object.meta().uid.as_ref())
 }
@@ -44,7 +44,7 @@ pub(crate) fn is_owned_by<K: Resource>(metadata: &ObjectMeta, object: &K) -> boo
     owners.any(|owner| Some(&owner.uid) == object.meta().uid.as_ref())
 }
 
-/// Puts `reference` among the owners; one of the same uid is replaced. Returns whether anything changed.
+/// Adds `reference` to the owners, or replaces the one with the same UID. Returns whether anything changed.
 pub(crate) fn ensure(metadata: &mut ObjectMeta, reference: OwnerReference) -> bool {
     let owners = metadata.owner_references.get_or_insert_default();
     match owners.iter_mut().find(|known| known.uid == reference.uid) {

@@ -1,4 +1,4 @@
-//! Leaving objects alone when somebody asked for it.
+//! Paused objects, which are not reconciled.
 
 use api::conditions::{self, Verdict};
 use api::core::v1beta2::Cluster;
@@ -7,10 +7,10 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::{Resource, ResourceExt};
 use api::names::PAUSED_ANNOTATION;
 
-/// The condition that tells whether an object is left alone.
+/// The condition type `Paused`.
 pub(crate) const PAUSED: &str = "Paused";
 
-/// Why `object` is to be left alone: its Cluster is paused, or it carries the annotation.
+/// Why `object` is paused: its Cluster is paused, or it has the annotation. `None` if it is not.
 pub(crate) fn reason<K: Resource<DynamicType = ()>>(
     cluster: Option<&Cluster>,
     object: &K,
@@ -28,7 +28,7 @@ pub(crate) fn reason<K: Resource<DynamicType = ()>>(
     (!reasons.is_empty()).then(|| reasons.join(", "))
 }
 
-/// The `Paused` condition: `None` as reason means that the object is worked on.
+/// The condition `Paused`; false without a reason.
 pub(crate) fn verdict(reason: Option<&str>) -> Verdict {
     match reason {
         Some(why) => Verdict::new(PAUSED, true, "Paused").because(why),
@@ -36,7 +36,7 @@ pub(crate) fn verdict(reason: Option<&str>) -> Verdict {
     }
 }
 
-/// Sets the `Paused` condition among `list`.
+/// Sets the condition `Paused` in `list`.
 pub(crate) fn record(
     list: &mut Vec<Condition>,
     reason: Option<&str>,

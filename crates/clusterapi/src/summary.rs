@@ -1,8 +1,8 @@
-//! Conditions made of other conditions.
+//! Conditions derived from other conditions.
 //!
-//! Two forms, both upstream's: a *summary* joins several conditions of one object ("Ready"), an
-//! *aggregate* joins one condition of several objects ("MachinesReady"). In both, one that is bad
-//! makes the result `False`, otherwise one that is unknown makes it `Unknown`.
+//! There are two forms, as upstream: a *summary* combines several conditions of one object ("Ready"), an *aggregate*
+//! combines one condition of several objects ("MachinesReady"). In both, the result is `False` if one condition is bad,
+//! otherwise `Unknown` if one is unknown.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use api::conditions::{self, Status, Verdict};
 use api::core::v1beta2::{ConditionGate, Polarity};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// One condition that a summary looks at.
+/// A condition in a summary.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
     /// Its type.
     pub(crate) type_: &'a str,
-    /// Which status is good.
+    /// The polarity: which status is good.
     pub(crate) polarity: Polarity,
-    /// Whether it may be missing without harm.
+    /// Whether a missing condition is ignored.
     pub(crate) optional: bool,
 }
 
 impl<'a> Part<'a> {
-    /// `True` is good, and it must be there.
+    /// `True` is good; a missing condition is unknown.
     pub(crate) fn positive(type_: &'a str) -> Self {
         Self {
             type_,
@@ -31,7 +31,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// `False` is good, and it may be missing.
+    /// `False` is good; a missing condition is ignored.
     pub(crate) fn negative(type_: &'a str) -> Self {
         Self {
             type_,
@@ -40,14 +40,14 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// It may be missing.
+    /// Ignores a missing condition.
     #[must_use]
     pub(crate) fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// What a gate of the spec asks for.
+    /// The condition of a gate in a spec.
     pub(crate) fn gate(gate: &'a ConditionGate) -> Self {
         let polarity = gate.polarity.unwrap_or(Polarity::Positive);
         Self {
@@ -58,18 +58,18 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The reasons of a condition that is made of others.
+/// The reasons of a derived condition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reasons {
-    /// When it holds.
+    /// For `True`.
     pub(crate) good: &'static str,
-    /// When it does not.
+    /// For `False`.
     pub(crate) bad: &'static str,
-    /// When nobody knows.
+    /// For `Unknown`.
     pub(crate) unknown: &'static str,
 }
 
-/// Joins `parts` of one object's `conditions` to one condition of type `type_`.
+/// Combines `parts` of the `conditions` of one object to a condition of type `type_`.
 pub(crate) fn summarize(
     type_: &'static str,
     conditions: &[Condition],
@@ -92,8 +92,8 @@ pub(crate) fn summarize(
     verdict(type_, worst, reasons).because(lines.join("\n"))
 }
 
-/// Joins the condition `from` of several objects, each given with its name, to one of type `type_`.
-/// `kind` is the plural that messages use, such as `Machines`.
+/// Combines the condition `from` of several objects, given with their names, to a condition of type `type_`. `kind` is
+/// the plural in the message, such as `Machines`.
 pub(crate) fn aggregate<'a>(
     type_: &'static str,
     from: &str,
@@ -120,7 +120,7 @@ pub(crate) fn aggregate<'a>(
     verdict(type_, worst, reasons).because(lines.join("\n"))
 }
 
-/// The first three names and how many more there are.
+/// The first three names, and the number of the others.
 pub(crate) fn some_of(names: &[&str]) -> String {
     let mut names = names.to_vec();
     names.sort_unstable();
@@ -139,7 +139,7 @@ fn line_of(condition: &Condition) -> String {
     text.clone()
 }
 
-/// `* head: text`; text of several lines is indented beneath the head.
+/// `* head: text`; a text of several lines is indented below the head.
 fn bullet(head: &str, text: &str) -> String {
     if text.starts_with("* ") || text.contains('\n') {
         let lines: Vec<_> = text.lines().map(|line| format!("  {line}")).collect();
