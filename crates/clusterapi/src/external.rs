@@ -299,7 +299,7 @@ impl External {
     }
 
     /// Adds `owner` and `labels` to `object`, if they are missing. A controlling owner replaces the former controlling
-    /// owner: a MachineSet or control plane creates the object, and the Machine takes over the control.
+    /// owner: a MachineSet or control plane creates the object, and the Machine becomes its controller.
     ///
     /// # Errors
     /// When the request fails, for example with a conflict because the object has changed.

@@ -230,8 +230,8 @@ pub fn host_port(host: &str, port: i32) -> String {
     }
 }
 
-/// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not enabled by default, from 1.31 to 1.35.
-/// A value of the user is kept.
+/// Sets the feature gate `ControlPlaneKubeletLocalMode` where it exists and is not enabled by default, from 1.31 to
+/// 1.35. A value of the user is kept.
 pub fn with_local_mode(
     mut config: ClusterConfiguration,
     version: &Version,

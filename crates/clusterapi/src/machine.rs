@@ -1,7 +1,7 @@
 //! Machine: one host, from its bootstrap data to its Node, and its deletion.
 //!
-//! Reconcile: metadata → observe bootstrap config, infrastructure and Node → derive spec and status (pure) → copy labels
-//! to the Node. Deletion is a separate sequence of steps.
+//! Reconcile: metadata → observe bootstrap config, infrastructure and Node → derive spec and status (pure) → copy
+//! labels to the Node. Deletion is a separate sequence of steps.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! MachineDeployment: rolling updates of machines with a template.
 //!
-//! Reconcile: metadata → find or create the MachineSet of the current template → one step of the rolling update → delete
-//! old MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile can be
+//! Reconcile: metadata → find or create the MachineSet of the current template → one step of the rolling update →
+//! delete old MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile can be
 //! repeated.
 
 use std::sync::Arc;

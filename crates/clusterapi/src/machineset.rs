@@ -1,7 +1,7 @@
 //! MachineSet: a number of machines with one template.
 //!
 //! Reconcile: adopt → synchronize in-place changes of the template → remediate unhealthy machines → create or delete
-//! machines → status. The creation of a machine takes three writes (bootstrap config, infrastructure, Machine); if it
+//! machines → status. The creation of a machine requires three writes (bootstrap config, infrastructure, Machine); if it
 //! is interrupted, the next reconcile finds the leftovers and continues with them.
 
 use std::sync::Arc;

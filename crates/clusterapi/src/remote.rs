@@ -51,7 +51,7 @@ impl std::fmt::Display for ClusterKey {
     }
 }
 
-/// There is no connection to a workload cluster; [`Remote::changes`] sends when there is.
+/// There is no connection to a workload cluster; [`Remote::changes`] sends a new one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cluster {cluster} cannot be reached: {reason}")]
 pub struct NotConnected {

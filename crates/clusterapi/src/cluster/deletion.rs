@@ -23,7 +23,7 @@ use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
 /// The maximum length of a label value.
 const LONGEST_LABEL: usize = 63;
 
-/// Takes the next step of the deletion of `cluster`.
+/// Performs the next step of the deletion of `cluster`, and reports the remaining ones.
 pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Error> {
     if !finalizer::has(cluster, CLUSTER_FINALIZER) {
         return Ok(Action::await_change());

@@ -43,7 +43,7 @@ enum Rung {
     Done,
 }
 
-/// Takes the next step of the deletion of `machine`.
+/// Performs the next step of the deletion of `machine`.
 pub(super) async fn run(
     ctx: &Context,
     machine: &Machine,
