@@ -1,5 +1,5 @@
-//! The controllers of cluster.x-k8s.io against an API server in this process, with a provider that
-//! obeys the contract and a second API server as the workload cluster.
+//! The controllers of cluster.x-k8s.io against an API server in this process, with a provider that implements the
+//! contract, and a second API server as the workload cluster.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

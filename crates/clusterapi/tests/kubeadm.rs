@@ -1,5 +1,5 @@
-//! Kubeadm bootstrap and control plane against an API server in this process, with a provider whose
-//! machines read their user data and a second API server as the workload cluster.
+//! Kubeadm bootstrap and control plane against an API server in this process, with a provider whose machines process
+//! their user data, and a second API server as the workload cluster.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -155,7 +155,7 @@ fn a_machine_takes_the_place_of_the_set_that_made_its_objects() {
         ..ObjectMeta::default()
     };
     assert_eq!(adoption(&metadata, &machine, &BTreeMap::new()), None);
-    // A plain owner takes nobody's place, but its own former self's (after a move).
+    // A plain owner replaces no other owner, except for an outdated reference to itself (after a move).
     let cluster = owner("Cluster", "demo", "5", false);
     let metadata = ObjectMeta {
         owner_references: Some(vec![owner("Cluster", "demo", "4", false), machine.clone()]),

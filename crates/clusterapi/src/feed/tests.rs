@@ -140,7 +140,7 @@ async fn what_is_remembered_of_an_object_is_forgotten_with_it() {
         }
     })
     .await;
-    // A reconcile that was still running does not bring it back, and a namesake is another object.
+    // A reconcile that was still running does not restore the value, and a new object with the same name has none.
     memory.insert(&objects["a"], 2);
     config(&management, "a", "one").await;
     let namesake = eventually("the namesake to arrive", || async {

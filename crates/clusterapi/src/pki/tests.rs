@@ -94,7 +94,7 @@ fn keys_are_read_in_every_form_that_openssl_writes() {
     }
 }
 
-/// The ECPrivateKey inside a PrivateKeyInfo.
+/// The ECPrivateKey in a PrivateKeyInfo.
 fn sec1_of(pkcs8: &[u8]) -> Vec<u8> {
     let (_, body, _) = split_tlv(pkcs8).unwrap();
     let (_, _, rest) = split_tlv(body).unwrap();
@@ -102,7 +102,7 @@ fn sec1_of(pkcs8: &[u8]) -> Vec<u8> {
     split_tlv(rest).unwrap().1.to_vec()
 }
 
-/// The same ECPrivateKey with the curve in it, as `openssl ecparam -genkey` writes it.
+/// The same ECPrivateKey with the curve as parameters, as `openssl ecparam -genkey` writes it.
 fn with_parameters(sec1: &[u8]) -> Vec<u8> {
     let (_, body, _) = split_tlv(sec1).unwrap();
     let (_, version, rest) = split_tlv(body).unwrap();

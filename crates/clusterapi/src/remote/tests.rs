@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Connects to a server in this process, or refuses.
+/// Connects to a server in this process, or fails.
 struct Switch {
     server: ApiServer,
     on: AtomicBool,
@@ -97,7 +97,7 @@ async fn a_cluster_is_connected_when_it_answers_and_its_nodes_are_told_of() {
     }
     switch.on.store(true, Ordering::SeqCst);
     remote.track(&key);
-    // The first attempt failed; those after it bring no change.
+    // The first attempt has failed; later failures send no change.
     let first = changes.next().await;
     assert_eq!(first, Some(Change::Disconnected(key.clone())));
     assert_eq!(changes.next().await, Some(Change::Connected(key.clone())));
@@ -202,7 +202,7 @@ async fn a_kubeconfig_is_read_again_only_when_a_watch_shows_another_version() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(reads.load(Ordering::SeqCst), first);
     assert!(remote.health(&key).connected);
-    // What is read is newer than version 1, and older than the last one there can be.
+    // The resourceVersion of the Secret is between 1 and the maximum.
     remote.kubeconfig_is(&key, "1");
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(reads.load(Ordering::SeqCst), first);

@@ -1,4 +1,4 @@
-//! Stopping the controllers at each of their writes, and starting them again.
+//! Killing the controllers at each of their writes, and starting them again.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use testbed::Fuse;
 
 use crate::world::{World, eventually};
 
-/// At which of their writes controllers are killed: at every one, and so that each comes last at some time.
+/// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
 const WRITES: [usize; 5] = [1, 2, 3, 4, 7];
 
 #[tokio::test(start_paused = true)]
@@ -16,7 +16,7 @@ async fn a_restart_at_rest_writes_nothing() {
     let world = World::start().await;
     world.cluster(3).await;
     world.settled(3).await;
-    // What follows from the last change.
+    // The reconciles that follow the last change.
     tokio::time::sleep(Duration::from_secs(10)).await;
     world.kill().await;
     let fuse = Fuse::recorder();

@@ -1,4 +1,4 @@
-//! A Cluster from its creation to its end.
+//! A Cluster from its creation to its deletion.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
         }
     })
     .await;
-    // Drained, but still there.
+    // The Node is drained, but the machine still exists.
     let node = Api::<Node>::all(world.workload.clone())
         .get(&name)
         .await
@@ -127,7 +127,7 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
     );
     let clear = json!({ "metadata": { "annotations": { hook: null } } });
     world.merge::<Machine>(&name, clear).await;
-    // Until it is gone, it may itself be the one worker that there is to be.
+    // Until it is gone, it could be counted as the one worker.
     eventually("the machine to be gone", || async {
         match world.api::<Machine>().get_opt(&name).await.unwrap() {
             None => Ok(()),
@@ -261,11 +261,11 @@ async fn nothing_is_written_in_ten_minutes_in_which_nothing_happens() {
     let world = World::start().await;
     world.cluster(3).await;
     world.settled(3).await;
-    // What follows from the last change.
+    // The reconciles that follow the last change.
     tokio::time::sleep(Duration::from_secs(10)).await;
     world.stop_provider();
     let before = world.server.stats().revision;
-    // Longer than the time after which every object is looked at although nothing changed.
+    // Longer than the interval of periodic reconciles.
     tokio::time::sleep(operator::controller::RESYNC + Duration::from_secs(60)).await;
     let writes = world.server.stats().revision - before;
     assert_eq!(writes, 0, "writes while nothing happened");

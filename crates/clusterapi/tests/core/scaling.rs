@@ -47,7 +47,7 @@ async fn machines_come_up_and_become_nodes() {
             }
         };
         eventually("labels on the Node", handed_on).await;
-        // The graph that `clusterctl move` walks.
+        // The owner references that `clusterctl move` follows.
         let owner = &machine.owner_references()[0];
         assert_eq!(
             (owner.kind.as_str(), owner.controller),

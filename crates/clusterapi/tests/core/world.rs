@@ -1,4 +1,4 @@
-//! A management cluster, a workload cluster, and a provider made of one task.
+//! A management cluster, a workload cluster, and a provider that is one task.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
-/// Kinds of the provider, with their groups.
+/// The kinds of the provider, with their groups.
 const KINDS: [(&str, &str); 6] = [
     ("infrastructure.cluster.x-k8s.io", "FakeCluster"),
     ("infrastructure.cluster.x-k8s.io", "FakeMachine"),
@@ -34,11 +34,11 @@ const KINDS: [(&str, &str); 6] = [
     ("controlplane.cluster.x-k8s.io", "FakeControlPlane"),
 ];
 
-/// Everything that a test plays with.
+/// The environment of a test.
 pub(crate) struct World {
     management: Management,
     pub(crate) workload: Client,
-    /// Names of objects in the order in which the provider let them go.
+    /// Names of objects in the order in which the provider removed their finalizers.
     pub(crate) gone: Arc<Mutex<Vec<String>>>,
     provider: CancellationToken,
     controllers: Mutex<Option<Running>>,
@@ -128,7 +128,8 @@ impl World {
         Running::start(|shutdown| clusterapi::run(client, options, shutdown))
     }
 
-    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns how often.
+    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns the number of
+    /// kills.
     pub(crate) async fn killed_at_every<F>(&self, nth: usize, rest: impl Fn() -> F) -> usize
     where
         F: Future<Output = ()>,
@@ -136,7 +137,7 @@ impl World {
         killed_at_every(nth, |fuse| self.run_with(fuse), rest).await
     }
 
-    /// Stops the controllers wherever they are, as `kill -9` would.
+    /// Stops the controllers at any point, as `kill -9` does.
     pub(crate) async fn kill(&self) {
         let running = self.controllers.lock().take();
         if let Some(running) = running {
@@ -144,7 +145,7 @@ impl World {
         }
     }
 
-    /// Stops the provider: it asks and asks, and nothing is left for it to do.
+    /// Stops the provider, which otherwise polls forever.
     pub(crate) fn stop_provider(&self) {
         self.provider.cancel();
     }
@@ -153,7 +154,7 @@ impl World {
         fake(&self.client, kind)
     }
 
-    /// A Cluster `demo` with a control plane and a MachineDeployment `demo-md` of this size.
+    /// A Cluster `demo` with a control plane, and a MachineDeployment `demo-md` with this many workers.
     pub(crate) async fn cluster(&self, workers: i32) {
         self.apply(cluster("demo")).await;
         self.apply(deployment("demo", workers)).await;
@@ -167,8 +168,7 @@ impl World {
             .items
     }
 
-    /// Waits until the MachineDeployment `demo-md` has exactly this many available machines, and
-    /// nothing else is left of it.
+    /// Waits until the MachineDeployment `demo-md` has exactly this many available machines, and all others are gone.
     pub(crate) async fn settled(&self, workers: i32) {
         eventually(&format!("{workers} workers"), || async {
             let deployment = self
@@ -297,7 +297,7 @@ pub(crate) fn machine_template(name: &str) -> Value {
     })
 }
 
-/// The provider: does at once, and again and again, what the contract asks of it.
+/// The provider: polls its objects, and does at once what the contract requires.
 async fn play(client: Client, workload: Client, gone: Arc<Mutex<Vec<String>>>) {
     loop {
         for kind in [
@@ -311,7 +311,7 @@ async fn play(client: Client, workload: Client, gone: Arc<Mutex<Vec<String>>>) {
                 continue;
             };
             for object in list.items {
-                // A conflict is settled in the next round.
+                // After a conflict, the next round retries.
                 let _ = step(&client, &workload, &api, kind, object, &gone).await;
             }
         }
@@ -426,7 +426,7 @@ async fn step(
     Ok(())
 }
 
-/// A Node appears, as a kubelet would register it.
+/// Registers a Node, as a kubelet does.
 async fn join(workload: &Client, name: &str, provider_id: &str) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(workload.clone());
     let node = json!({
@@ -449,7 +449,7 @@ async fn join(workload: &Client, name: &str, provider_id: &str) -> kube::Result<
         .map(|_| ())
 }
 
-/// Names and uids of machines.
+/// The names and UIDs of machines.
 pub(crate) fn uids(machines: &[Machine]) -> BTreeMap<String, String> {
     machines
         .iter()
@@ -457,7 +457,7 @@ pub(crate) fn uids(machines: &[Machine]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The condition of this type.
+/// The status and reason of the condition of this type.
 pub(crate) fn condition(cluster: &Cluster, type_: &str) -> (String, String) {
     let found = api::conditions::find(cluster.conditions(), type_);
     found.map_or_else(Default::default, |found| {

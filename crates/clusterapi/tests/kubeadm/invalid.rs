@@ -1,4 +1,4 @@
-//! Objects that are older than the rules that they break, and objects that cannot be decoded.
+//! Objects that violate validation rules added after them, and objects that cannot be decoded.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
@@ -26,7 +26,7 @@ fn cluster(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Stores objects without asking the rules.
+/// Stores objects without validation.
 async fn smuggle(management: &Management, objects: impl IntoIterator<Item = Value>) {
     management.enforce(false);
     management.apply(objects).await;
@@ -104,7 +104,7 @@ async fn a_cluster_that_cannot_be_decoded_stops_no_other() {
         "{}",
         metrics.text()
     );
-    // Repaired, it is a cluster like any other. Its topology goes: it has never had an effect.
+    // The repaired Cluster is reconciled. The topology is removed; it has never had an effect.
     let repair = Patch::Merge(json!({"spec": {"topology": null, "paused": false}}));
     let clusters = management.api::<Cluster>();
     clusters
@@ -167,7 +167,7 @@ async fn a_machine_that_cannot_be_decoded_is_not_replaced() {
     management
         .merge::<MachineDeployment>("md", json!({"spec": {"replicas": 2}}))
         .await;
-    // The set is scaled, and then waits.
+    // The set is scaled, but creates no machine.
     eventually("the set to be scaled", || async {
         let sets = management.list::<MachineSet>().await;
         let replicas: Vec<_> = sets.iter().map(|set| set.spec.replicas).collect();

@@ -1,4 +1,4 @@
-//! Stopping the controllers at each of their writes, and starting them again.
+//! Killing the controllers at each of their writes, and starting them again.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use testbed::Fuse;
 
 use crate::world::{World, eventually};
 
-/// At which of their writes controllers are killed: at every one, and so that each comes last at some time.
+/// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
 const WRITES: [usize; 4] = [1, 3, 5, 11];
 
 #[tokio::test(start_paused = true)]
@@ -19,7 +19,7 @@ async fn a_restart_at_rest_writes_nothing() {
     let world = World::start().await;
     world.cluster(3).await;
     world.settled(3).await;
-    // What follows from the last change.
+    // The reconciles that follow the last change.
     tokio::time::sleep(Duration::from_secs(10)).await;
     world.kill().await;
     let fuse = Fuse::recorder();
@@ -39,7 +39,7 @@ async fn controllers_killed_at_every_write_create_a_control_plane() {
             kills > 40 / nth,
             "only {kills} kills at each write number {nth}"
         );
-        // Two machines have joined.
+        // Both machines have joined.
         let tokens: Api<Secret> = Api::namespaced(world.workload.clone(), "kube-system");
         let tokens = tokens.list(&ListParams::default()).await.unwrap();
         assert_eq!(tokens.items.len(), 2, "a token for each machine that joins");

@@ -1,4 +1,4 @@
-//! The machines as a workload cluster's API server sees them: etcd members behind forwarded ports.
+//! The machines of a workload cluster: etcd members behind forwarded ports.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Members {
 struct Machine {
     power: CancellationToken,
     tls: TlsAcceptor,
-    /// Ends what its kubelet forwards; cancelled while the kubelet forwards nothing.
+    /// Ends the forwarded connections; cancelled while the kubelet rejects port forwarding.
     forwarding: CancellationToken,
 }
 
@@ -39,7 +39,7 @@ impl Backend for Behind {
 }
 
 impl Members {
-    /// An API server in front of no members yet, and a client that reaches it as one reaches a real one.
+    /// Serves an API server without members, and returns a client that connects to it as to a real one.
     pub(crate) async fn serve(stop: CancellationToken) -> (Self, Client) {
         let etcd = Arc::new(Etcd::open(None).unwrap());
         let members = Self {
@@ -55,14 +55,14 @@ impl Members {
         (members, client)
     }
 
-    /// What `kubeadm init` does for etcd.
+    /// The steps of `kubeadm init` for etcd.
     pub(crate) fn init(&self, name: &str, authority: &(String, String)) {
         let (place, power) = (place(name), self.switch_on(name, authority));
         self.etcd.found(&place);
         self.etcd.run(name, &power).unwrap();
     }
 
-    /// One try of what `kubeadm join` does for etcd: whether it worked.
+    /// One attempt of the steps of `kubeadm join` for etcd; returns whether it succeeded.
     pub(crate) fn join(&self, name: &str, authority: &(String, String)) -> bool {
         let place = place(name);
         if self.etcd.check().is_err() || self.etcd.add_learner(&place).is_err() {
@@ -80,7 +80,7 @@ impl Members {
         }
     }
 
-    /// A member whose machine is gone without anybody having removed it.
+    /// Adds a member whose machine is gone, but which was not removed.
     pub(crate) fn add_stray(&self, name: &str) {
         let place = place(name);
         let power = CancellationToken::new();
@@ -91,7 +91,7 @@ impl Members {
         power.cancel();
     }
 
-    /// Whether the kubelet of a machine forwards ports; etcd runs on.
+    /// Sets whether the kubelet of a machine forwards ports; etcd keeps running.
     pub(crate) fn answers(&self, name: &str, answers: bool) {
         if let Some(machine) = self.machines.lock().get_mut(name) {
             match answers {
@@ -101,7 +101,7 @@ impl Members {
         }
     }
 
-    /// The names of all members, in order.
+    /// The names of all members, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.etcd.members().into_iter().map(|it| it.name).collect();
         names.sort();

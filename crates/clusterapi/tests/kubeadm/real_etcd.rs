@@ -1,5 +1,5 @@
-//! A real etcd of three members, seen and changed by the code of the controller through an embedded API server. It also
-//! decides what the simulated one may say.
+//! A real etcd with three members behind an embedded API server, observed and changed by the code of the controller. It
+//! also verifies the error messages of the simulated etcd.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::served::{authority, certificate, serve};
 use crate::world::eventually;
 
-/// The program that `tests/kubernetes/build etcd` builds; none, saying so, where it is not built.
+/// The etcd that `tests/kubernetes/build etcd` builds; `None`, with a notice, if it does not exist.
 fn program() -> Option<PathBuf> {
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
@@ -36,7 +36,7 @@ fn program() -> Option<PathBuf> {
     Some(path)
 }
 
-/// Members `m0`, `m1` and so on, with the ports for clients of each.
+/// Members `m0`, `m1` and so on, with their client ports.
 struct Site {
     ca: KeyMaterial,
     processes: Vec<Child>,
@@ -56,7 +56,7 @@ impl Drop for Site {
 }
 
 fn free_ports<const N: usize>() -> [u16; N] {
-    // All at once, so that no two are the same.
+    // All bound at once, so that no two are equal.
     let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
@@ -144,7 +144,7 @@ impl Site {
             .unwrap()
     }
 
-    /// An API server whose Pods `etcd-m0` and so on have the members behind their ports.
+    /// An API server whose Pods `etcd-m0` and so on forward to the members.
     async fn api_server(&self) -> Client {
         let options = apiserver::Options {
             kubelet: Some(Arc::new(Ports(Arc::clone(&self.ports)))),
@@ -174,7 +174,7 @@ impl Site {
         client
     }
 
-    /// A client of one member, past the API server.
+    /// A client connected directly to one member.
     async fn direct(&self, name: &str) -> etcd::Client {
         let (ca, key) = (&self.ca.public, self.ca.private.as_ref().unwrap());
         let (certificate, key) =
@@ -199,7 +199,7 @@ fn number(name: &str) -> usize {
     name.trim_start_matches('m').parse().unwrap()
 }
 
-/// Kubelets that forward the port of a Pod to a member.
+/// A kubelet that forwards the port of a Pod to a member.
 struct Ports(Arc<Vec<u16>>);
 
 impl Kubelet for Ports {
@@ -234,7 +234,7 @@ impl Kubelet for Ports {
     }
 }
 
-/// Looks until there are `count` members that are all well.
+/// Waits until there are `count` healthy members.
 async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -> Vec<Member> {
     eventually(&format!("{count} members that are well"), || async {
         match connections.look(target).await {
@@ -251,7 +251,7 @@ async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -
     .await
 }
 
-/// Removes a member as the controller does. etcd refuses it until all have been connected for five seconds.
+/// Removes a member as the controller does. etcd rejects this until all members have been connected for five seconds.
 async fn remove(connections: &Connections, target: &Target<'_>, id: u64) {
     eventually("the member to be removed", || async {
         match connections.look(target).await {
@@ -281,7 +281,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     let mut followers = members.iter().filter(|member| !member.leads);
     let (dead, other) = (followers.next().unwrap(), followers.next().unwrap());
 
-    // What the simulated etcd says, in the same words.
+    // The simulated etcd has the same messages.
     let direct = site.direct(&other.name).await;
     let words = |refused: Result<(), etcd::Error>| refused.unwrap_err().to_string();
     let refused = words(direct.move_leader(dead.id).await);
@@ -291,7 +291,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     let refused = words(direct.promote(dead.id).await.map(drop));
     assert_eq!(refused, "etcdserver: can only promote a learner member");
 
-    // A member that is down stays in the list, stands in the way of others, and is removed.
+    // A failed member stays in the list, blocks other membership changes, and is removed.
     site.kill(&dead.name);
     eventually("the member to be missed", || async {
         let view = connections.look(&target).await;
@@ -313,14 +313,14 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     remove(&connections, &target, dead.id).await;
     settled(&connections, &target, 2).await;
 
-    // The leader hands over, and goes.
+    // The leader transfers its leadership, and is removed.
     let members = settled(&connections, &target, 2).await;
     let leader = members.iter().find(|member| member.leads).unwrap();
     remove(&connections, &target, leader.id).await;
     let left = settled(&connections, &target, 1).await;
     assert!(left[0].leads && left[0].name != leader.name);
 
-    // A learner that never starts, and a second one.
+    // A learner that never starts, and the rejection of a second one.
     let direct = site.direct(&left[0].name).await;
     let learner = eventually("a learner to be added", || async {
         let added = direct.add("https://127.0.0.1:1", true).await;

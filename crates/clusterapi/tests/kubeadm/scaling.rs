@@ -1,4 +1,4 @@
-//! From nothing to a highly available control plane, and through its changes.
+//! Creation, scaling and changes of a control plane.
 
 use std::collections::BTreeSet;
 
@@ -249,7 +249,7 @@ async fn a_member_without_a_node_is_removed() {
     world.settled(3).await;
     world.members.add_stray("stray");
     assert_eq!(world.members.names().len(), 4);
-    // Whatever wakes the controller.
+    // Any change triggers a reconcile.
     let poke = json!({"metadata": {"annotations": {"poke": "it"}}});
     world.merge::<KubeadmControlPlane>("demo", poke).await;
     eventually("the stray member to be removed", || async {

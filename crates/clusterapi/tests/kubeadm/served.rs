@@ -1,4 +1,4 @@
-//! API servers that are reached over TLS, as real ones are, and the certificates for that.
+//! API servers behind TLS, as real ones, and their certificates.
 
 use api::kube::{Client, Config};
 use apiserver::{ApiServer, Options, UserInfo, server_config};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::NS;
 
-/// Serves until `stop`. The client may do everything.
+/// Serves until `stop`. The client has all permissions.
 pub(crate) async fn serve(options: Options, stop: CancellationToken) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let admin = UserInfo {
@@ -37,7 +37,7 @@ pub(crate) async fn serve(options: Options, stop: CancellationToken) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// A CA and its key, in PEM.
+/// A CA certificate and its key, in PEM.
 pub(crate) fn authority() -> (String, String) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

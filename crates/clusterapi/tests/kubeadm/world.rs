@@ -31,11 +31,11 @@ pub(crate) use testbed::{NAMESPACE as NS, eventually};
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const KINDS: [&str; 3] = ["FakeCluster", "FakeMachine", "FakeMachineTemplate"];
 
-/// Everything that a test plays with.
+/// The environment of a test.
 pub(crate) struct World {
     management: Management,
     pub(crate) workload: Client,
-    /// The machines' etcd members.
+    /// The etcd members of the machines.
     pub(crate) members: Members,
     provider: CancellationToken,
     controllers: Mutex<Option<Running>>,
@@ -70,7 +70,7 @@ impl Connector for Workload {
         _kubeconfig: &'a SecretString,
     ) -> BoxFuture<'a, Result<Client, String>> {
         let client = self.0.clone();
-        // Nobody answers before `kubeadm init` has run.
+        // No connection before `kubeadm init` has run.
         async move {
             let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
             match maps.get_opt("kubeadm-config").await {
@@ -133,7 +133,8 @@ impl World {
         Running::start(|shutdown| clusterapi::run(client, options, shutdown))
     }
 
-    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns how often.
+    /// Runs the controllers until they are at `rest`, killed at each of their `nth` writes; returns the number of
+    /// kills.
     pub(crate) async fn killed_at_every<F>(&self, nth: usize, rest: impl Fn() -> F) -> usize
     where
         F: Future<Output = ()>,
@@ -141,7 +142,7 @@ impl World {
         killed_at_every(nth, |fuse| self.run_with(fuse), rest).await
     }
 
-    /// Stops the controllers wherever they are, as `kill -9` would.
+    /// Stops the controllers at any point, as `kill -9` does.
     pub(crate) async fn kill(&self) {
         let running = self.controllers.lock().take();
         if let Some(running) = running {
@@ -168,7 +169,7 @@ impl World {
             .items
     }
 
-    /// Waits until a condition of the control plane has this status, and a message with these words.
+    /// Waits until a condition of the control plane has this status, and a message that contains `words`.
     pub(crate) async fn condition(&self, type_: &str, status: &str, words: &str) {
         eventually(&format!("{type_} {status}: {words}"), || async {
             let plane = self.api::<KubeadmControlPlane>().get("demo").await.unwrap();
@@ -182,7 +183,7 @@ impl World {
         .await;
     }
 
-    /// The names of all Machines, in order.
+    /// The names of all Machines, sorted.
     pub(crate) async fn machine_names(&self) -> Vec<String> {
         let machines = self.list::<Machine>().await;
         let mut names: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
@@ -190,8 +191,7 @@ impl World {
         names
     }
 
-    /// Waits until the control plane has exactly this many available, current machines and nothing
-    /// else is left of it.
+    /// Waits until the control plane has exactly this many available and up-to-date machines, and all others are gone.
     pub(crate) async fn settled(&self, replicas: usize) -> KubeadmControlPlane {
         eventually(&format!("{replicas} control plane machines"), || async {
             let plane = self.api::<KubeadmControlPlane>().get("demo").await.unwrap();
@@ -236,7 +236,7 @@ fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
     testbed::fake(client, INFRASTRUCTURE, kind)
 }
 
-/// A Cluster `demo` with everything that its control plane needs.
+/// A Cluster `demo` with the objects that its control plane requires.
 pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
     vec![
         json!({
@@ -275,7 +275,7 @@ pub(crate) fn template(name: &str) -> Value {
     })
 }
 
-/// The provider, and the machines.
+/// The simulated provider and machines.
 struct Play {
     client: Client,
     workload: Client,
@@ -291,7 +291,7 @@ impl Play {
                     continue;
                 };
                 for object in list.items {
-                    // A conflict is settled in the next round.
+                    // After a conflict, the next round retries.
                     let _ = step(&self, kind, object).await;
                 }
             }
@@ -308,10 +308,10 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
         fake(client, kind),
     );
     if object.metadata.deletion_timestamp.is_some() {
-        // Its member stays in the list.
+        // The etcd member stays in the member list.
         play.members.switch_off(&name);
         let stopped = stop(workload, &name).await;
-        // Without a quorum its Pods stay: nobody can write that they are gone.
+        // Without a quorum the Pods remain, because the API server rejects writes.
         if play.members.etcd.takes_writes().is_ok() {
             stopped?;
         }
@@ -381,7 +381,7 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
         .map(drop)
 }
 
-/// What cloud-init and kubeadm make of user data; false when kubeadm would refuse.
+/// Does what cloud-init and kubeadm do with the user data; false if kubeadm fails.
 async fn boot(
     play: &Play,
     name: &str,
@@ -448,7 +448,7 @@ async fn boot(
         return Ok(false);
     }
     if join.get("controlPlane").is_some() {
-        // kubeadm tries again; so does the next round.
+        // kubeadm retries; here the next round does.
         if !play.members.join(name, &authority().unwrap()) {
             return Ok(false);
         }
@@ -504,7 +504,7 @@ async fn pods(workload: &Client, node: &str, version: &str) -> kube::Result<()> 
     Ok(())
 }
 
-/// Makes a static Pod ready or not.
+/// Sets the condition `Ready` of a static Pod.
 async fn set_ready(
     workload: &Client,
     component: &str,
@@ -521,7 +521,7 @@ async fn set_ready(
         .map(drop)
 }
 
-/// The machine is gone: so are its Pods.
+/// Deletes the Pods of a machine that is gone.
 async fn stop(workload: &Client, node: &str) -> kube::Result<()> {
     let pods: Api<Pod> = Api::namespaced(workload.clone(), "kube-system");
     for component in COMPONENTS {

@@ -74,7 +74,7 @@ fn one_list_is_enough_and_every_trouble_has_its_words() {
         member_id: 2,
         alarm: AlarmType::Nospace as i32,
     });
-    // Every member has the alarms of all among its errors.
+    // The errors of every member include the alarms of all.
     let of_another = "memberID:2 alarm:NOSPACE ".to_owned();
     alarmed.status.errors.push(of_another.clone());
     let mut second = answer(2, 1, &list).unwrap();
@@ -189,9 +189,9 @@ fn only_what_runs_nowhere_and_can_be_missed_is_left_over() {
     let three = [member(1, "a"), member(2, "b"), ill(3, "c")];
     assert_eq!(id(&three, &known(&["a", "b", "c"], &[])), None);
     assert_eq!(id(&three, &known(&["a", "b"], &[])), Some(3));
-    // One that works is somebody's, whatever the Nodes say.
+    // A healthy member is kept, even without a Node.
     assert_eq!(id(&three, &known(&["a", "c"], &[])), None);
-    // Without it there would be one of two, of which one works.
+    // Its removal would leave one healthy member of two.
     let weak = [member(1, "a"), ill(2, "b"), ill(3, "c")];
     assert_eq!(id(&weak, &known(&["a", "b"], &[])), None);
     let mut begun = ill(4, "");

@@ -217,7 +217,7 @@ fn new_machines_go_where_the_fewest_are() {
     assert_eq!(place(decide(&none)).as_deref(), Some("x"));
 }
 
-/// Plays the plan against perfect machines until nothing is left to do.
+/// Performs the plan with machines that are healthy at once, until there is no further step.
 fn play(mut state: Facts) -> Result<(usize, usize), String> {
     let (mut most, mut least) = (state.machines.len(), usize::MAX);
     for turn in 0..200 {

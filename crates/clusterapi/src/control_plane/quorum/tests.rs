@@ -57,7 +57,7 @@ proptest! {
     #[test]
     fn a_removal_that_is_allowed_leaves_a_quorum(voters in 0..9usize, ill in 0..9usize, healthy: bool) {
         let ill = ill.min(voters);
-        // Somebody healthy, or ill, must be there to be removed.
+        // There must be a healthy or unhealthy member to remove.
         prop_assume!(if healthy { ill < voters } else { ill > 0 });
         let before = members(voters, ill, 0);
         if before.can_remove(healthy) {

@@ -46,7 +46,7 @@ async fn one_machine_at_a_time_holds_the_lock() {
     assert!(acquires(&management, &cluster, "first").await);
     assert!(!acquires(&management, &cluster, "second").await);
     management.delete::<Machine>("first").await;
-    // The lock of a machine that is gone is deleted, and taken at the next attempt.
+    // The lock of a machine that does not exist is deleted, and acquired at the next attempt.
     assert!(!acquires(&management, &cluster, "second").await);
     assert!(acquires(&management, &cluster, "second").await);
 }

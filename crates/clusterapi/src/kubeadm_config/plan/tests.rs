@@ -124,7 +124,7 @@ fn who_only_joins_is_decided_by_the_control_plane_object_where_there_is_one() {
     };
     for (init, join, cluster, if_managed, if_by_hand) in [
         (false, true, false, true, true),
-        // As a KubeadmControlPlane writes it for all machines but the first.
+        // As a KubeadmControlPlane creates it for all machines but the first.
         (false, true, true, true, false),
         (true, true, true, false, false),
         (true, false, true, false, false),

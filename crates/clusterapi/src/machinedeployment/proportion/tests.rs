@@ -42,7 +42,7 @@ fn a_set_that_is_alone_is_scaled_itself() {
 
 #[test]
 fn several_sets_keep_their_proportion() {
-    // 10 with 1 more: 4 new, 7 old.
+    // 10 replicas with a surge of 1: 4 new, 7 old.
     let sets = [share("new", 4, 10, 1), share("old", 7, 10, 1)];
     assert_eq!(changes(bounds(10, 1), &sets), [], "not scaled");
     assert_eq!(
@@ -53,7 +53,7 @@ fn several_sets_keep_their_proportion() {
         changes(bounds(0, 1), &sets),
         named(&[("new", 0), ("old", 0)])
     );
-    // Of two of a size, the newer gets the one more and the older gives the one less.
+    // Of two sets with equal size, the newer gets the additional machine, and the older loses one.
     let even = [share("new", 3, 5, 1), share("old", 3, 5, 1)];
     assert_eq!(changes(bounds(6, 1), &even), named(&[("new", 4)]));
     assert_eq!(changes(bounds(4, 1), &even), named(&[("old", 2)]));

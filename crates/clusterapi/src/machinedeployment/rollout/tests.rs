@@ -32,9 +32,9 @@ fn percentages_of_surge_round_up_and_of_unavailable_down() {
 #[test]
 fn one_step_of_a_rolling_update() {
     let cases = [
-        // A new deployment makes all its machines at once.
+        // A new deployment creates all its machines at once.
         (allow(3, 1, 0), set("n", 0, 0, 0), vec![], vec![("n", 3)]),
-        // A rollout begins with one more machine.
+        // A rollout starts with one more machine.
         (
             allow(3, 1, 0),
             set("n", 0, 0, 0),
@@ -48,14 +48,14 @@ fn one_step_of_a_rolling_update() {
             vec![set("o", 3, 3, 3)],
             vec![],
         ),
-        // It is: an old one goes.
+        // It is available: one old machine is deleted.
         (
             allow(3, 1, 0),
             set("n", 1, 1, 1),
             vec![set("o", 3, 3, 3)],
             vec![("o", 2)],
         ),
-        // The old one is not gone yet: no room for another new one.
+        // The old machine is not gone yet: no other new one is created.
         (
             allow(3, 1, 0),
             set("n", 1, 1, 1),
@@ -68,21 +68,21 @@ fn one_step_of_a_rolling_update() {
             vec![set("o", 2, 2, 2)],
             vec![("n", 2)],
         ),
-        // Without surge, an old one goes first.
+        // Without surge, an old machine is deleted first.
         (
             allow(3, 0, 1),
             set("n", 0, 0, 0),
             vec![set("o", 3, 3, 3)],
             vec![("o", 2)],
         ),
-        // Broken old machines go before those that work, whatever their age.
+        // Unavailable old machines are deleted before available ones, independent of their age.
         (
             allow(3, 1, 0),
             set("n", 0, 0, 0),
             vec![set("o", 3, 3, 3), set("p", 1, 1, 0)],
             vec![("p", 0)],
         ),
-        // Scaling down while nothing else happens.
+        // Scaling down without a rollout.
         (allow(2, 1, 0), set("n", 5, 5, 5), vec![], vec![("n", 2)]),
         (
             allow(0, 1, 0),

@@ -35,7 +35,7 @@ fn set(version: &str, skip: &str) -> MachineSet {
 fn machines_wait_for_a_control_plane_that_is_upgraded_or_of_another_version() {
     let cases = [
         ("v1.34.1", "", control_plane("v1.34.1", Some("v1.34.1")), 0),
-        // Nothing runs yet: machines may be made, they wait for their bootstrap data.
+        // No control plane version yet: machines may be created, and wait for their bootstrap data.
         ("v1.34.1", "", control_plane("v1.34.1", None), 0),
         ("v1.34.1", "", control_plane("v1.34.2", Some("v1.34.1")), 1),
         ("v1.35.0", "", control_plane("v1.34.2", Some("v1.34.2")), 2),
