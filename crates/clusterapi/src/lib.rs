@@ -7,7 +7,7 @@
 //!   cluster, machine, machineset, machinedeployment   the controllers of cluster.x-k8s.io
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
-//!   feed       one watch of a kind, shared by all controllers
+//!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
 
 use std::sync::Arc;
@@ -52,14 +52,14 @@ pub const MACHINE_SET_FINALIZER: &str = "cluster.x-k8s.io/machineset";
 /// Finalizer of MachineDeployments.
 pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 
-/// How the controllers run.
+/// The options of the controllers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Metrics registry of the reconciles.
     pub metrics: Metrics,
     /// Restricts the watches to this namespace; all namespaces if unset.
     pub namespace: Option<String>,
-    /// How workload clusters are reached.
+    /// Creates the clients of workload clusters.
     pub connector: Arc<dyn remote::Connector>,
     /// Maximum number of concurrent reconciles per kind.
     pub concurrency: u16,

@@ -31,7 +31,6 @@ use zeroize::Zeroizing;
 
 /// How long before now the validity of a certificate starts, because clocks differ.
 const BACKDATE: Duration = Duration::from_secs(300);
-/// A day.
 const DAY: Duration = Duration::from_secs(86_400);
 /// The default validity of CA certificates: 10 years, as kubeadm's.
 pub const CA_DAYS: i32 = 3650;

@@ -1,4 +1,4 @@
-//! Deleting a control plane: all machines at once, after the workers are gone.
+//! Deletion of a control plane: all machines at once, after the workers are gone.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;

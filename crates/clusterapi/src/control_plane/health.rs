@@ -50,7 +50,7 @@ impl Component {
 pub(super) const ETCD_MEMBER: &str = "EtcdMemberHealthy";
 /// The Machine's condition about the label that kubeadm sets last on the Node.
 pub(super) const LABELS_AND_TAINTS: &str = "NodeKubeadmLabelsAndTaintsSet";
-/// The label that kubeadm puts on control plane Nodes.
+/// The label that kubeadm sets on control plane Nodes.
 const ROLE: &str = "node-role.kubernetes.io/control-plane";
 
 /// The conditions that are readiness gates of a control plane machine. Two do not apply to an external etcd.
