@@ -1,4 +1,4 @@
-//! OpenStackCluster: network, router, security groups, and what leads to the API server.
+//! OpenStackCluster: network, router, security groups, load balancer and floating IP of the API server.
 
 pub(crate) mod apply;
 mod control_plane;
@@ -39,10 +39,10 @@ use crate::names::Names;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// The finalizer of OpenStackClusters, the Go provider's.
+/// The finalizer of OpenStackClusters, the same as that of the Go provider.
 pub const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
 
-/// Brings one OpenStackCluster and its part of the cloud closer to its spec.
+/// Reconciles one OpenStackCluster.
 #[instrument(skip_all, fields(object = %object.name_any()))]
 pub(crate) async fn reconcile(
     object: Arc<OpenStackCluster>,
@@ -74,7 +74,7 @@ pub(crate) async fn reconcile(
     finish(&ctx, &object, next, result).await
 }
 
-/// Does everything that can be done now.
+/// Reconciles an OpenStackCluster that is neither paused nor being deleted.
 async fn normal(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -107,7 +107,7 @@ async fn normal(
     let request =
         |step: &plan::Step, observed: &Observed| request::request(step, &desired, observed);
     let outcome = work.apply(plan, request).await?;
-    // What they warn of was decided when the load balancer was created: once.
+    // Once, since the warnings are about decisions at the creation of the load balancer.
     if observed.balancer().is_none() && outcome.observed.balancer().is_some() {
         for (reason, text) in &facts.warnings {
             let recorder = &ctx.recorder;
@@ -124,7 +124,7 @@ fn age(object: &OpenStackCluster) -> Duration {
     context::age(object, status.map(|status| status.conditions.as_slice()))
 }
 
-/// The kinds of resources that this spec needs a look at.
+/// The kinds of resources that a reconcile of this spec reads.
 async fn kinds(cloud: &Cloud, spec: &OpenStackClusterSpec) -> Vec<Kind> {
     let balancer = balancer_spec(spec);
     let kinds = apply::kinds(cloud, balancer.is_some(), false).await;
@@ -136,7 +136,7 @@ async fn kinds(cloud: &Cloud, spec: &OpenStackClusterSpec) -> Vec<Kind> {
     kinds
 }
 
-/// Writes into `next` what is there, and what it is waiting for.
+/// Writes into `next` which resources exist and what the reconcile waits for.
 fn show(
     ctx: &Context,
     spec: &OpenStackClusterSpec,
@@ -161,17 +161,17 @@ fn show(
     }
 }
 
-/// How far a reconcile came.
+/// The result of a reconcile.
 enum Progress {
     /// Everything is as desired.
     Settled,
-    /// The cloud has to finish something.
+    /// Operations of the cloud are not finished.
     Waiting,
-    /// Something stands in the way; the conditions say what.
+    /// A problem, which the conditions report.
     Stopped(Problem),
 }
 
-/// Writes endpoint and status, and says when to look again.
+/// Writes endpoint and status, and returns when to reconcile again.
 async fn finish(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -215,7 +215,7 @@ async fn finish(
     result
 }
 
-/// One event for a problem that the conditions did not show before.
+/// Emits an event for a problem that the conditions did not report before.
 async fn announce(
     ctx: &Context,
     before: &OpenStackCluster,
@@ -235,7 +235,7 @@ async fn announce(
     }
 }
 
-/// Takes everything down that carries the cluster's mark, then lets the object go.
+/// Deletes all resources with the mark of the cluster, then removes the finalizer.
 async fn delete(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -283,7 +283,7 @@ async fn delete(
     action
 }
 
-/// Why a deletion does not go on, and what to do.
+/// Why a deletion cannot continue, and what to do.
 fn undeletable(problem: &Problem) -> String {
     match problem.about {
         Type::Authentication => format!(
@@ -295,7 +295,7 @@ fn undeletable(problem: &Problem) -> String {
     }
 }
 
-/// What a deletion waits for: the machines, then everything that carries the cluster's mark.
+/// What a deletion waits for: first the machines, then the resources with the mark of the cluster.
 async fn left(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -307,7 +307,7 @@ async fn left(
     }
 }
 
-/// What is being waited for until nothing in the cloud carries the cluster's mark.
+/// Deletes the resources with the mark of the cluster, and returns what to wait for; `None` when none is left.
 async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<String>, Error> {
     let Some(id) = Identity::of(object, CLUSTER_ID) else {
         return Ok(None);
@@ -341,7 +341,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     if let Some(wait) = outcome.plan.waits.first() {
         return Ok(Some(wait.message.clone()));
     }
-    // What is known may be old: the last look is at the cloud itself.
+    // The view can be out of date: before the finalizer is removed, the cloud is read again.
     if work.observe(Duration::ZERO).await?.is_empty() {
         return Ok(None);
     }
@@ -350,7 +350,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     ))
 }
 
-/// The machines that have to go first.
+/// The machines that must be deleted first.
 async fn machines_left(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -376,7 +376,7 @@ async fn machines_left(
     )))
 }
 
-/// The name of the Cluster of `object`: its owner, or that of its label.
+/// The name of the Cluster of `object`: its owner, or the one in its label.
 fn cluster_name(object: &OpenStackCluster) -> Option<String> {
     let label = object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned();
     context::owner(object, "Cluster")
@@ -393,7 +393,7 @@ async fn openstack_machines(
         Api::<Decoded<OpenStackMachine>>::namespaced(ctx.client.clone(), &namespace(object));
     let found = decode::list(&machines, &labelled(cluster)).await;
     let found = found.map_err(Error::kubernetes("listing machines"))?;
-    // A control plane machine that cannot be decoded must not leave the load balancer.
+    // A control plane machine that cannot be decoded must not be removed from the load balancer.
     NotDecoded::check::<OpenStackMachine>(&found.undecodable, |machine| {
         let labels = machine.labels.as_ref();
         labels.is_some_and(|labels| labels.contains_key(api::names::CONTROL_PLANE_LABEL))

@@ -1,4 +1,4 @@
-//! What every reconcile of this crate has at hand.
+//! What all reconciles of this crate share.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::options::Options;
 use crate::problem::Problem;
 use crate::reason::Type;
 
-/// What every reconcile has at hand.
+/// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clouds: CloudPool,
@@ -28,27 +28,27 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The present, for conditions.
+    /// The current time, for conditions.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
-/// Why a reconcile did not get through.
+/// Why a reconcile failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The API server rejected a request.
     #[error("{doing}")]
     Kubernetes {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// The API server's answer.
+        /// The error of the API server.
         source: kube::Error,
     },
-    /// Something that this object needs cannot be decoded.
+    /// An object that this one needs cannot be decoded.
     #[error(transparent)]
     NotDecoded(#[from] NotDecoded),
-    /// Something between the spec and the cloud; it is in the object's conditions already.
+    /// A problem that the conditions of the object already report.
     #[error(transparent)]
     Problem(#[from] Problem),
 }
@@ -69,15 +69,15 @@ impl Retry for Error {
     }
 }
 
-/// How long until an object that waits is reconciled again without a change of the cloud.
+/// The interval in which an object that waits is reconciled without a change in the cloud.
 pub(crate) const FALLBACK: Duration = Duration::from_secs(30);
 
-/// Look again when something changes, and now and then.
+/// Requeues after the resync interval; changes trigger a reconcile earlier.
 pub(crate) fn settled() -> Action {
     Action::requeue(operator::controller::RESYNC)
 }
 
-/// The Cluster that `object` belongs to: its owner, or that of its label.
+/// The Cluster that `object` belongs to: its owner, or the one in its label.
 pub(crate) async fn owner_cluster<K: ResourceExt>(
     client: &Client,
     object: &K,
@@ -108,7 +108,7 @@ pub(crate) async fn owner_machine<K: ResourceExt>(
         .map_err(Error::kubernetes("reading the owning Machine"))
 }
 
-/// The name of the owner of `kind` in Cluster API's core group.
+/// The name of the owner of `kind` in the core API group of Cluster API.
 pub(crate) fn owner<'a, K: ResourceExt>(object: &'a K, kind: &str) -> Option<&'a str> {
     object
         .owner_references()
@@ -122,7 +122,7 @@ pub(crate) fn namespace<K: ResourceExt>(object: &K) -> String {
     object.namespace().unwrap_or_default()
 }
 
-/// Whether reconciling of `object` is suspended, by its Cluster or by an annotation.
+/// Whether reconciling of `object` is paused, by its Cluster or by an annotation.
 pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -> bool {
     object
         .annotations()
@@ -130,14 +130,14 @@ pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -
         || cluster.is_some_and(|cluster| cluster.spec.paused == Some(true))
 }
 
-/// Whether somebody else looks after `object`.
+/// Whether `object` is managed externally.
 pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
     object
         .annotations()
         .contains_key(api::names::MANAGED_BY_ANNOTATION)
 }
 
-/// How old what is known of the cloud may be when an object with these conditions is looked at.
+/// The maximum age of the view of the cloud when an object with these conditions is reconciled.
 pub(crate) fn age<K: Resource>(object: &K, conditions: Option<&[Condition]>) -> Duration {
     let ready = api::conditions::find(conditions.unwrap_or_default(), Type::Ready.as_str());
     let generation = object.meta().generation;
@@ -153,8 +153,8 @@ pub(crate) fn is_deleting<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }
 
-/// Keeps the time of conditions whose status is what it was, whatever they were set to in between:
-/// a status that differs in nothing else is not written.
+/// Restores the transition time of conditions whose status is the same as before, even if it changed in between: a
+/// status that differs only in these times is not written.
 pub(crate) fn steady(before: Option<&[Condition]>, after: Option<&mut [Condition]>) {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     for condition in after {

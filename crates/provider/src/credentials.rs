@@ -1,4 +1,4 @@
-//! From an `identityRef` to a cloud.
+//! Resolves an `identityRef` to a cloud.
 
 use api::infra::v1alpha1::OpenStackClusterIdentity;
 use api::infra::v1beta2::{IdentityRef, IdentityType};
@@ -11,11 +11,11 @@ use operator::retry::{Retry, When};
 use crate::problem::{self, Problem};
 use crate::reason::{Reason, Type};
 
-/// The cloud that `identity` names for an object in `namespace`, logged in.
+/// An authenticated session with the cloud that `identity` selects for an object in `namespace`.
 ///
 /// # Errors
-/// A problem of the credentials: missing, malformed, not for this namespace, refused, or the cloud
-/// cannot be reached.
+/// A problem with the credentials: missing, malformed, not allowed in this namespace, rejected, or the cloud is not
+/// reachable.
 pub(crate) async fn cloud(
     client: &Client,
     pool: &CloudPool,
@@ -70,7 +70,7 @@ async fn config(
     Ok(config.with_ca(ca).with_region(identity.region.clone()))
 }
 
-/// The certificates of the key `cacert`; blank text means those of the system, as upstream's templates
+/// The certificates of the key `cacert`; blank text selects those of the system, since the templates of the Go provider
 /// write it.
 fn certificates(text: Option<&str>) -> Result<Option<&str>, &'static str> {
     match text.map(str::trim) {
@@ -83,7 +83,7 @@ fn certificates(text: Option<&str>) -> Result<Option<&str>, &'static str> {
     }
 }
 
-/// The Secret of an OpenStackClusterIdentity that objects in `namespace` may use.
+/// The Secret of an OpenStackClusterIdentity that objects in `namespace` may use, as namespace and name.
 async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String, String), Problem> {
     let identities = Api::<OpenStackClusterIdentity>::all(client.clone());
     let identity = identities
@@ -95,7 +95,7 @@ async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String,
                 "OpenStackClusterIdentity {name}, which identityRef names, does not exist"
             ))
         })?;
-    // As with the Go provider, an identity without selector, or with an empty one, is for all namespaces.
+    // As in the Go provider, an identity without selector, or with an empty one, is allowed in all namespaces.
     if let Some(selector) = &identity.spec.namespace_selector {
         let namespaces = Api::<Namespace>::all(client.clone());
         let found = namespaces.get_opt(namespace).await.map_err(kubernetes)?;
@@ -124,7 +124,7 @@ fn kubernetes(error: kube::Error) -> Problem {
     }
 }
 
-/// Whether a failed call may be the credentials' fault.
+/// Whether the credentials may be the cause of a failed request.
 pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
     matches!(
         error.kind(),
@@ -132,7 +132,7 @@ pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
     )
 }
 
-/// The problem of a list that could not be read.
+/// The problem for a failed list request.
 pub(crate) fn listing(error: &openstack::Error) -> Problem {
     if is_authentication(error) {
         return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);

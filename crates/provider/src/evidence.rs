@@ -1,9 +1,9 @@
-//! Which identity an object had whose identity annotation is gone.
+//! Recovers the identity of an object whose identity annotation is missing.
 //!
-//! Ids in status, providerID, and annotations of the cluster's machines survive when GitOps replaces
-//! an object without its annotations. What they refer to carries the mark of its owner. Where all of
-//! it carries one identity, that is the object's. Otherwise nobody can tell, and the object waits:
-//! with a new identity, everything would be created a second time and the first left behind.
+//! Ids in status, providerID, and annotations of the machines of the cluster survive when GitOps replaces an object
+//! without its annotations. The resources that they refer to have the mark of their owner. If all these marks have one
+//! identity, it is the identity of the object. Otherwise the object waits: with a new identity, everything would be
+//! created a second time and the first set of resources leaked.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,28 @@ use crate::cluster::desired::balancer_spec;
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::machine::observed::Known;
 
-/// What refers to resources of an object, and the marks that they carry.
+/// The references of an object to its resources, and the marks on those resources.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// References to what was created for the object, in words: `network 1234`.
+    /// References to resources created for the object, for messages: `network 1234`.
     references: Vec<String>,
     marks: BTreeSet<Mark>,
 }
 
-/// What [`Evidence`] proves.
+/// The conclusion from [`Evidence`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing was created for the object.
     New,
-    /// What was created for the object carries this mark.
+    /// The resources of the object have this mark.
     Known(Mark),
-    /// Something was created, and it does not tell for whom; why, in words.
+    /// Resources were created, but their marks do not identify the object; the reason, for users.
     Unknown(String),
 }
 
 impl Evidence {
-    /// The evidence for an OpenStackCluster: what its status names, the floating IP of its endpoint,
-    /// and the annotations of its machines.
+    /// The evidence for an OpenStackCluster: the resources in its status, the floating IP of its endpoint, and the
+    /// annotations of its machines.
     pub(crate) fn of_cluster(
         object: &OpenStackCluster,
         machines: &[OpenStackMachine],
@@ -61,7 +61,7 @@ impl Evidence {
         let host = object.spec.control_plane_endpoint.as_ref();
         let host = host.and_then(|endpoint| endpoint.host.as_deref());
         for ip in view.floating_ips.iter() {
-            // Without a mark it may be a floating IP that somebody else looks after.
+            // A floating IP without a mark may be managed by somebody else.
             if Some(ip.floating_ip_address.as_str()) == host
                 && let Some(mark) = described(Some(&ip.description))
             {
@@ -79,8 +79,8 @@ impl Evidence {
         evidence
     }
 
-    /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the
-    /// ports in status or at that server.
+    /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the ports in status or
+    /// of that server.
     pub(crate) fn of_machine(known: &Known, view: &View) -> Self {
         let mut evidence = Self::default();
         let of_machine = |mark: &Mark| mark.machine.is_some();
@@ -102,8 +102,8 @@ impl Evidence {
         evidence
     }
 
-    /// What the evidence proves for an object whose `annotation` is gone. `has_finalizer` is evidence,
-    /// too: identity and finalizer are stored together, before anything is created.
+    /// The conclusion for an object without its `annotation`. `has_finalizer` is evidence, too: identity and finalizer
+    /// are stored together, before anything is created.
     pub(crate) fn verdict(self, annotation: &str, has_finalizer: bool) -> Verdict {
         let marks: Vec<_> = self.marks.into_iter().collect();
         let why = match marks.as_slice() {
@@ -138,7 +138,7 @@ impl Evidence {
     }
 }
 
-/// A kind of resource that the status of a cluster names.
+/// A kind of resource in the status of a cluster.
 #[derive(Clone, Copy)]
 enum Collection {
     Network,
@@ -158,7 +158,7 @@ impl Collection {
     }
 }
 
-/// The resources in the status of a cluster that were created for it, not found by its spec.
+/// The resources in the status of a cluster that were created for it, without those that its spec refers to.
 fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
     let spec = &object.spec;
     let Some(status) = &object.status else {
@@ -186,7 +186,7 @@ fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
         .collect()
 }
 
-/// The OpenStackMachine that has this identity besides `object`.
+/// The OpenStackMachine other than `object` that has this identity.
 pub(crate) fn same_machine<'a>(
     object: &OpenStackMachine,
     id: Identity,

@@ -1,10 +1,10 @@
-//! Whose a resource of the cloud is.
+//! The identity that marks the resources of an object in the cloud.
 //!
-//! Every OpenStackCluster and OpenStackMachine has an identity of its own, a UUID in an annotation
-//! that is stored before the first write to the cloud and that survives `clusterctl move`. It is
-//! part of the creating request of everything made for the object: in the description (Neutron,
-//! Octavia, Cinder) or in the tags (Nova). Neutron drops or refuses tags at creation, so they come
-//! later and only for people; the description decides. No name decides anything.
+//! Every OpenStackCluster and OpenStackMachine has its own identity, a UUID in an annotation that is stored before the
+//! first write to the cloud and that survives `clusterctl move`. It is part of the request that creates each resource
+//! of the object: in the description (Neutron, Octavia, Cinder) or in the tags (Nova). Neutron ignores or rejects tags
+//! at creation, so they are added later, for users only; the description is authoritative. Ownership is never inferred
+//! from a name.
 
 use std::fmt;
 
@@ -21,13 +21,13 @@ pub const MACHINE_ID: &str = api::names::MACHINE_IDENTITY_ANNOTATION;
 pub struct Identity(Uuid);
 
 impl Identity {
-    /// A new one.
+    /// A new, random identity.
     pub fn new() -> Self {
         Self(Uuid::new_v4())
     }
 
-    /// The one in an object's annotation. Text that is no UUID is no identity: it would end up in
-    /// searches for what may be deleted.
+    /// The identity in an annotation of an object. Text that is not a UUID is ignored: it would be used in searches for
+    /// resources to delete.
     pub fn of(object: &impl ResourceExt, annotation: &str) -> Option<Self> {
         object
             .annotations()
@@ -35,7 +35,7 @@ impl Identity {
             .and_then(|text| Self::parse(text))
     }
 
-    /// Reads one.
+    /// Parses a UUID in canonical form.
     pub fn parse(text: &str) -> Option<Self> {
         Uuid::try_parse(text)
             .ok()
@@ -62,7 +62,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The mark on a resource: the cluster that it belongs to and, if it is a machine's, the machine.
+/// The mark on a resource: its cluster and, for a resource of a machine, the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
     /// The cluster.
@@ -75,7 +75,7 @@ const CLUSTER_TAG: &str = "ferrostack:cluster=";
 const MACHINE_TAG: &str = "ferrostack:machine=";
 
 impl Mark {
-    /// The mark of what belongs to a cluster as a whole.
+    /// The mark of the resources of a cluster.
     pub fn cluster(cluster: Identity) -> Self {
         Self {
             cluster,
@@ -83,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// The mark of what belongs to one machine.
+    /// The mark of the resources of a machine.
     pub fn machine(cluster: Identity, machine: Identity) -> Self {
         Self {
             cluster,
@@ -93,12 +93,12 @@ impl Mark {
 
     /// `text` with the mark at its end: ` [<cluster>]` or ` [<cluster>/<machine>]`.
     pub fn description(&self, text: &str) -> String {
-        // Neutron's limit is 255 characters; the mark must not be what is cut off.
+        // Neutron's limit is 255 characters; the mark must not be truncated.
         let text: String = text.chars().take(170).collect();
         format!("{text} {}", self.suffix())
     }
 
-    /// What a description with this mark ends with.
+    /// The end of a description with this mark.
     pub fn suffix(&self) -> String {
         match self.machine {
             None => format!("[{}]", self.cluster),
@@ -106,7 +106,7 @@ impl Mark {
         }
     }
 
-    /// The tags that show the mark.
+    /// The tags for this mark.
     pub fn tags(&self) -> Vec<String> {
         let mut tags = vec![format!("{CLUSTER_TAG}{}", self.cluster)];
         tags.extend(
@@ -116,7 +116,7 @@ impl Mark {
         tags
     }
 
-    /// The mark at the end of a description.
+    /// The mark at the end of a description, if any.
     pub fn in_description(description: &str) -> Option<Self> {
         let (_, mark) = description.strip_suffix(']')?.rsplit_once('[')?;
         match mark.split_once('/') {
@@ -128,7 +128,7 @@ impl Mark {
         }
     }
 
-    /// The mark among tags.
+    /// The mark in the tags, if any.
     pub fn in_tags<'a>(tags: impl IntoIterator<Item = &'a String>) -> Option<Self> {
         let (mut cluster, mut machine) = (None, None);
         for tag in tags {

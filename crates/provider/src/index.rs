@@ -1,8 +1,7 @@
-//! Objects of one kind by what events name: their cluster, or the mark on what was created for them.
+//! Indexes of the objects of one kind by the keys of events: their cluster, or the mark on their resources.
 //!
-//! An event then costs a lookup, not a scan of every object. Each object is entered by its own
-//! reconcile: one that is not entered yet, or whose labels have just changed, is about to be
-//! reconciled anyway.
+//! With an index, an event costs a lookup instead of a scan of the whole store. Each reconcile enters its object: an
+//! object that is not indexed yet, or whose labels have just changed, is queued for a reconcile anyway.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,14 +12,14 @@ use parking_lot::Mutex;
 
 use crate::identity::{Identity, Mark};
 
-/// What objects are looked up by.
+/// A key of the index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Key {
     /// Namespace and name of a Cluster.
     Cluster(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
-    /// The cluster in the marks of its load balancer, for the machines that are its members.
+    /// The identity of a cluster, for the machines that are members of its load balancer.
     Members(Identity),
 }
 
@@ -40,7 +39,7 @@ impl<K> Index<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    /// An empty index of `store`, which looks objects up by `keys`.
+    /// An empty index of `store`; `keys` returns the keys of an object.
     pub(crate) fn new(store: Store<K>, keys: fn(&K) -> BTreeSet<Key>) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -52,7 +51,7 @@ where
         })
     }
 
-    /// Enters an object under its present keys.
+    /// Enters an object with its current keys.
     pub(crate) fn enter(&self, object: &K) {
         let reference = ObjectRef::from_obj(object);
         let keys = (self.keys)(object);
@@ -66,7 +65,7 @@ where
             objects.push(reference.clone());
         }
         entries.keys.insert(reference, keys);
-        // What is deleted without a last reconcile is forgotten here.
+        // Removes objects that were deleted without a last reconcile.
         if entries.keys.len() > 2 * self.store.len() + 16 {
             let gone: Vec<_> = entries.keys.keys().cloned().collect();
             for reference in gone {
@@ -77,7 +76,7 @@ where
         }
     }
 
-    /// The objects with this key that are still there.
+    /// The objects with this key that still exist.
     pub(crate) fn find(&self, key: &Key) -> Vec<ObjectRef<K>> {
         let found = self.entries.lock().objects.get(key).cloned();
         let mut found = found.unwrap_or_default();

@@ -3,16 +3,16 @@
 //! ```text
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
-//!   identity     whose a resource of the cloud is
-//!   evidence     which identity an object had that lost its annotation
-//!   credentials  from an identityRef to a cloud
-//!   index        objects by their cluster and their mark
-//!   wake         from a change in the cloud to the objects concerned
+//!   identity     the owner of a resource in the cloud
+//!   evidence     the identity of an object that lost its annotation
+//!   credentials  an identityRef resolved to a cloud
+//!   index        objects by cluster and by mark
+//!   wake         changes in the cloud mapped to objects
 //! ```
 //!
-//! Each reconcile fetches facts from the cloud's inventory, computes what is desired from spec and
-//! facts (pure), plans the steps that lead there from what is observed (pure), applies them one by
-//! one, and writes status. Deletion is the same plan towards nothing.
+//! Each reconcile reads facts from the inventory of the cloud, computes the desired state from spec and facts (pure),
+//! plans the steps from the observed to the desired state (pure), applies them one by one, and writes status. Deletion
+//! is the same with an empty desired state.
 
 pub mod cluster;
 mod context;

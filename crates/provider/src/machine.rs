@@ -1,4 +1,4 @@
-//! OpenStackMachine: ports, volumes and a server for one Machine.
+//! OpenStackMachine: ports, volumes and a server for a Machine.
 
 pub(crate) mod console;
 pub mod desired;
@@ -36,10 +36,10 @@ use crate::context::{
 use crate::credentials;
 use crate::reason::{Reason, Type};
 
-/// The finalizer of OpenStackMachines, the Go provider's.
+/// The finalizer of OpenStackMachines, the same as that of the Go provider.
 pub const FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io";
 
-/// Brings one OpenStackMachine and its server closer to its spec.
+/// Reconciles one OpenStackMachine.
 #[instrument(skip_all, fields(object = %object.name_any()))]
 pub(crate) async fn reconcile(
     object: Arc<OpenStackMachine>,
@@ -76,7 +76,7 @@ pub(crate) async fn reconcile(
     finish(&ctx, &object, next, result).await
 }
 
-/// Writes providerID and status, and says when to look again.
+/// Writes providerID and status, and returns when to reconcile again.
 async fn finish(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -129,14 +129,14 @@ async fn finish(
     result
 }
 
-/// What a condition says.
+/// Reason and message of a condition.
 fn reported(object: &OpenStackMachine, type_: Type) -> Option<(&str, &str)> {
     let status = object.status.as_ref()?;
     let known = api::conditions::find(&status.conditions, type_.as_str())?;
     Some((&known.reason, &known.message))
 }
 
-/// Does everything that can be done now.
+/// Reconciles an OpenStackMachine that is neither paused nor being deleted.
 async fn normal(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -175,7 +175,7 @@ async fn normal(
     server(&work, next, around, &needs).await
 }
 
-/// Goes on with a machine whose server exists.
+/// Continues the reconcile of a machine whose server exists.
 async fn server(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -202,7 +202,7 @@ async fn server(
     running::running(work, next, around, needs.machine).await
 }
 
-/// Makes what is missing of a machine; gives what has to be waited for first.
+/// Creates the missing resources of a machine; returns what to wait for.
 async fn create(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -235,8 +235,8 @@ async fn create(
     Ok(result?.into_iter().next())
 }
 
-/// The server that was this machine's is gone, or cannot be proven to be: only a new Machine
-/// gets a new one.
+/// The server of the machine was deleted, or cannot be proven to be its server. It is not replaced: a new server needs
+/// a new Machine.
 async fn missing(
     work: &Work<'_>,
     observed: &Observed,
@@ -251,7 +251,7 @@ async fn missing(
     }
     match work.cloud.session.compute().server(id).await {
         Ok(server) if !server.is_deleting() => {
-            // The list lacked it; from now on it is part of every view.
+            // The list did not contain it; this adds it to the views.
             work.cloud.inventory.fold(server);
             Ok(Action::requeue(Duration::from_secs(5)))
         }

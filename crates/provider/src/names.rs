@@ -1,8 +1,8 @@
-//! Names of what is made in the cloud, those of the Go provider.
+//! Names of resources in the cloud, the same as those of the Go provider.
 
 use api::infra::v1beta2::ManagedGroup;
 
-/// The names of one cluster's resources.
+/// The names of the resources of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     full: String,
@@ -18,32 +18,32 @@ impl Names {
         }
     }
 
-    /// Network, subnet and router.
+    /// The name of network, subnet and router.
     pub fn network(&self) -> String {
         format!("k8s-clusterapi-cluster-{}", self.full)
     }
 
-    /// The load balancer of the API server.
+    /// The name of the load balancer of the API server.
     pub fn balancer(&self) -> String {
         format!("{}-kubeapi", self.network())
     }
 
-    /// Listener, pool and monitor for `port`.
+    /// The name of listener, pool and monitor for `port`.
     pub fn listener(&self, port: u16) -> String {
         format!("{}-{port}", self.balancer())
     }
 
-    /// The member for a machine in the pool for `port`.
+    /// The name of the member for a machine in the pool for `port`.
     pub fn member(&self, port: u16, machine: &str) -> String {
         format!("{}-{machine}", self.listener(port))
     }
 
-    /// The security group of a role.
+    /// The name of the security group of a role.
     pub fn group(&self, role: ManagedGroup) -> String {
         format!("k8s-cluster-{}-secgroup-{}", self.full, role_word(role))
     }
 
-    /// The description of what belongs to the cluster.
+    /// The description of the resources of the cluster.
     pub fn description(&self) -> String {
         format!(
             "Created by cluster-api-provider-openstack cluster {}",
@@ -51,7 +51,7 @@ impl Names {
         )
     }
 
-    /// The description of a machine's ports, without the namespace as upstream has it.
+    /// The description of the ports of a machine, without the namespace as in the Go provider.
     pub fn port_description(&self) -> String {
         format!(
             "Created by cluster-api-provider-openstack cluster {}",
@@ -60,7 +60,7 @@ impl Names {
     }
 }
 
-/// The word for a role in names.
+/// The name of a role in the names of resources.
 pub fn role_word(role: ManagedGroup) -> &'static str {
     match role {
         ManagedGroup::Bastion => "bastion",

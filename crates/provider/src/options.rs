@@ -1,26 +1,26 @@
-//! How the provider runs.
+//! The configuration of the provider.
 
 use std::time::Duration;
 
 use openstack::PoolOptions;
 use operator::metrics::Metrics;
 
-/// How the provider runs; `Options::default()` is what the Go provider's flags default to.
+/// The configuration of the provider; `Options::default()` has the defaults of the flags of the Go provider.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The only namespace to look at (`--namespace`); all when absent.
+    /// The only namespace to watch (`--namespace`); all when absent.
     pub namespace: Option<String>,
     /// Only objects whose label `cluster.x-k8s.io/watch-filter` has this value (`--watch-filter`).
     pub watch_filter: Option<String>,
-    /// How many OpenStackClusters are worked on at a time.
+    /// The maximum number of concurrent reconciles of OpenStackClusters.
     pub cluster_concurrency: u16,
-    /// How many OpenStackMachines are worked on at a time.
+    /// The maximum number of concurrent reconciles of OpenStackMachines.
     pub machine_concurrency: u16,
-    /// How long a server may run without its Node before its console output is read for the reason.
+    /// How long a server may run without a Node before its console output is read for the cause.
     pub bootstrap_timeout: Duration,
-    /// How clouds are reached and observed.
+    /// How clouds are accessed and observed.
     pub clouds: PoolOptions,
-    /// Where reconciles are counted, and the requests to clouds.
+    /// The metrics of reconciles and of requests to clouds.
     pub metrics: Metrics,
 }
 

@@ -1,4 +1,4 @@
-//! What stands between a spec and the cloud, in words for a person and for a condition.
+//! Problems that are reported in conditions, with messages for users.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use operator::retry::{Retry, When};
 
 use crate::reason::{Reason, Type};
 
-/// Something that keeps an object from becoming ready.
+/// Why an object does not become ready.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The condition that it shows in, besides Ready.
+    /// The condition that reports it, besides Ready.
     pub about: Type,
     /// The condition's reason.
     pub reason: Reason,
-    /// What is wrong, in the cloud's own words where it has any, and what to do next.
+    /// What is wrong, with the message of the cloud if there is one, and what to do next.
     pub message: String,
-    /// When to try again.
+    /// When to retry.
     pub when: When,
 }
 
 impl Problem {
-    /// Something in the spec, or something that it refers to, is not as it should be. Changes of the
-    /// object wake its reconcile; what it refers to in the cloud is looked at again once a minute.
+    /// A problem with the spec or with a resource that it refers to. Changes of the object trigger a reconcile;
+    /// referenced resources in the cloud are checked once a minute.
     pub fn new(about: Type, reason: Reason, message: impl Into<String>) -> Self {
         let when = When::After(Duration::from_secs(60));
         Self {
@@ -34,9 +34,9 @@ impl Problem {
         }
     }
 
-    /// A call to the cloud failed while `doing` something.
+    /// A request to the cloud failed while `doing` something.
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
-        // The same words each time: the id of the request goes to the log, where it helps.
+        // The message must be the same each time, so the request id is only logged.
         tracing::warn!("{doing}: {error}");
         let message = format!("{doing}: {}{}", error.words(), advice(error));
         Self {
@@ -62,7 +62,7 @@ impl Retry for Problem {
     }
 }
 
-/// When a failed call is worth another try.
+/// When to retry a failed request.
 pub fn when(error: &Error) -> When {
     match error.kind() {
         ErrorKind::Absent | ErrorKind::Busy | ErrorKind::Conflict | ErrorKind::Protocol => {
@@ -79,7 +79,7 @@ pub fn when(error: &Error) -> When {
     }
 }
 
-/// What to do about a failed call.
+/// What the user can do about a failed request.
 fn advice(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Quota => {

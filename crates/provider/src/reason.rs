@@ -1,6 +1,6 @@
-//! Condition types and their reasons (those of the Go provider, with what it lacks).
+//! Condition types and reasons: those of the Go provider, with additions.
 
-/// A type of condition.
+/// The type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Type {
     /// All other conditions are met.
@@ -11,24 +11,24 @@ pub enum Type {
     Deleting,
     /// The cloud accepts the credentials.
     Authentication,
-    /// Network and subnet are there.
+    /// Network and subnet exist.
     Network,
-    /// The router is there and connects network and outside.
+    /// The router exists and connects the network to the external network.
     Router,
-    /// The security groups are there with all their rules.
+    /// The security groups exist with all their rules.
     SecurityGroups,
-    /// The API server has an address, and what leads to it is there.
+    /// The API server has an address, and the load balancer or floating IP in front of it exists.
     ApiEndpoint,
-    /// The bastion is there.
+    /// The bastion exists.
     Bastion,
-    /// The server is there and running.
+    /// The server exists and is running.
     Instance,
-    /// The control plane machine is reached through the API endpoint.
+    /// The control plane machine is reachable through the API endpoint.
     ApiServerIngress,
 }
 
 impl Type {
-    /// The word in `conditions[].type`.
+    /// The value of `conditions[].type`.
     pub fn as_str(self) -> &'static str {
         match self {
             Type::Ready => "Ready",
@@ -46,7 +46,7 @@ impl Type {
     }
 }
 
-/// Declares the reasons: the names of the variants are the words on the wire.
+/// Declares the reasons: the names of the variants are the serialized values.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// The reason of a condition.
@@ -54,7 +54,7 @@ macro_rules! reasons {
         pub enum Reason { $($(#[$doc])* $name),* }
 
         impl Reason {
-            /// The word in `conditions[].reason`.
+            /// The value of `conditions[].reason`.
             pub fn as_str(self) -> &'static str {
                 match self { $(Reason::$name => stringify!($name)),* }
             }
@@ -65,7 +65,7 @@ macro_rules! reasons {
 reasons! {
     /// The condition is met.
     Ready,
-    /// A condition that this one sums up is not met.
+    /// A condition that this one summarizes is not met.
     NotReady,
     /// Reconciling is suspended.
     Paused,
@@ -73,51 +73,51 @@ reasons! {
     NotPaused,
     /// The object is being deleted.
     Deleting,
-    /// Deletion waits for something.
+    /// Deletion waits for dependents or for the cloud.
     WaitingForDeletion,
     /// The cloud accepted the credentials.
     OpenStackAuthenticationSucceeded,
-    /// The credentials are missing, malformed or refused, or the cloud cannot be reached.
+    /// The credentials are missing, malformed or rejected, or the cloud is not reachable.
     OpenStackAuthenticationFailed,
-    /// The Cluster that owns the object is not there (yet).
+    /// The Cluster that owns the object does not exist (yet).
     WaitingForOwner,
-    /// The cluster's part of the cloud is not there yet.
+    /// The infrastructure of the cluster is not provisioned yet.
     WaitingForClusterInfrastructure,
     /// The Machine has no bootstrap data yet.
     WaitingForBootstrapData,
-    /// Something is being created.
+    /// A resource is being created.
     Creating,
-    /// The cloud is working on it.
+    /// The cloud has not finished an operation.
     WaitingForCloud,
     /// No server can be created from the spec.
     InvalidMachineSpec,
     /// No cluster can be created from the spec.
     InvalidClusterSpec,
-    /// The identity annotation is gone, and what was created does not prove what it was.
+    /// The identity annotation is missing, and the resources of the object do not prove its identity.
     IdentityUnknown,
-    /// Something that the spec refers to is not there.
+    /// A resource that the spec refers to does not exist.
     DependencyFailed,
     /// Nova rejected the server.
     InstanceCreateFailed,
     /// The server was not found.
     InstanceNotFound,
-    /// The server is in a state from which it does not come back by itself.
+    /// The server is in a state that it does not leave without intervention.
     InstanceStateError,
-    /// The server was deleted by somebody else.
+    /// The server was deleted, but not by this provider.
     InstanceDeleted,
     /// The server is not running yet.
     InstanceNotReady,
     /// The server could not be deleted.
     InstanceDeleteFailed,
-    /// The server runs but did not become a Node.
+    /// The server runs but did not register a Node.
     BootstrapFailed,
     /// Neutron rejected a port.
     PortCreateFailed,
     /// Cinder rejected a volume.
     VolumeCreateFailed,
-    /// A call to the cloud failed.
+    /// A request to the cloud failed.
     OpenStackError,
-    /// A member of the load balancer could not be set.
+    /// A member of the load balancer could not be changed.
     LoadBalancerMemberError,
     /// The floating IP could not be created or associated.
     FloatingIPError,
@@ -131,6 +131,6 @@ reasons! {
     SecurityGroupCreateFailed,
     /// The load balancer or floating IP of the API server could not be created.
     APIEndpointConfigFailed,
-    /// It is asked for but not built yet.
+    /// A requested feature is not implemented.
     NotImplemented,
 }

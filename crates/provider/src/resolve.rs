@@ -1,4 +1,4 @@
-//! From what a spec refers to, by id or filter, to what the cloud has. An error says what there is.
+//! Resolves the references of a spec, by id or filter, to resources of the cloud. Errors list the existing names.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use openstack::image::Image;
 use openstack::inventory::{Resource, Table};
 use openstack::network::{Network, Router, SecurityGroup, Subnet};
 
-/// How many names an error lists.
+/// The maximum number of names in an error.
 const NAMES: usize = 12;
 
-/// Why something was not found, in a sentence for a person.
+/// Why no resource was selected, for users.
 pub(crate) type NotFound = String;
 
-/// The network that `param` selects among those that `among` allows.
+/// The network that `param` selects; a filter selects among those that `among` accepts.
 pub(crate) fn network<'v>(
     view: &'v View,
     param: &NetworkParam,
@@ -39,7 +39,7 @@ pub(crate) fn router<'v>(
     })
 }
 
-/// The subnet that `param` selects, in `network` if that is given.
+/// The subnet that `param` selects, in `network` if that is set.
 pub(crate) fn subnet<'v>(
     view: &'v View,
     param: &SubnetParam,
@@ -60,7 +60,7 @@ pub(crate) fn subnet<'v>(
     ))
 }
 
-/// All security groups that `param` selects: upstream adds every match of a filter.
+/// All security groups that `param` selects: as in the Go provider, every match of a filter.
 pub(crate) fn security_groups<'v>(
     view: &'v View,
     param: &SecurityGroupParam,
@@ -100,7 +100,7 @@ pub(crate) fn flavor<'v>(
     })
 }
 
-/// The image that `param` selects; exactly one must match a filter.
+/// The image that `param` selects; a filter must match exactly one.
 pub(crate) fn image<'v>(
     view: &'v View,
     param: &ImageParam,
@@ -163,7 +163,7 @@ pub(crate) fn server_group<'v>(
     )
 }
 
-/// Up to a dozen names, sorted and each once.
+/// Up to [`NAMES`] names, sorted, without duplicates.
 pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
     names.sort_unstable();
@@ -211,7 +211,7 @@ fn shown<F: std::fmt::Debug>(param: &Param<F>) -> String {
     }
 }
 
-/// A filter without the members that are not set.
+/// A filter without its unset fields.
 fn shown_filter(debug: &str) -> String {
     let inside = debug
         .split_once('{')
@@ -250,7 +250,7 @@ fn matches_filter<T: Resource>(filter: &NetworkFilter, item: &T, project: &str) 
 
 fn matches_subnet(filter: &SubnetFilter, item: &Subnet) -> bool {
     let is = |wanted: &Option<String>, known: &str| wanted.as_ref().is_none_or(|w| w == known);
-    // Modes of IPv6 are not part of what lists are limited to: a filter with them matches nothing.
+    // The inventory does not have the IPv6 modes of subnets: a filter with them matches nothing.
     filter.ipv6_address_mode.is_none()
         && filter.ipv6_ra_mode.is_none()
         && is(&filter.name, &item.name)

@@ -1,4 +1,4 @@
-//! Starting the controllers, and what wakes them.
+//! Starts the controllers and their watches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::{cluster, machine, wake};
 const CLUSTERS: &str = "openstackcluster";
 const MACHINES: &str = "openstackmachine";
 
-/// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns when
-/// the reconciles under way are through.
+/// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns after the running
+/// reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let requests = &options.clouds.session.metrics;
     options
@@ -96,7 +96,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// What OpenStackMachines are found by.
+/// The index keys of an OpenStackMachine.
 fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
     let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
     let mut keys = BTreeSet::new();
@@ -131,7 +131,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         .watches_stream(
             watch::touched::<OpenStackMachine>(all(&ctx), reports(&ctx, CLUSTERS, false)),
             move |machine| {
-                // What workers do does not concern the cluster, but that they go.
+                // Of worker machines, only the deletion concerns the cluster.
                 let concerns = machine.labels().contains_key(CONTROL_PLANE_LABEL)
                     || machine.metadata.deletion_timestamp.is_some();
                 match machine.labels().get(CLUSTER_NAME_LABEL) {
@@ -156,7 +156,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// What OpenStackClusters are found by.
+/// The index keys of an OpenStackCluster.
 fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     let label = object.labels().get(CLUSTER_NAME_LABEL).map(String::as_str);
     let names = [owner(object, "Cluster"), label].into_iter().flatten();
@@ -168,7 +168,7 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     keys
 }
 
-/// What the options let us see of a kind of ours.
+/// The configuration of the watch of one of our kinds.
 fn config(options: &Options) -> watcher::Config {
     let config = watcher::Config::default();
     match &options.watch_filter {
@@ -177,7 +177,7 @@ fn config(options: &Options) -> watcher::Config {
     }
 }
 
-/// How the watches of a controller report what cannot be decoded; events come from the controller of the kind alone.
+/// How the watches of a controller report objects that cannot be decoded; only the controller of the kind emits events.
 fn reports(ctx: &Context, watch: &'static str, events: bool) -> Reports {
     Reports {
         watch,

@@ -1,4 +1,4 @@
-//! From a change in the cloud to the objects concerned, by the marks on what changed.
+//! Maps changes in the cloud to objects, by the marks on the changed resources.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::identity::{Identity, Mark};
 use crate::index::{Index, Key};
 
-/// The OpenStackClusters that changes concern.
+/// The OpenStackClusters to reconcile after changes.
 pub(crate) fn clusters(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackCluster>>,
@@ -26,8 +26,8 @@ pub(crate) fn clusters(
     })
 }
 
-/// The OpenStackMachines that changes concern: by their own mark, and all of a cluster's control
-/// plane when its load balancer changed, since they wait for their membership to begin or to end.
+/// The OpenStackMachines to reconcile after changes: those with the mark of the change, and after a change of a load
+/// balancer all control plane machines of its cluster, since they wait to be added as members or removed.
 pub(crate) fn machines(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackMachine>>,
@@ -43,7 +43,7 @@ pub(crate) fn machines(
     })
 }
 
-/// The objects that changes concern, by the keys of each change.
+/// The objects to reconcile after changes, by the keys of each change.
 fn woken<K>(
     changes: Receiver<Change>,
     index: Arc<Index<K>>,
@@ -64,7 +64,7 @@ where
     })
 }
 
-/// The mark on what changed.
+/// The mark on the changed resource.
 pub(crate) fn mark_of(change: &Change) -> Option<Mark> {
     Mark::in_tags(&change.tags).or_else(|| Mark::in_description(&change.description))
 }
@@ -75,8 +75,8 @@ fn cluster_of(change: &Change) -> Option<Identity> {
         .map(|mark| mark.cluster)
 }
 
-/// Changes as they come, all that are there at once; `None` when some were missed, so that
-/// everything has to be looked at.
+/// The changes in batches of all that are queued; `None` when changes were missed, so that every object must be
+/// reconciled.
 pub(crate) fn batches(
     changes: Receiver<Change>,
 ) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {

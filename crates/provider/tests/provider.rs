@@ -1,5 +1,5 @@
-//! The controllers against an API server and a simulated cloud, both in this process. The owners,
-//! Cluster and Machine, are written by the tests.
+//! The controllers against an API server and a simulated cloud, all in this process. The tests write the owners,
+//! Cluster and Machine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

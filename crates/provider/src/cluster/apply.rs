@@ -1,4 +1,4 @@
-//! Going through the steps of a plan.
+//! Applies the steps of a plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,52 +15,51 @@ use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// How often a plan is computed within one reconcile. More rounds than this mean that the cloud
-/// accepts writes without effect.
+/// The maximum number of plans in one reconcile. If more are needed, the cloud accepts requests without effect.
 const ROUNDS: usize = 6;
-/// How old what is known of the cloud may be while an object is worked on. Its changes wake us; this
-/// is for the changes missed.
+/// The maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit
+/// is for missed changes.
 pub(crate) const FRESH: Duration = Duration::from_secs(60);
-/// The same for an object that is as its spec wants it: longer than the inventory's own intervals, so
-/// that looking at it again now and then causes no lists.
+/// The maximum age for an object whose state is the desired one: longer than the intervals of the inventory, so that
+/// its resyncs cause no list requests.
 pub(crate) const AT_REST: Duration = Duration::from_secs(900);
 
-/// What is worked on, and with what.
+/// The parameters of a reconcile.
 pub(crate) struct Work<'a> {
     pub(crate) object: &'a OpenStackCluster,
     pub(crate) recorder: &'a Recorder,
     pub(crate) cloud: &'a Cloud,
     pub(crate) cluster: Identity,
     pub(crate) kinds: &'a [Kind],
-    /// How old what is known of the cloud may be.
+    /// The maximum age of the view.
     pub(crate) age: Duration,
 }
 
-/// How far it went.
+/// The result of applying a plan.
 pub(crate) struct Outcome {
-    /// The cloud after the last step.
+    /// The state after the last step.
     pub(crate) observed: Observed,
-    /// What is left of the plan.
+    /// The remaining plan.
     pub(crate) plan: Plan,
-    /// What stopped it.
+    /// The problem that stopped it.
     pub(crate) problem: Option<Problem>,
 }
 
 impl Work<'_> {
-    /// What the cloud shows now, read at most `age` ago.
+    /// The observed state, read at most `age` ago.
     pub(crate) async fn observe(&self, age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(self.kinds, age).await;
         let view = view.map_err(|error| credentials::listing(&error))?;
         Ok(Observed::of(view, self.cluster, &Known::of(self.object)))
     }
 
-    /// What is known now, with our own writes.
+    /// The last observed state, including the effects of our own writes.
     fn known(&self) -> Observed {
         let view = self.cloud.inventory.known();
         Observed::of(view, self.cluster, &Known::of(self.object))
     }
 
-    /// Plans and applies until nothing is left to do but wait.
+    /// Plans and applies until only waits are left.
     pub(crate) async fn apply(
         &self,
         plan: impl Fn(&Observed) -> Plan,
@@ -127,7 +126,7 @@ impl Work<'_> {
             }
             Err(error) => {
                 let problem = self.problem(step, &error);
-                // A conflict on the way, such as an address still in use, is not worth an event.
+                // A temporary conflict, such as an address that is still in use, is not worth an event.
                 if error.kind() != openstack::ErrorKind::Busy {
                     let reason = format!("Failed{event}");
                     self.recorder
@@ -159,7 +158,7 @@ impl Work<'_> {
     }
 }
 
-/// "create the network" as "Created the network".
+/// Turns "create the network" into "Created the network".
 pub(crate) fn past(step: &str) -> String {
     let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
     let verb = match verb {
@@ -178,7 +177,7 @@ fn capital(word: &str) -> String {
     })
 }
 
-/// Which kinds of resources a cluster has to do with. What a cloud lacks is not asked for.
+/// The kinds of resources that a cluster uses, without those of services that the cloud does not have.
 pub(crate) async fn kinds(cloud: &Cloud, balancer: bool, deleting: bool) -> Arc<[Kind]> {
     use openstack::Service;
     let mut kinds = vec![

@@ -13,8 +13,8 @@ use crate::context::{self, Context, Error, is_deleting, namespace};
 use crate::identity::{Identity, MACHINE_ID, Mark};
 use crate::machine::observed::{Known, Observed as OfMachine};
 
-/// The control plane machines whose servers run, by name. A Machine that is being drained still
-/// serves the API; only when its OpenStackMachine goes, too, it leaves the load balancer.
+/// The control plane machines with a running server, sorted by name. A Machine that is being drained still serves the
+/// API; it is left out only once its OpenStackMachine is being deleted, too.
 pub(super) async fn control_plane(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -43,7 +43,7 @@ pub(super) async fn control_plane(
     Ok(found)
 }
 
-/// The address of a machine whose server runs, on the cluster's network.
+/// The address of a machine on the cluster's network, if its server is running.
 fn running(
     machine: &OpenStackMachine,
     observed: &Observed,
@@ -67,8 +67,8 @@ fn running(
     })
 }
 
-/// The address of a port that is on the cluster's network: that on its primary subnet, or else the
-/// first of IPv4. Where the cluster has no network, any port will do.
+/// The address of a port on the cluster's network: the one on the primary subnet, or else the first IPv4 address. For a
+/// cluster without network, every port qualifies.
 pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> {
     let elsewhere = |network: &String| *network != port.network_id;
     if place.network.as_ref().is_some_and(elsewhere) {

@@ -1,4 +1,4 @@
-//! What a cluster should have in the cloud: a function of its spec and of facts about the cloud.
+//! The desired state of a cluster in the cloud: a function of its spec and of facts about the cloud.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::names::Names;
 /// The default port of the API server.
 pub const API_PORT: u16 = 6443;
 
-/// What a cluster should have in the cloud.
+/// The desired state of a cluster in the cloud.
 #[derive(Clone, Debug)]
 pub struct Desired {
     /// The cluster's mark.
     pub mark: Mark,
     /// The names of its resources.
     pub names: Names,
-    /// The tags of its resources, the mark's among them.
+    /// The tags of its resources, including those of the mark.
     pub tags: Vec<String>,
-    /// Whether Neutron takes tags at all.
+    /// Whether Neutron supports tags.
     pub tagging: bool,
     /// The network.
     pub network: Network,
@@ -42,37 +42,37 @@ pub struct Desired {
 /// The network of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Network {
-    /// Made for it.
+    /// Created for it.
     Managed {
         /// The MTU; the cloud's default when absent.
         mtu: Option<i64>,
-        /// `Some(false)` turns port security off.
+        /// `Some(false)` disables port security.
         port_security: Option<bool>,
-        /// The subnet to make in it.
+        /// The subnet to create in it.
         subnet: SubnetSpec,
     },
-    /// One that is there.
+    /// An existing network.
     Existing {
         /// Its id.
         network: String,
-        /// The subnets to use, that for addresses of the API and of nodes first.
+        /// The subnets to use, the primary one (for addresses of the API and of nodes) first.
         subnets: Vec<String>,
     },
-    /// None: the machines name theirs.
+    /// None: the ports of the machines select their networks.
     None,
 }
 
 /// The router of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Router {
-    /// Made for it.
+    /// Created for it.
     Managed {
         /// The external network.
         external: String,
-        /// Its addresses there; any when empty.
+        /// Its addresses on the external network; chosen by Neutron when empty.
         addresses: Vec<FixedIp>,
     },
-    /// One that is there; the managed subnet is connected to it.
+    /// An existing router; the managed subnet is connected to it.
     Existing(String),
     /// None.
     None,
@@ -83,7 +83,7 @@ pub enum Router {
 pub struct Balancer {
     /// The API server's port, then the others.
     pub ports: Vec<u16>,
-    /// Who may connect besides the cluster itself; everybody when empty.
+    /// Who may connect besides the cluster itself; everybody if empty.
     pub allowed_cidrs: Vec<String>,
     /// The provider.
     pub provider: Option<String>,
@@ -91,31 +91,31 @@ pub struct Balancer {
     pub flavor_id: Option<String>,
     /// The availability zone.
     pub availability_zone: Option<String>,
-    /// The network and subnet of its address, if not the cluster's.
+    /// The network and subnet of its address, if different from those of the cluster.
     pub network: Option<(String, Option<String>)>,
-    /// Its address inside the network.
+    /// Its address on that network; chosen by Octavia when absent.
     pub address: Option<String>,
-    /// How members are checked.
+    /// The health monitor of the pools.
     pub monitor: Monitor,
 }
 
 impl Balancer {
-    /// Whether Octavia's OVN driver serves it, which knows no allowed CIDRs and one algorithm only.
+    /// Whether the provider is Octavia's OVN driver, which has no allowed CIDRs and a single algorithm.
     pub fn is_ovn(&self) -> bool {
         self.provider.as_deref() == Some("ovn")
     }
 }
 
-/// How members are checked; upstream's defaults.
+/// A health monitor, with the defaults of the Go provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// Seconds between checks.
     pub delay: i64,
-    /// Seconds until a check has failed.
+    /// Seconds after which a check fails.
     pub timeout: i64,
-    /// Checks until a member is up.
+    /// Successful checks until a member is up.
     pub max_retries: i64,
-    /// Checks until a member is down.
+    /// Failed checks until a member is down.
     pub max_retries_down: i64,
 }
 
@@ -124,22 +124,22 @@ pub struct Monitor {
 pub struct FloatingIp {
     /// The external network.
     pub network: String,
-    /// The address; any when absent.
+    /// The address; chosen by Neutron when absent.
     pub address: Option<String>,
 }
 
-/// A control plane machine that runs.
+/// A control plane machine with a running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlPlaneMachine {
     /// The OpenStackMachine's name.
     pub name: String,
-    /// Its address in the cluster's network.
+    /// Its address on the cluster's network.
     pub address: String,
     /// The port that has the address.
     pub port_id: String,
 }
 
-/// What the cluster should have.
+/// Computes the desired state.
 pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
     let mark = facts.mark;
     let mut tags = spec.tags.clone();
@@ -174,7 +174,7 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
     }
 }
 
-/// The port that the API server is reached on.
+/// The port of the API server.
 pub fn api_port(spec: &OpenStackClusterSpec) -> u16 {
     let known = spec
         .control_plane_endpoint
@@ -191,7 +191,7 @@ pub fn api_port(spec: &OpenStackClusterSpec) -> u16 {
         .unwrap_or(API_PORT)
 }
 
-/// Whether a floating IP leads to the API server.
+/// Whether the API server gets a floating IP.
 pub fn wants_floating_ip(spec: &OpenStackClusterSpec) -> bool {
     let enabled = spec
         .api_server
@@ -200,7 +200,7 @@ pub fn wants_floating_ip(spec: &OpenStackClusterSpec) -> bool {
     spec.enable_external_network != Some(false) && enabled != Some(false)
 }
 
-/// The load balancer's part of the spec, if it is enabled.
+/// The load balancer in the spec, if it is enabled.
 pub fn balancer_spec(spec: &OpenStackClusterSpec) -> Option<&api::infra::v1beta2::LoadBalancer> {
     spec.api_server
         .as_ref()
@@ -269,8 +269,8 @@ fn monitor(given: Option<&LoadBalancerMonitor>) -> Monitor {
 }
 
 fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp> {
-    // An endpoint that somebody gave is theirs to lead to the API server, unless a load balancer
-    // is managed or we made the floating IP behind it.
+    // An endpoint that somebody else set is theirs to maintain, unless a load balancer is managed or the floating IP
+    // behind the endpoint is ours.
     if !wants_floating_ip(spec) || facts.foreign_endpoint {
         return None;
     }
@@ -282,7 +282,7 @@ fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp>
     Some(FloatingIp { network, address })
 }
 
-/// Whether `cidr` is of IPv4.
+/// Whether `cidr` is an IPv4 CIDR.
 pub fn is_ipv4(cidr: &str) -> bool {
     matches!(cidr.parse(), Ok(IpNet::V4(_)))
 }

@@ -1,4 +1,4 @@
-//! What the cloud has of what a cluster's spec refers to.
+//! Resolves the references of a cluster's spec.
 
 use api::infra::v1beta2::{NetworkParam, OpenStackClusterSpec};
 use openstack::View;
@@ -12,24 +12,24 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve;
 
-/// What the cloud has of what a cluster's spec refers to, as ids.
+/// The ids of what a cluster's spec refers to.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The cluster's mark.
     pub mark: Mark,
     /// The names of its resources.
     pub names: Names,
-    /// Whether Neutron takes tags.
+    /// Whether Neutron supports tags.
     pub tagging: bool,
-    /// The network that floating IPs come from.
+    /// The network of the floating IPs.
     pub external_network: Option<String>,
-    /// An existing network.
+    /// The existing network, if the spec selects one.
     pub network: Option<String>,
-    /// Subnets in it, that for addresses of the API and of nodes first.
+    /// Subnets of the existing network, the primary one (for addresses of the API and of nodes) first.
     pub subnets: Vec<String>,
     /// The CIDRs of the cluster's subnets.
     pub subnet_cidrs: Vec<String>,
-    /// An existing router.
+    /// The existing router, if the spec selects one.
     pub router: Option<String>,
     /// The addresses of the managed router on the external network.
     pub router_addresses: Vec<FixedIp>,
@@ -37,29 +37,29 @@ pub struct Facts {
     pub balancer_provider: Option<String>,
     /// The load balancer's flavor.
     pub balancer_flavor: Option<String>,
-    /// The network and subnet of the load balancer's address, if not the cluster's.
+    /// The network and subnet of the load balancer's address, if different from those of the cluster.
     pub balancer_network: Option<(String, Option<String>)>,
-    /// The control plane machines that run.
+    /// The control plane machines with a running server.
     pub control_plane: Vec<ControlPlaneMachine>,
-    /// Whether the endpoint in the spec is somebody else's.
+    /// Whether the endpoint in the spec was set by somebody else.
     pub foreign_endpoint: bool,
-    /// What is worth an event: reason and text.
+    /// Warnings to emit as events: reason and text.
     pub warnings: Vec<(&'static str, String)>,
 }
 
-/// Where the API server is reached inside the cloud.
+/// The network and subnet with the addresses of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The cluster's network, once it is there.
+    /// The network of the cluster, once it exists.
     pub network: Option<String>,
-    /// Its subnet for addresses of the API and of nodes.
+    /// Its primary subnet, for addresses of the API and of nodes.
     pub subnet: Option<String>,
 }
 
-/// Where the API server of a cluster with this spec is reached.
+/// The [`Place`] of a cluster with this spec.
 ///
 /// # Errors
-/// The first reference to a network or subnet that is not there, or that is not unique.
+/// The first reference to a network or subnet that does not exist, or that is ambiguous.
 pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
     if !spec.managed_subnets.is_empty() {
         return Ok(Place {
@@ -74,10 +74,10 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
     })
 }
 
-/// Finds what `spec` refers to.
+/// Resolves the references of `spec`.
 ///
 /// # Errors
-/// The first reference to something that is not there, or that is not unique.
+/// The first reference to something that does not exist, or that is ambiguous.
 pub fn facts(
     spec: &OpenStackClusterSpec,
     mark: Mark,
@@ -130,8 +130,8 @@ pub fn facts(
     Ok(facts)
 }
 
-/// Whether the endpoint in the spec was given by somebody: there is no load balancer to lead to it,
-/// and the host is none of our floating IPs.
+/// Whether somebody else set the endpoint in the spec: no load balancer is managed, and the host is neither one of our
+/// floating IPs nor `apiServer.floatingIP`.
 fn foreign_endpoint(spec: &OpenStackClusterSpec, observed: &Observed) -> bool {
     let host = spec
         .control_plane_endpoint

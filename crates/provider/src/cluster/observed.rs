@@ -1,4 +1,4 @@
-//! What the cloud shows of a cluster.
+//! The observed state of a cluster in the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use openstack::volume::Volume;
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
 
-/// What an OpenStackCluster names of its resources. Of two resources with one mark, that which is
-/// named stays.
+/// The resources that an OpenStackCluster refers to. Of two resources with the same mark, the one referred to stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The ids in status.
@@ -25,7 +24,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What `object` names.
+    /// The references of `object`.
     pub fn of(object: &OpenStackCluster) -> Self {
         let status = object.status.clone().unwrap_or_default();
         let network = status.network;
@@ -46,12 +45,11 @@ impl Known {
     }
 }
 
-/// Everything in the cloud that carries a cluster's mark, and all of the rest for looking things up.
-/// Of several resources of a kind, the first is the cluster's: that which its object names, or else
-/// one that is in use. The others are surplus.
+/// All resources in the cloud with the mark of a cluster, and the view for lookups. Of several resources of a kind, the
+/// first belongs to the cluster: the one that its object refers to, or else one that is in use. The others are surplus.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The cluster.
+    /// The identity of the cluster.
     pub cluster: Identity,
     /// Networks created for the cluster.
     pub networks: Vec<Arc<Network>>,
@@ -76,7 +74,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// What `view` shows of a cluster whose object names `known`.
+    /// The state of a cluster in `view`; `known` has the references of its object.
     pub fn of(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
         let mut observed = Self::marked(view, cluster);
         observed.sort(known);
@@ -134,7 +132,7 @@ impl Observed {
         self.networks.first()
     }
 
-    /// The subnet made in it.
+    /// The subnet created in it.
     pub fn subnet(&self) -> Option<&Arc<Subnet>> {
         let network = self.network()?;
         self.subnets
@@ -147,7 +145,7 @@ impl Observed {
         self.routers.first()
     }
 
-    /// The managed group of a role. Among groups of this cluster's mark, the name tells the role.
+    /// The managed group of a role. Among groups with the mark of this cluster, the name identifies the role.
     pub fn group(&self, names: &Names, role: ManagedGroup) -> Option<&Arc<SecurityGroup>> {
         let name = names.group(role);
         self.groups.iter().find(|group| group.name == name)
@@ -195,7 +193,7 @@ impl Observed {
         self.view.monitors.get(pool.healthmonitor_id.as_deref()?)
     }
 
-    /// The ports by which a router is connected to subnets, with those subnets.
+    /// The ports that connect a router to subnets, with the ids of those subnets.
     pub fn interfaces(&self, router: &str) -> impl Iterator<Item = (&Arc<Port>, &str)> {
         self.view
             .ports
@@ -212,7 +210,7 @@ impl Observed {
             })
     }
 
-    /// Whether nothing in the cloud carries the cluster's mark.
+    /// Whether no resource in the cloud has the mark of the cluster.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
             && self.subnets.is_empty()
@@ -230,7 +228,7 @@ fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
     let id = cluster.to_string();
     let ours = |item: &&Arc<T>| {
         let description = item.description();
-        // Most descriptions can be distinguished without reading the mark.
+        // A cheap check that excludes most descriptions before the mark is parsed.
         description.contains(&id)
             && Mark::in_description(description).is_some_and(|mark| mark.cluster == cluster)
     };

@@ -1,8 +1,8 @@
-//! The steps from what is observed to what is desired.
+//! The steps from the observed to the desired state.
 //!
-//! A step names what to do, not how: its request is computed when its turn comes, from what is
-//! observed then, so that a step can rely on what those before it made. Whatever has to wait for the
-//! cloud is left out of the steps and named among the waits.
+//! A step names what to do. Its request is computed only when the step is applied, from the state observed at that
+//! time, so that a step can depend on resources created by earlier steps. What must wait for the cloud is not among the
+//! steps but among the waits.
 
 mod surplus;
 
@@ -28,7 +28,7 @@ pub enum Step {
     UpdateRouter,
     AddInterface,
     CreateGroup(ManagedGroup),
-    /// The rules that this group lacks: Neutron takes those of one group at a time.
+    /// The missing rules of this group: Neutron accepts rules of one group per bulk request.
     CreateRules(ManagedGroup),
     DeleteRule(String),
     CreateBalancer,
@@ -39,24 +39,24 @@ pub enum Step {
     SetMembers(u16),
     CreateFloatingIp,
     AssociateFloatingIp,
-    /// Collection and id of a resource in Neutron.
+    /// Collection and id of a Neutron resource.
     Tag(&'static str, String),
     DeleteBalancer(String),
     DeleteFloatingIp(String),
     DeleteServer(String),
     DeleteVolume(String),
-    /// Router and subnet.
+    /// The ids of router and subnet.
     RemoveInterface(String, String),
     DeleteRouter(String),
     DeletePort(String),
     DeleteSubnet(String),
     DeleteNetwork(String),
     DeleteGroup(String),
-    /// Tags of what an earlier step of the same plan creates.
+    /// Tags a resource that an earlier step of the same plan creates.
     TagCreated(Created),
 }
 
-/// What an earlier step of the same plan creates.
+/// A resource that an earlier step of the same plan creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Created {
@@ -68,7 +68,7 @@ pub enum Created {
 }
 
 impl Step {
-    /// The condition that shows whether this step succeeds.
+    /// The condition that reports whether this step succeeds.
     pub fn about(&self) -> Type {
         match self {
             Step::CreateNetwork | Step::CreateSubnet | Step::UpdateSubnet => Type::Network,
@@ -100,7 +100,7 @@ impl Step {
         }
     }
 
-    /// The event that tells of this step, such as `CreateNetwork`; none for what nobody needs to see.
+    /// The event for this step, such as `CreateNetwork`; none for steps of no interest to users.
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateNetwork => "CreateNetwork",
@@ -198,16 +198,16 @@ impl fmt::Display for Created {
     }
 }
 
-/// What the cloud has to finish before more can be done.
+/// An operation of the cloud that must finish before the plan can continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The condition that it shows in.
+    /// The condition that reports it.
     pub about: Type,
-    /// What is waited for.
+    /// What is being waited for, for users.
     pub message: String,
-    /// Whether it does not come by itself.
+    /// Whether it needs intervention.
     pub is_stuck: bool,
-    /// Whether what is changed serves meanwhile, as a load balancer does that gets a member.
+    /// Whether the resource stays in service meanwhile, as a load balancer does while members are added.
     pub serves: bool,
 }
 
@@ -222,23 +222,23 @@ impl Wait {
     }
 }
 
-/// What is to be done now, in this order, and what has to be waited for.
+/// The steps to apply now, in this order, and what to wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The writes.
     pub steps: Vec<Step>,
-    /// What they leave out.
+    /// What later steps wait for.
     pub waits: Vec<Wait>,
 }
 
 impl Plan {
-    /// Whether everything is as desired.
+    /// Whether the observed state is the desired state.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.waits.is_empty()
     }
 }
 
-/// The plan towards `desired`.
+/// The plan from `observed` to `desired`.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     network(desired, observed, &mut plan);
@@ -340,7 +340,7 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     let ids = observed.group_ids(&desired.names);
     let missing = missing_rules(desired, observed, &ids);
     for role in desired.groups.keys() {
-        // Which rules a group lacks is known only when all groups are there: they refer to each other.
+        // Since rules refer to groups, the missing rules are known only once all groups exist.
         if ids.len() < desired.groups.len() || missing.iter().any(|(known, _)| known == role) {
             steps.push(Step::CreateRules(*role));
         }
@@ -348,7 +348,7 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     for (role, rules) in &desired.groups {
         let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&ids)).collect();
         let known = observed.group(&desired.names, *role);
-        // A rule that refers to a group not made yet has no key: nothing is surplus before that.
+        // A rule that refers to a group without id has no key, so surplus rules are known only once all groups exist.
         if ids.len() < desired.groups.len() {
             continue;
         }
@@ -360,7 +360,7 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// Positions of the rules, by role, that the groups lack; a rule that is given twice counts once.
+/// The missing rules by role and position; duplicate rules of the spec count once.
 pub(super) fn missing_rules(
     desired: &Desired,
     observed: &Observed,
@@ -415,7 +415,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             return;
         }
     }
-    // One change at a time: each makes the load balancer PENDING_UPDATE.
+    // One change at a time, since each one sets the load balancer to PENDING_UPDATE.
     for port in &wanted.ports {
         let Some(listener) = observed.listener(*port) else {
             plan.steps.push(Step::CreateListener(*port));
@@ -423,7 +423,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         };
         if let Some(cidrs) = allowed_cidrs(desired, observed) {
             let known: BTreeSet<_> = listener.allowed_cidrs.iter().collect();
-            // No list at all admits everybody, also where a listener had one before.
+            // An empty list admits everybody, and must also replace the previous list of a listener.
             if known != cidrs.iter().collect() {
                 plan.steps.push(Step::UpdateListener(*port));
                 return;
@@ -530,7 +530,7 @@ fn tag_created(desired: &Desired, created: Created, steps: &mut Vec<Step>) {
     }
 }
 
-/// The plan towards nothing: what depends on others goes first.
+/// The plan of a deletion: dependents first.
 pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan {
     let mut plan = Plan::default();
     let steps = &mut plan.steps;
@@ -574,7 +574,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
         steps.push(Step::DeleteRouter(router.id.clone()));
     }
     if !observed.servers.is_empty() {
-        // Nova deletes its servers' volumes and lets go of their ports by itself.
+        // With a server, Nova deletes its volumes and unbinds its ports.
         plan.waits.push(waiting(format!(
             "waiting for {} servers to go",
             observed.servers.len()
@@ -596,7 +596,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
         steps.push(Step::DeleteGroup(group.id.clone()));
     }
     if observed.balancers.is_empty() {
-        // Subnets before networks: the address of the load balancer was in the subnet.
+        // Not while a load balancer exists, since its address is in the subnet. Subnets before networks.
         for subnet in &observed.subnets {
             steps.push(Step::DeleteSubnet(subnet.id.clone()));
         }

@@ -1,4 +1,4 @@
-//! Before anything is created: the identity of an OpenStackCluster and its finalizer.
+//! The identity of an OpenStackCluster and its finalizer, which are stored before anything is created.
 
 use api::infra::v1beta2::OpenStackCluster;
 use kube::api::ListParams;
@@ -16,11 +16,10 @@ use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// Stores identity and finalizer, both in one patch, before anything is created. An identity that
-/// was lost is restored where it is certain.
+/// Stores identity and finalizer, both in one patch. A lost identity is restored if it is certain.
 ///
 /// # Errors
-/// A problem when the identity is uncertain, or that of another object.
+/// A problem when the identity is uncertain, or is that of another object.
 pub(super) async fn prepare(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -47,7 +46,7 @@ pub(super) async fn prepare(
     Ok(stored.unwrap_or(next))
 }
 
-/// The identity of an object whose annotation is gone; `None` when nothing was created for it yet.
+/// The identity of an object without the annotation; `None` when nothing was created for it yet.
 async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Identity>, Error> {
     let machines = match super::cluster_name(object) {
         Some(name) => openstack_machines(ctx, object, &name).await?,
@@ -83,8 +82,8 @@ async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Id
     }
 }
 
-/// Rejects an identity that another object has, too: whoever copies an object with its annotations
-/// would share its network with the copy, and lose it when the copy is deleted.
+/// Rejects an identity that another object has, too: an object copied with its annotations would share the network of
+/// the original, and deleting either of them would delete it.
 pub(super) async fn unique(
     ctx: &Context,
     object: &OpenStackCluster,

@@ -1,4 +1,4 @@
-//! The request of a step: a function of what is desired and of what is observed when its turn comes.
+//! The requests of steps: functions of the desired state and of the state observed when the step is applied.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -85,8 +85,7 @@ pub enum Request {
     DeleteGroup(String),
 }
 
-/// The request of `step`; `None` when there is nothing left to ask for, or when what it builds on is
-/// not there.
+/// The request of `step`; `None` when nothing is left to do, or when a resource that it depends on does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
     if let Some(request) = deletion(step, observed) {
         return Some(request);
@@ -190,7 +189,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         },
         Step::CreateFloatingIp => {
             let wanted = desired.floating_ip.as_ref()?;
-            // A load balancer that is wanted but not there yet must not be missed for good.
+            // Without a port, the floating IP would be created unassociated: wait for the load balancer.
             let target = floating_ip_target(desired, observed, None);
             if desired.balancer.is_some() && target.is_none() {
                 return None;
@@ -234,7 +233,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     })
 }
 
-/// The request of a step that deletes.
+/// The request of a step that deletes a resource.
 pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     Some(match step {
         Step::DeleteRule(rule) => {
@@ -267,11 +266,11 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     })
 }
 
-/// Sends a request. Its effect is part of the next view.
+/// Sends a request. The next view contains its effect.
 ///
 /// # Errors
-/// Those of the request. What it would have changed is read again then: the cloud may have done it
-/// although its answer was lost.
+/// Those of the request. The affected kinds are then read again: the cloud may have processed the request although the
+/// response was lost.
 pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
     let result = try_send(inventory, request).await;
     if result.is_err() {
@@ -299,7 +298,7 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
         Request::CreateBalancer(tree) => inventory.create_load_balancer(tree).await.map(drop),
         Request::CreateListener { balancer, listener } => {
             inventory.create_listener(balancer, listener).await?;
-            // Its pool and monitor came with it.
+            // Its pool and monitor were created with it.
             for kind in [Kind::Pools, Kind::Monitors, Kind::Members] {
                 inventory.stale(kind);
             }
@@ -396,7 +395,7 @@ fn changed_kinds(request: &Request) -> &'static [Kind] {
     }
 }
 
-/// The floating IP of the API server: the one that the spec names, or else the one made for it.
+/// The floating IP of the API server: the one in the spec, or else the one created for it.
 pub fn floating_ip<'a>(
     desired: &Desired,
     observed: &'a Observed,
@@ -411,8 +410,8 @@ pub fn floating_ip<'a>(
     }
 }
 
-/// The port that the floating IP belongs on, and which of its addresses: the load balancer's, or that
-/// of a control plane machine. It stays with a machine for as long as that machine runs.
+/// The port of the floating IP, and the fixed address on it: the port of the load balancer, or that of a control plane
+/// machine. The floating IP stays on a machine as long as its server runs.
 pub fn floating_ip_target(
     desired: &Desired,
     observed: &Observed,
@@ -427,7 +426,7 @@ pub fn floating_ip_target(
     let stays = machines
         .iter()
         .find(|machine| Some(machine.port_id.as_str()) == current);
-    // Neutron wants to know which one where a port has several addresses of IPv4.
+    // Neutron requires the fixed address if a port has several IPv4 addresses.
     stays.or_else(|| machines.first()).map(|machine| {
         let address = Some(machine.address.clone());
         (
@@ -437,7 +436,7 @@ pub fn floating_ip_target(
     })
 }
 
-/// The id of the cluster's subnet for addresses of the API and of nodes.
+/// The id of the primary subnet, for addresses of the API and of nodes.
 pub fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
     match &desired.network {
         Network::Managed { .. } => observed.subnet().map(|subnet| subnet.id.clone()),
@@ -446,8 +445,8 @@ pub fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
     }
 }
 
-/// Who may connect to the load balancer, sorted: whom the spec names, and the cluster itself; nobody
-/// is listed when everybody may. `None` where Octavia's driver cannot restrict it.
+/// The allowed CIDRs of the load balancer, sorted: those of the spec, and the cluster itself; empty if everybody may
+/// connect. `None` if Octavia's driver does not support them.
 pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let wanted = desired.balancer.as_ref()?;
     if wanted.is_ovn() {
@@ -499,8 +498,8 @@ pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<Strin
     Some(all)
 }
 
-/// Entries of the spec's `allowedCIDRs` that Octavia would reject: of another family of addresses
-/// than the load balancer's, or no addresses at all.
+/// Entries of the spec's `allowedCIDRs` that Octavia would reject: malformed ones, and those of the other address
+/// family than the load balancer.
 pub fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> Vec<&'d str> {
     let Some(wanted) = &desired.balancer else {
         return Vec::new();
@@ -511,14 +510,13 @@ pub fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> Vec<&'d 
     all.filter(|text| !usable(text)).collect()
 }
 
-/// A CIDR, or an address as the CIDR that holds nothing else; as written otherwise, since Octavia
-/// keeps what it was given.
+/// A CIDR, or a single address as a CIDR. Host bits are kept, since Octavia returns CIDRs as they were given.
 fn network_of(text: &str) -> Option<IpNet> {
     let address = || Some(IpNet::from(text.parse::<IpAddr>().ok()?));
     text.parse().ok().or_else(address)
 }
 
-/// Whether the load balancer's address is, or will be, one of IPv4.
+/// Whether the address of the load balancer is, or will be, an IPv4 address.
 pub fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
     let wanted = desired.balancer.as_ref();
     let cidr_of = |id: &String| Some(observed.view.subnets.get(id)?.cidr.clone());
@@ -600,7 +598,7 @@ fn router_id(desired: &Desired, observed: &Observed) -> Option<String> {
     }
 }
 
-/// All rules that one group lacks, in one request.
+/// All missing rules of a group, for one request.
 fn missing(
     wanted: ManagedGroup,
     desired: &Desired,
@@ -728,7 +726,7 @@ fn known_tags(collection: &str, id: &str, observed: &Observed) -> Vec<String> {
     .unwrap_or_default()
 }
 
-/// Tags are replaced as a whole: those that others set are kept.
+/// Tags are replaced as a whole: tags that others set are kept.
 fn with_wanted(mut known: Vec<String>, desired: &Desired) -> Vec<String> {
     for tag in &desired.tags {
         if !known.contains(tag) {

@@ -1,4 +1,4 @@
-//! Rules of the managed security groups, and how they compare with Neutron's.
+//! Rules of the managed security groups, and their comparison with Neutron's.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use api::infra::v1beta2::{
 };
 use openstack::network::{RuleCreate, SecurityGroupRule};
 
-/// The other side of a rule.
+/// The remote side of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remote {
-    /// Anybody.
+    /// Any address.
     Any,
     /// Addresses of a CIDR.
     Prefix(String),
@@ -20,24 +20,24 @@ pub enum Remote {
     Role(ManagedGroup),
 }
 
-/// A rule that a group should have. The description does not tell rules apart.
+/// A rule that a group should have. The description is not part of its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Into or out of the nodes.
+    /// Ingress or egress.
     pub direction: Direction,
-    /// The family of addresses.
+    /// The address family.
     pub ether_type: EtherType,
     /// The protocol; any when absent.
     pub protocol: Option<String>,
     /// The first and last port; any when absent.
     pub ports: Option<(i64, i64)>,
-    /// The other side.
+    /// The remote side.
     pub remote: Remote,
-    /// For people.
+    /// A description for users.
     pub description: String,
 }
 
-/// What tells rules of one group apart.
+/// The identity of a rule within its group.
 pub type Key = (
     &'static str,
     String,
@@ -70,7 +70,7 @@ impl Rule {
         }
     }
 
-    /// What tells this rule apart; `None` while the group on its other side has no id yet.
+    /// The key of this rule; `None` while the remote group has no id yet.
     pub fn key(&self, groups: &BTreeMap<ManagedGroup, String>) -> Option<Key> {
         let (prefix, group) = match &self.remote {
             Remote::Any => (None, None),
@@ -90,7 +90,7 @@ impl Rule {
         ))
     }
 
-    /// The request for this rule in group `group_id`.
+    /// The request that creates this rule in group `group_id`.
     pub fn request(
         &self,
         group_id: &str,
@@ -111,7 +111,7 @@ impl Rule {
     }
 }
 
-/// What tells a rule in Neutron apart.
+/// The key of a rule in Neutron.
 pub fn observed_key(rule: &SecurityGroupRule) -> Key {
     let ports = match (rule.port_range_min, rule.port_range_max) {
         (None, None) => None,
@@ -136,7 +136,7 @@ pub fn observed_key(rule: &SecurityGroupRule) -> Key {
 
 /// The rules of every managed group; none without `managedSecurityGroups`.
 ///
-/// Unlike upstream, the rule for the API follows `apiServer.port`.
+/// Unlike in the Go provider, the rule for the API server uses `apiServer.port`.
 pub fn wanted(
     spec: &OpenStackClusterSpec,
     ports: &[u16],
@@ -207,7 +207,7 @@ pub fn wanted(
     BTreeMap::from([(ControlPlane, control_plane), (Worker, worker)])
 }
 
-/// A rule of the spec: one for each managed group on its other side.
+/// The rules for a rule of the spec: one for each remote managed group.
 fn given(rule: &Given) -> Vec<Rule> {
     let remotes = match (&rule.remote_group_id, &rule.remote_ip_prefix) {
         (Some(group), _) => vec![Remote::Group(group.clone())],
@@ -254,7 +254,7 @@ fn ether_type(ether_type: EtherType) -> &'static str {
     }
 }
 
-/// One spelling for a protocol: Neutron takes names and numbers, and keeps what it was given.
+/// Normalizes a protocol: Neutron accepts names and numbers, and returns them as they were given.
 fn protocol(given: &str) -> Option<String> {
     let name = given.to_ascii_lowercase();
     Some(match name.as_str() {
@@ -270,7 +270,7 @@ fn protocol(given: &str) -> Option<String> {
     })
 }
 
-/// One spelling for a CIDR; Neutron shows "everything" as nothing, and cuts off host bits.
+/// Normalizes a CIDR: Neutron returns the whole address range as null, and clears host bits.
 fn prefix_of(cidr: &str) -> Option<String> {
     match cidr.parse::<ipnet::IpNet>() {
         Ok(net) if net.prefix_len() == 0 => None,

@@ -1,4 +1,4 @@
-//! A cluster's status: a function of what is desired, what is observed, and what stands between them.
+//! The status of a cluster: a function of the desired state, the observed state and the problem of the reconcile.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::request;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// The conditions of a cluster that Ready sums up, in the order in which things are made.
+/// The conditions that Ready summarizes, in the order in which the resources are created.
 const PARTS: [Type; 4] = [
     Type::Network,
     Type::Router,
@@ -39,7 +39,7 @@ pub(crate) fn condition(
     conditions::set(&mut status.conditions, verdict, generation, now);
 }
 
-/// Where the API server is reached, as far as that is known.
+/// The endpoint of the API server, once it is known.
 pub(crate) fn endpoint(
     spec: &OpenStackClusterSpec,
     desired: &Desired,
@@ -72,7 +72,7 @@ pub(crate) fn endpoint(
     })
 }
 
-/// Why there can be no endpoint at all.
+/// The problem of a spec that cannot result in an endpoint.
 pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Option<Problem> {
     let given = spec
         .control_plane_endpoint
@@ -93,7 +93,7 @@ pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Opt
     ))
 }
 
-/// Which entries of `allowedCIDRs` have no effect, and why. The others are applied.
+/// The problem with entries of `allowedCIDRs` that have no effect. The other entries are applied.
 pub(crate) fn unusable_cidrs(
     spec: &OpenStackClusterSpec,
     desired: &Desired,
@@ -117,7 +117,7 @@ pub(crate) fn unusable_cidrs(
     Some(Problem::new(Type::ApiEndpoint, reason, message))
 }
 
-/// What is in the cloud, as status shows it.
+/// The resources of the cluster, for the status.
 pub(crate) fn resources(
     status: &mut OpenStackClusterStatus,
     object: &OpenStackClusterSpec,
@@ -185,7 +185,7 @@ fn with_subnets(
     subnets: &[&std::sync::Arc<network::Subnet>],
 ) -> NetworkStatusWithSubnets {
     NetworkStatusWithSubnets {
-        // Names may be empty in Neutron, and the schema wants one.
+        // Neutron allows empty names, but the schema requires one.
         name: if network.name.is_empty() {
             network.id.clone()
         } else {
@@ -236,7 +236,7 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<LoadBalancerStatus
     })
 }
 
-/// The availability zones, computed anew each time: unlike upstream, edits of the spec count.
+/// The availability zones, computed in each reconcile: unlike in the Go provider, edits of the spec take effect.
 fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<FailureDomain> {
     let chosen = &spec.control_plane_availability_zones;
     let zones = observed
@@ -260,8 +260,8 @@ fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<Fail
         .collect()
 }
 
-/// The conditions when there was not even a plan: the credentials, or something that the spec refers
-/// to, are not there. What the other conditions say stays.
+/// The conditions when no plan could be computed, because of the credentials or of a reference in the spec. Other
+/// conditions stay unchanged.
 pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: Timestamp) {
     let generation = object.metadata.generation;
     let status = object.status.get_or_insert_default();
@@ -274,8 +274,8 @@ pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: T
     }
 }
 
-/// The conditions, and whether everything is there that machines need: `stopped` is what stopped the
-/// plan, `unusable` what of the spec has no effect.
+/// The conditions, and whether the cluster is provisioned for machines: `stopped` is the problem that stopped the plan,
+/// `unusable` the one with parts of the spec that have no effect.
 pub(crate) fn verdicts(
     object: &mut OpenStackCluster,
     plan: &Plan,
@@ -337,8 +337,8 @@ pub(crate) fn verdicts(
     } else {
         conditions::remove(&mut status.conditions, Type::Bastion.as_str());
     }
-    // Machines need network, groups and the address of the API, but not a load balancer that works
-    // already: it comes up while the first of them boots.
+    // Machines need the network, the groups and the address of the API, but not a working load balancer: it becomes
+    // active while the first machine boots.
     let ready_for_machines = has_endpoint
         && stopped.is_none()
         && plan
@@ -353,7 +353,7 @@ pub(crate) fn verdicts(
     }
 }
 
-/// The condition after a login.
+/// Sets the condition of the credentials after a login.
 pub(crate) fn authenticated(object: &mut OpenStackCluster, now: Timestamp) {
     let generation = object.metadata.generation;
     let status = object.status.get_or_insert_default();
@@ -361,7 +361,8 @@ pub(crate) fn authenticated(object: &mut OpenStackCluster, now: Timestamp) {
     condition(status, generation, now, Type::Authentication, verdict);
 }
 
-/// The condition of one part. One that was true stays so while the part is being changed.
+/// The condition of one part of the cluster. A condition that was true stays true during waits in which the part stays
+/// in service.
 fn part(
     type_: Type,
     held: bool,

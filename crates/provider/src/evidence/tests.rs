@@ -53,7 +53,7 @@ fn a_cluster_for_which_nothing_was_created_gets_a_new_identity() {
         Mark::cluster(Identity::new()).description("another's"),
     );
     assert_eq!(verdict(&object, &[], &view), Verdict::New);
-    // A network that the spec refers to was not created for the cluster.
+    // A network that the spec refers to is not evidence.
     let object = cluster(
         json!({"managedSubnets": [], "network": {"id": "net"}}),
         in_status(),

@@ -1,15 +1,15 @@
-//! What a server's console says about a failed bootstrap.
+//! Finds the cause of a failed bootstrap in the console output of a server.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The longest line that goes into a condition.
+/// The maximum length of a message, in characters.
 const LONGEST: usize = 400;
-/// What marks the checks of kubeadm that failed, one a line.
+/// The start of a failed preflight check of kubeadm, one per line.
 const CHECK: &str = "[ERROR ";
-/// Words that mark the line that tells why kubeadm or cloud-init failed, the most telling first.
+/// Patterns of lines with the error of kubeadm or cloud-init, the most specific first.
 const TELLING: &[&str] = &[
     "error execution phase",
     "couldn't validate the identity of the API Server",
@@ -20,7 +20,7 @@ const TELLING: &[&str] = &[
     "error:",
 ];
 
-/// What tells why the server did not become a Node: the checks that failed, or one line.
+/// Why the server did not become a Node: the failed preflight checks, or one line of the console.
 pub(crate) fn failure(console: &str) -> Option<String> {
     let telling = checks(console).or_else(|| {
         let lines = || console.lines().rev();
@@ -37,7 +37,7 @@ pub(crate) fn failure(console: &str) -> Option<String> {
     )
 }
 
-/// The checks of the last preflight that failed. kubeadm's last line only says that some did.
+/// The checks that failed in the last preflight. The last line of kubeadm only reports that some failed.
 fn checks(console: &str) -> Option<String> {
     let lines: Vec<&str> = console.lines().collect();
     let last = lines.iter().rposition(|line| line.contains(CHECK))?;
@@ -49,15 +49,16 @@ fn checks(console: &str) -> Option<String> {
     Some(found.join("; "))
 }
 
-/// Failures that the consoles of servers showed when they were last read, so that a reconcile which something else
-/// woke does not read them again.
+/// The last failures found on the consoles of servers, so that a reconcile for another reason does not read the console
+/// again.
 #[derive(Default)]
 pub(crate) struct Consoles {
     read: Mutex<HashMap<String, (Instant, Option<String>)>>,
 }
 
 impl Consoles {
-    /// The failure on the console of the server `id`, if it was read less than `max_age` ago, and how long it remains valid.
+    /// The failure on the console of the server `id`, if it was read less than `max_age` ago, and how long it remains
+    /// valid.
     pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<(Option<String>, Duration)> {
         let read = self.read.lock();
         let (at, failure) = read.get(id)?;
@@ -65,7 +66,7 @@ impl Consoles {
         (!left.is_zero()).then(|| (failure.clone(), left))
     }
 
-    /// Notes what the console of the server `id` says now, and forgets what nobody asks for any more.
+    /// Stores the failure on the console of the server `id`, and removes entries that are out of date.
     pub(crate) fn note(&self, id: &str, failure: Option<String>, max_age: Duration) {
         let mut read = self.read.lock();
         read.retain(|_, (at, _)| at.elapsed() < max_age * 2);

@@ -1,4 +1,4 @@
-//! What a machine should have in the cloud: a function of its spec and of facts about the cloud.
+//! The desired state of a machine in the cloud: a function of its spec and of facts about the cloud.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::identity::Mark;
 use crate::names::Names;
 use kube::ResourceExt;
 
-/// What a machine should have in the cloud.
+/// The desired state of a machine in the cloud.
 #[derive(Clone, Debug)]
 pub struct Desired {
     /// The machine's mark.
@@ -29,31 +29,31 @@ pub struct Desired {
     pub server: ServerCreate,
     /// Disks on the hypervisor.
     pub local_disks: Vec<BlockDevice>,
-    /// Whether Neutron takes tags.
+    /// Whether Neutron supports tags.
     pub tagging: bool,
 }
 
 /// A port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
-    /// The request that makes it.
+    /// The request that creates it.
     pub create: PortCreate,
-    /// Its tags, the mark's among them.
+    /// Its tags, including those of the mark.
     pub tags: Vec<String>,
 }
 
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// The request that makes it.
+    /// The request that creates it.
     pub create: VolumeCreate,
     /// Whether the server boots from it.
     pub is_root: bool,
-    /// The device's name in the spec.
+    /// The name of the block device in the spec.
     pub device: String,
 }
 
-/// What the machine should have.
+/// Computes the desired state.
 pub fn desired(
     object: &OpenStackMachine,
     cluster_tags: &[String],

@@ -1,4 +1,4 @@
-//! What the cloud and the cluster have of what a machine's spec refers to.
+//! Resolves the references of a machine's spec.
 
 use api::infra::v1beta2::{
     NetworkParam, OpenStackCluster, OpenStackMachine, PortOpts, SecurityGroupParam, SubnetParam,
@@ -11,14 +11,14 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve;
 
-/// What the cloud and the cluster have of what a machine's spec refers to, as ids.
+/// The ids of what a machine's spec refers to, in the cloud and in the cluster.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The machine's mark.
     pub mark: Mark,
     /// The name of the Cluster.
     pub cluster_name: String,
-    /// Where the server is to run.
+    /// The availability zone of the server.
     pub failure_domain: Option<String>,
     /// The image.
     pub image: String,
@@ -26,26 +26,26 @@ pub struct Facts {
     pub flavor: String,
     /// The server group.
     pub server_group: Option<String>,
-    /// Networks, addresses and groups of each port.
+    /// Networks, addresses and security groups of each port.
     pub ports: Vec<PortFacts>,
-    /// Whether Neutron takes tags.
+    /// Whether Neutron supports tags.
     pub tagging: bool,
-    /// Whether Neutron has an attribute for trusted virtual functions.
+    /// Whether Neutron has the attribute for trusted virtual functions.
     pub trusted_attribute: bool,
 }
 
-/// What the references of one port stand for.
+/// The resolved references of one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortFacts {
     /// The network.
     pub network: String,
     /// The addresses.
     pub fixed_ips: Vec<FixedIp>,
-    /// The security groups; those of the project's default when absent.
+    /// The security groups; the default of the project when absent.
     pub security_groups: Option<Vec<String>>,
 }
 
-/// The ports of a machine as its spec has them: one on the cluster's network when it has none.
+/// The ports in the spec of a machine, or else one on the cluster's network.
 pub fn ports(object: &OpenStackMachine) -> Vec<PortOpts> {
     if object.spec.ports.is_empty() {
         vec![PortOpts::default()]
@@ -54,10 +54,10 @@ pub fn ports(object: &OpenStackMachine) -> Vec<PortOpts> {
     }
 }
 
-/// Finds what `object` refers to.
+/// Resolves the references of `object`.
 ///
 /// # Errors
-/// The first reference to something that is not there, that is not unique, or that is not built yet.
+/// The first reference to something that does not exist, is ambiguous, or is not implemented.
 pub fn facts(
     object: &OpenStackMachine,
     cluster: &OpenStackCluster,
@@ -104,16 +104,16 @@ pub fn facts(
     })
 }
 
-/// What surrounds a machine.
+/// What resolving needs besides spec and cloud.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// The Cluster.
+    /// The name of the Cluster.
     pub cluster_name: String,
-    /// Whether the machine is one of the control plane.
+    /// Whether the machine is a control plane machine.
     pub control_plane: bool,
     /// The Machine's failure domain.
     pub failure_domain: Option<String>,
-    /// The project, as errors name it.
+    /// The project, for error messages.
     pub project: String,
 }
 
@@ -156,7 +156,7 @@ fn port_facts(
         }
         None => {
             let (network, ips) = cluster_network(cluster, view).map_err(invalid)?;
-            // Addresses that the port asks for take the place of one on each subnet.
+            // Addresses in the spec of the port replace the default of one per subnet.
             let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
             let ips = if wanted.is_empty() { ips } else { wanted };
             (network, ips)
@@ -186,7 +186,7 @@ fn port_facts(
     })
 }
 
-/// The network that a port names, by itself or by the subnet of its first address.
+/// The network of a port, selected directly or by the subnet of its first address.
 fn place(port: &PortOpts, view: &View) -> Result<Option<String>, String> {
     let by_network = |param: &NetworkParam| {
         resolve::network(view, param, |_| true).map(|network| network.id.clone())
@@ -221,7 +221,7 @@ fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>
         .collect()
 }
 
-/// The cluster's network, with an address on each subnet that the cluster's spec names.
+/// The cluster's network, with an address on the primary subnet, or else on each subnet if the spec selects subnets.
 fn cluster_network(
     cluster: &OpenStackCluster,
     view: &View,

@@ -1,4 +1,4 @@
-//! What a machine is made from, besides its spec: identity, credentials, bootstrap data.
+//! Inputs of a machine besides its spec: identity, credentials, bootstrap data.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
@@ -13,7 +13,7 @@ use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// Nova's limit for user data, in bytes of base64.
+/// The limit of Nova for user data, in bytes after base64 encoding.
 const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
 
 pub(super) fn cluster_id(object: &OpenStackMachine, around: &Surroundings) -> Option<Identity> {
@@ -21,7 +21,7 @@ pub(super) fn cluster_id(object: &OpenStackMachine, around: &Surroundings) -> Op
     Identity::of(object, CLUSTER_ID).or_else(|| Identity::of(infra?, CLUSTER_ID))
 }
 
-/// The cloud of a machine: by its own identityRef, or else by the cluster's.
+/// The cloud of a machine, by its own identityRef or else by that of the cluster.
 pub(super) async fn cloud(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -37,7 +37,7 @@ pub(super) async fn cloud(
     credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
 }
 
-/// What the Node of a server carries in its providerID; the region only where the machine says it.
+/// The providerID of a server, with a region only if the identityRef of the machine sets one.
 pub(super) fn provider_id(object: &OpenStackMachine, server: &str) -> String {
     let region = object
         .spec
@@ -47,7 +47,7 @@ pub(super) fn provider_id(object: &OpenStackMachine, server: &str) -> String {
     format!("openstack://{}/{server}", region.unwrap_or_default())
 }
 
-/// What the server is to read at its first start.
+/// The user data of the server: its bootstrap data.
 pub(super) async fn user_data(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -75,7 +75,7 @@ pub(super) async fn user_data(
     Ok(UserData::new(data.0))
 }
 
-/// The kinds that a machine has to do with.
+/// The kinds of resources that a machine uses.
 pub(super) fn kinds(object: &OpenStackMachine, creating: bool, balanced: bool) -> Vec<Kind> {
     let spec = &object.spec;
     let mut kinds = vec![Kind::Servers, Kind::Ports];

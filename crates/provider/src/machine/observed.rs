@@ -1,4 +1,4 @@
-//! What the cloud shows of a machine.
+//! The observed state of a machine in the cloud.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use openstack::volume::Volume;
 
 use crate::identity::Mark;
 
-/// What is known of a machine's server and ports from before: status, and providerID, which unlike
-/// status survives a move to another management cluster.
+/// The recorded server and ports of a machine: those in status, and providerID, which unlike status survives a move to
+/// another management cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The id in providerID, which is set once the server ran.
+    /// The id in providerID, which is set once the server has been running.
     pub provider_id: Option<String>,
-    /// The id in status.
+    /// The server id in status.
     pub instance_id: Option<String>,
-    /// The ids of the ports in status.
+    /// The port ids in status.
     pub ports: Vec<String>,
 }
 
 impl Known {
-    /// What the object of a machine tells.
+    /// What `object` records.
     pub fn of(object: &OpenStackMachine) -> Self {
         let status = object.status.as_ref();
         let provider_id = object.spec.provider_id.as_deref();
@@ -42,36 +42,36 @@ impl Known {
         }
     }
 
-    /// The id of the server that the machine is known to have had.
+    /// The id of the recorded server.
     pub fn server(&self) -> Option<&str> {
         self.provider_id.as_deref().or(self.instance_id.as_deref())
     }
 }
 
-/// Everything in the cloud that carries a machine's mark.
+/// All resources in the cloud with the mark of a machine.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The machine.
+    /// The mark of the machine.
     pub mark: Mark,
-    /// What is known of it from before.
+    /// The recorded server and ports.
     pub known: Known,
-    /// Servers, the one that stays first.
+    /// Servers, the one to keep first.
     pub servers: Vec<Arc<Server>>,
-    /// The known server, when nothing shows that it is this machine's: its tags are gone, or they
-    /// are those of another machine.
+    /// The recorded server, if it cannot be proven to be the server of this machine: its tags are missing, or are those
+    /// of another machine.
     pub unproven: Option<Arc<Server>>,
     /// Ports.
     pub ports: Vec<Arc<Port>>,
     /// Volumes.
     pub volumes: Vec<Arc<Volume>>,
-    /// The whole view.
+    /// The view, for lookups.
     pub view: Arc<View>,
 }
 
 impl Observed {
-    /// What `view` shows of a machine of which this much is known.
+    /// The state in `view` of the machine with `mark`.
     pub fn of(view: Arc<View>, mark: Mark, known: Known) -> Self {
-        // Compared as text: this runs over every port of the project.
+        // Compared as text without parsing, since this runs over every port of the project.
         let suffix = mark.suffix();
         let described = |description: &str| description.ends_with(&suffix);
         let tag = mark.tags().pop().unwrap_or_default();
@@ -87,7 +87,8 @@ impl Observed {
         if let Some(server) = known_server
             && !servers.iter().any(|marked| marked.id == server.id)
         {
-            // Tags can be taken away; the ports that were created for the server still tell.
+            // Tags can be removed; the descriptions of the ports that were created for the server still prove whose it
+            // is.
             let mut ports = view.ports.of_parent(&server.id).iter();
             let ours = ports.any(|port| described(&port.description));
             match ours && Mark::in_tags(&server.tags).is_none() {
@@ -106,7 +107,7 @@ impl Observed {
             .filter(|volume| described(&volume.description));
         let (mut ports, mut volumes): (Vec<_>, Vec<_>) =
             (ports.cloned().collect(), volumes.cloned().collect());
-        // Of two ports or volumes with one name, that in use stays.
+        // Of two ports or volumes with the same name, the one in use stays.
         ports.sort_by_key(|port| (port.device_id.is_empty(), !known.ports.contains(&port.id)));
         volumes.sort_by_key(|volume| volume.status != "in-use");
         Self {
@@ -120,14 +121,14 @@ impl Observed {
         }
     }
 
-    /// The machine's server. Once one ran, no other takes its place.
+    /// The server of the machine. The recorded server is never replaced by another.
     pub fn server(&self) -> Option<&Arc<Server>> {
         let first = self.servers.first()?;
         let is_or_unset =
             |id: &Option<String>, server: &Server| id.as_ref().is_none_or(|id| *id == server.id);
         let stays = match &self.known.provider_id {
             Some(_) => is_or_unset(&self.known.provider_id, first),
-            // That in status may be in ERROR from the start, beside one that runs.
+            // The one in status can have been in ERROR from the start, while another one runs.
             None => self
                 .servers
                 .iter()
@@ -146,7 +147,7 @@ impl Observed {
         self.volumes.iter().find(|volume| volume.name == name)
     }
 
-    /// Members of load balancers of the machine's cluster that have one of its addresses.
+    /// Members of the load balancers of the machine's cluster with an address of this machine.
     pub fn members(&self) -> Vec<&Arc<Member>> {
         let ours = |address: &str| {
             self.ports
@@ -168,7 +169,7 @@ impl Observed {
         members
     }
 
-    /// Whether nothing in the cloud carries the machine's mark, and its known server is gone.
+    /// Whether no resource in the cloud has the mark of the machine, and its recorded server is gone.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
             && self.unproven.is_none()
@@ -177,8 +178,8 @@ impl Observed {
     }
 }
 
-/// Which of a machine's servers stays, the least first: the one that its Node knows, then one that
-/// runs, then the one in status. A server in ERROR stays only when there is no other.
+/// Sort key of the servers of a machine, the one to keep first: the one in providerID, then one that runs, then the one
+/// in status. A server in ERROR is kept only if there is no other.
 fn rank(server: &Server, known: &Known) -> (bool, bool, bool, bool) {
     let is = |id: &Option<String>| id.as_deref() == Some(server.id.as_str());
     let fails = server.status == "ERROR" || server.is_deleting();

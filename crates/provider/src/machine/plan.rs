@@ -1,4 +1,4 @@
-//! The steps from what is observed to what is desired, and their requests.
+//! The steps from the observed to the desired state, and their requests.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::identity::Mark;
 #[allow(missing_docs)] // The names say it; `Display` says it in words.
 pub enum Step {
     CreateVolume(usize),
-    /// All ports that are missing, in one request.
+    /// Creates all missing ports in one request.
     CreatePorts,
-    /// The port with this name.
+    /// Tags the port with this name.
     TagPort(String),
     CreateServer,
     DeleteServer(String),
@@ -28,7 +28,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The event that tells of this step, such as `CreateServer`.
+    /// The event for this step, such as `CreateServer`.
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateVolume(_) => "CreateVolume",
@@ -56,23 +56,23 @@ impl fmt::Display for Step {
     }
 }
 
-/// What is to be done now, in this order, and what has to be waited for.
+/// The steps to apply now, in this order, and what to wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The writes.
     pub steps: Vec<Step>,
-    /// What they leave out.
+    /// What later steps wait for.
     pub waits: Vec<String>,
 }
 
 impl Plan {
-    /// Whether everything is as desired.
+    /// Whether the observed state is the desired state.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.waits.is_empty()
     }
 }
 
-/// The plan towards `desired`. A machine whose server is known is never given another one.
+/// The plan from `observed` to `desired`. A machine with a recorded server never gets another one.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     if observed.server().is_some() {
@@ -114,8 +114,8 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     plan
 }
 
-/// What there is twice goes, when the answer to a creating request was lost: servers besides the
-/// machine's, and ports and volumes of the same name as one that its server uses.
+/// Deletes duplicates, which exist when the response to a create request was lost: all servers but the one to keep, and
+/// ports and volumes with the same name as one that its server uses.
 pub fn surplus(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     let Some(kept) = observed.server() else {
@@ -144,8 +144,8 @@ pub fn surplus(observed: &Observed) -> Plan {
     plan
 }
 
-/// The plan towards nothing: out of the load balancer, then the server, then what it used.
-/// `leave_members` is whether the cluster still looks after its load balancer.
+/// The plan of a deletion: first the member of the load balancer, then the server, then ports and volumes.
+/// `leave_members`: wait until the cluster has removed the machine from the members of its load balancer.
 pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     let mut plan = Plan::default();
     if leave_members && !observed.members().is_empty() {
@@ -165,7 +165,7 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
         plan.waits.push(unproven(observed, server));
     }
     if !plan.is_empty() {
-        // Its ports and volumes are in use until Nova releases them.
+        // Ports and volumes are in use until Nova releases them.
         return plan;
     }
     for port in &observed.ports {
@@ -182,7 +182,7 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     plan
 }
 
-/// Why the server that is known to be the machine's is neither used nor deleted, and what to do.
+/// Why the recorded server is neither used nor deleted, and what to do.
 pub fn unproven(observed: &Observed, server: &Server) -> String {
     let whose = match Mark::in_tags(&server.tags) {
         None => "has lost the tags of this machine".to_owned(),
@@ -208,7 +208,7 @@ pub enum Request {
     DeleteVolume(String),
 }
 
-/// The request of `step`; `None` when what it builds on is not there.
+/// The request of `step`; `None` when a resource that it depends on does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
     if let Some(request) = deletion(step) {
         return Some(request);
@@ -244,7 +244,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                     .filter(|tag| !known.tags.contains(tag))
                     .cloned(),
             );
-            // Clouds with tag-ports-during-bulk-creation set them at once.
+            // Clouds with the extension tag-ports-during-bulk-creation have set them at creation.
             if tags.len() == known.tags.len() {
                 return None;
             }
@@ -258,7 +258,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     })
 }
 
-/// The request of a step that deletes.
+/// The request of a step that deletes a resource.
 pub fn deletion(step: &Step) -> Option<Request> {
     Some(match step {
         Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
@@ -289,7 +289,7 @@ fn server(desired: &Desired, observed: &Observed) -> Option<ServerCreate> {
     }
     disks.extend(desired.local_disks.iter().cloned());
     if let (Some(image), false) = (&desired.server.image_id, disks.is_empty()) {
-        // With any disk given, Nova wants the root disk given, too.
+        // If any block device is given, Nova requires the root disk to be given, too.
         disks.insert(
             0,
             BlockDevice {
@@ -313,11 +313,11 @@ fn interface(port: &Port) -> ServerNetwork {
     ServerNetwork::port(port.id.clone())
 }
 
-/// Sends a request. Its effect is part of the next view.
+/// Sends a request. The next view contains its effect.
 ///
 /// # Errors
-/// Those of the request. What it would have changed is read again then: the cloud may have done it
-/// although its answer was lost.
+/// Those of the request. The affected kinds are then read again: the cloud may have processed the request although the
+/// response was lost.
 pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
     let (result, kind) = match request {
         Request::CreateVolume(create) => (

@@ -1,4 +1,4 @@
-//! Before anything is created: the identity of an OpenStackMachine and its finalizer.
+//! The identity of an OpenStackMachine and its finalizer, which are stored before anything is created.
 
 use api::infra::v1beta2::OpenStackMachine;
 use kube::api::ListParams;
@@ -19,12 +19,12 @@ use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// Stores identity and finalizer, both in one patch, before anything is created, and returns the
-/// mark. An identity that was lost is restored where it is certain.
+/// Stores identity and finalizer, both in one patch, and returns the mark. A lost identity is restored if it is
+/// certain.
 ///
 /// # Errors
-/// A problem when the identity is uncertain, or that of another object, or when the machine was
-/// created for another cluster.
+/// A problem when the identity is uncertain, or is that of another object, or when the machine was created for another
+/// cluster.
 pub(super) async fn prepare(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -48,10 +48,10 @@ pub(super) async fn prepare(
     let id = mark.machine.unwrap_or_default();
     let annotations = wanted.annotations_mut();
     annotations.insert(MACHINE_ID.to_owned(), id.to_string());
-    // A machine outlives its cluster's object in a forced deletion; its mark must not.
+    // In a forced deletion, the OpenStackCluster can be gone before the machine, whose mark is needed until its end.
     annotations.insert(CLUSTER_ID.to_owned(), mark.cluster.to_string());
     if around.is_control_plane() {
-        // KCP sets it; the cluster's controller looks at machines with it only.
+        // KCP sets it on its machines; the controller of the cluster selects control plane machines by it.
         wanted
             .labels_mut()
             .entry(api::names::CONTROL_PLANE_LABEL.to_owned())
@@ -85,7 +85,7 @@ pub(super) async fn mark(
     }
 }
 
-/// The mark of a machine whose annotation is gone; `None` when nothing was created for it yet.
+/// The mark of a machine without the annotation; `None` when nothing was created for it yet.
 async fn recovered(
     ctx: &Context,
     object: &OpenStackMachine,

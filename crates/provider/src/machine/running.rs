@@ -1,4 +1,4 @@
-//! A machine whose server runs: whether it is reached, and whether it becomes a Node.
+//! Machines with a running server: their API server ingress, and whether they become a Node.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use super::{console, reported, status};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};
 
-/// How often at most the console of a server that does not become a Node is read.
+/// The minimum interval between reads of the console of a server that does not become a Node.
 const CONSOLE_EVERY: Duration = Duration::from_secs(60);
-/// How many lines of it.
+/// How many lines of the console are read.
 const CONSOLE_LINES: u32 = 200;
 
-/// A server runs: what else there is to say about its machine.
+/// Reconciles the rest of a machine whose server runs.
 pub(super) async fn running(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -54,15 +54,15 @@ pub(super) async fn running(
     })
 }
 
-/// How far a running server came towards being a Node.
+/// How far the bootstrap of a running server is.
 enum Progress {
-    /// It is one.
+    /// The Node exists.
     IsNode,
-    /// It has this much time left.
+    /// The timeout is not reached: the remaining time.
     Booting(Duration),
-    /// It should be one by now, and its console says why it is not. It is read again after this time.
+    /// The timeout is exceeded: the error on the console, and when to read it again.
     Failed(String, Duration),
-    /// It should be one by now, and nobody knows why it is not. The console is read again after this time.
+    /// The timeout is exceeded, and the console has no error. When to read it again.
     Silent(Duration),
 }
 
@@ -94,14 +94,14 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
     }
     let id = status.instance_id.unwrap_or_default();
     let consoles = &work.ctx.consoles;
-    // Whoever waits less for a Node wants to know the reason sooner.
+    // With a shorter timeout, the cause should be reported sooner, too.
     let every = CONSOLE_EVERY.min(work.ctx.options.bootstrap_timeout);
     let (failure, again) = match consoles.recent(&id, every) {
         Some(recent) => recent,
         None => {
             let compute = work.cloud.session.compute();
             let console = compute.console_output(&id, Some(CONSOLE_LINES)).await;
-            // A cloud without consoles says nothing about the machine.
+            // In a cloud without consoles, the cause is unknown.
             let failure = console.ok().and_then(|console| console::failure(&console));
             consoles.note(&id, failure.clone(), every);
             (failure, every)
@@ -113,8 +113,8 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
     }
 }
 
-/// Whether the API endpoint leads to a control plane machine. The cluster's controller sees to it:
-/// it alone sets the members of the load balancer, so that no two machines overwrite each other.
+/// Whether a control plane machine is reachable through the API endpoint. Only the controller of the cluster changes
+/// the members of the load balancer, so that no two machines overwrite each other's changes.
 fn ingress(
     next: &mut OpenStackMachine,
     around: &Surroundings,

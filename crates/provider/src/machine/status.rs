@@ -1,4 +1,4 @@
-//! A machine's status: a function of what is observed and of what stands in the way.
+//! The status of a machine: a function of the observed state and of the problem of the reconcile.
 
 use api::conditions::{self, Status, Verdict};
 use api::infra::v1beta2::{
@@ -27,7 +27,7 @@ pub(crate) fn condition(
     conditions::set(&mut status.conditions, verdict, generation, now);
 }
 
-/// Sets one condition to false and Ready with it.
+/// Sets a condition to false, and Ready, too.
 pub(crate) fn not_ready(
     object: &mut OpenStackMachine,
     now: Timestamp,
@@ -45,7 +45,7 @@ pub(crate) fn not_ready(
     }
 }
 
-/// The ids that the spec stands for, and of what was made.
+/// The resolved references of the spec, and the created resources.
 pub(crate) fn resources(
     status: &mut OpenStackMachineStatus,
     facts: &Facts,
@@ -88,7 +88,7 @@ pub(crate) fn resources(
     status.resources = (!made.is_empty()).then_some(MachineResources { ports: made });
 }
 
-/// What the server's own state says. Returns whether it runs.
+/// Sets the conditions for the status of the server. Returns whether it runs.
 pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timestamp) -> bool {
     let status = object.status.get_or_insert_default();
     status.instance_id = Some(server.id.clone());
@@ -142,7 +142,7 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
     false
 }
 
-/// Why a server is in ERROR, in Nova's words, and what to do.
+/// Why a server is in ERROR, with the message of Nova, and what to do.
 pub(crate) fn fault(server: &Server) -> String {
     let why = match &server.fault {
         Some(fault) if !fault.message.is_empty() => fault.message.as_str(),
@@ -155,7 +155,7 @@ pub(crate) fn fault(server: &Server) -> String {
     )
 }
 
-/// Addresses as upstream has them: by network, IPv4 first, then the server's name.
+/// Addresses as in the Go provider: by network, IPv4 first, then the name of the server.
 pub(crate) fn addresses(server: &Server) -> Vec<MachineAddress> {
     let mut found = Vec::new();
     for addresses in server.addresses.values() {

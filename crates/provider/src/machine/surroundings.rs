@@ -1,4 +1,4 @@
-//! What a machine belongs to.
+//! The Machine, the Cluster and the OpenStackCluster of an OpenStackMachine.
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -9,7 +9,7 @@ use crate::context::{self, Context, Error, namespace};
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::reason::Reason;
 
-/// What belongs to a machine.
+/// The objects that an OpenStackMachine belongs to, if they exist.
 pub(super) struct Surroundings {
     pub(super) machine: Option<Machine>,
     pub(super) cluster: Option<Cluster>,
@@ -59,12 +59,12 @@ impl Surroundings {
             .is_some_and(|c| balancer_spec(&c.spec).is_some())
     }
 
-    /// Whether the machine is to be a member of a load balancer.
+    /// Whether the machine should be a member of a load balancer.
     pub(super) fn is_balanced(&self) -> bool {
         self.is_control_plane() && self.has_balancer()
     }
 
-    /// What a server is made for, or what of it has to be waited for.
+    /// What a server needs before it is created, or the reason for waiting.
     pub(super) fn needs(&self) -> Result<Needs<'_>, (Reason, &'static str)> {
         let (Some(machine), Some(cluster)) = (&self.machine, &self.cluster) else {
             let text = "waiting for the Machine that owns this object";
@@ -96,13 +96,13 @@ impl Surroundings {
     }
 }
 
-/// What a server is made for.
+/// What a server needs before it is created.
 pub(super) struct Needs<'a> {
     pub(super) machine: &'a Machine,
     pub(super) cluster: &'a Cluster,
     pub(super) infra: &'a OpenStackCluster,
     pub(super) cluster_id: Identity,
-    /// The Secret with the bootstrap data.
+    /// The name of the Secret with the bootstrap data.
     pub(super) secret: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! Taking a machine down: out of the load balancer, then the server, then what it used.
+//! Deletion of a machine: first the member of the load balancer, then the server, then ports and volumes.
 
 use std::time::Duration;
 
@@ -16,8 +16,7 @@ use super::{FINALIZER, api, plan, prepare, status};
 use crate::context::{Context, Error, FALLBACK, is_deleting};
 use crate::reason::{Reason, Type};
 
-/// Takes everything down that carries the machine's mark. `None`: nothing is left and the finalizer
-/// is off.
+/// Deletes all resources with the mark of the machine. `None`: none is left, and the finalizer is removed.
 pub(super) async fn delete(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -51,7 +50,7 @@ pub(super) async fn delete(
     Ok(Some(Action::requeue(FALLBACK)))
 }
 
-/// What is being waited for until nothing in the cloud carries the machine's mark.
+/// Deletes the resources with the mark of the machine, and returns what to wait for; `None` when none is left.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -79,7 +78,7 @@ async fn take_down(
     if let Some(wait) = waits.first() {
         return Ok(Some(wait.clone()));
     }
-    // What is known may be old: the last look is at the cloud itself.
+    // The view can be out of date: before the finalizer is removed, the cloud is read again.
     kinds.retain(|kind| matches!(kind, Kind::Servers | Kind::Ports | Kind::Volumes));
     if work.observe(&kinds, Duration::ZERO).await?.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Going through the steps of a machine's plan.
+//! Applies the steps of a machine's plan.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::identity::Mark;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// What is worked on, and with what.
+/// The parameters of a reconcile.
 pub(super) struct Work<'a> {
     pub(super) ctx: &'a Context,
     pub(super) object: &'a OpenStackMachine,
     pub(super) cloud: &'a Cloud,
     pub(super) mark: Mark,
-    /// What was known of the machine before this reconcile.
+    /// The server and ports that were recorded before this reconcile.
     pub(super) before: Known,
 }
 
@@ -32,7 +32,7 @@ impl Work<'_> {
         Ok(Observed::of(view, self.mark, self.before.clone()))
     }
 
-    /// How old what is known of the cloud may be.
+    /// The maximum age of the view.
     pub(super) fn age(&self) -> Duration {
         let status = self.object.status.as_ref();
         context::age(
@@ -46,7 +46,7 @@ impl Work<'_> {
         Observed::of(view, self.mark, self.before.clone())
     }
 
-    /// Plans once, applies what can be done, and returns what has to be waited for.
+    /// Plans once, applies all possible steps, and returns what to wait for.
     pub(super) async fn apply(
         &self,
         kinds: &[Kind],
@@ -60,7 +60,7 @@ impl Work<'_> {
             };
             self.step(step, &request).await?;
         }
-        // Deleting is done when the cloud says so, not when it accepts the request.
+        // A deletion is complete when the resource is gone, not when the cloud accepts the request.
         Ok(plan(&self.known()).waits)
     }
 

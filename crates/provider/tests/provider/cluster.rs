@@ -1,4 +1,4 @@
-//! Clusters come up, stay as they are, and go without a trace.
+//! Clusters are created, do not change without cause, and are deleted completely.
 
 use api::infra::v1beta2::OpenStackCluster;
 use serde_json::json;
@@ -26,10 +26,10 @@ async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     let writes = world.writes();
     let total: u64 = writes.values().sum();
     assert!(total <= 30, "{total} writes: {writes:#?}");
-    // Neutron takes the rules of one group at a time, and there are two groups.
+    // Neutron accepts rules of one group per bulk request, and there are two groups.
     assert_eq!(writes["POST /v2.0/security-group-rules"], 2);
 
-    // Nothing more is written, whatever wakes the controller.
+    // Further reconciles write nothing.
     let annotations = json!({"metadata": {"annotations": {"poke": "1"}}});
     world.merge::<OpenStackCluster>("demo", annotations).await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
@@ -75,7 +75,7 @@ async fn resources_of_the_same_name_that_are_not_ours_are_left_alone() {
     world.cluster(json!({})).await;
     world.cluster_ready().await;
     let first = world.cloud.resources();
-    // The same names in another namespace's cluster of another management cluster.
+    // A cluster with the same names, in another management cluster.
     let other = World::open_on(&world).await;
     other.cluster(json!({})).await;
     other.cluster_ready().await;
@@ -116,7 +116,7 @@ async fn a_change_of_the_allowed_cidrs_reaches_the_listener_and_clearing_them_op
         }
     })
     .await;
-    // Without entries everybody may connect again.
+    // Without entries, everybody may connect.
     let change = json!({"spec": {"apiServer": {"managedLoadBalancer": {"allowedCIDRs": null}}}});
     world.merge::<OpenStackCluster>("demo", change).await;
     eventually("an open listener", || async {

@@ -1,4 +1,4 @@
-//! Objects and servers that lose what tells whose they are: nothing is created twice or left behind.
+//! Objects and servers without their identity annotations or tags: nothing is created twice or leaked.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::world::{World, eventually};
 
-/// Cluster `demo` with machine `md-0`, both ready; the controllers are stopped.
+/// Cluster `demo` with machine `md-0`, both ready, after which the controllers are stopped.
 async fn stopped() -> (World, OpenStackCluster, OpenStackMachine) {
     let mut world = World::start().await;
     world.cluster(json!({})).await;
@@ -166,7 +166,7 @@ async fn a_server_with_another_machines_tags_is_a_condition_and_not_a_loop() {
         .machine_says("md-0", "InstanceReady", "has the tags of another machine")
         .await;
     assert_eq!(said.reason, "InstanceNotFound");
-    // The server is read in shared lists only, not on its own again and again.
+    // The server is read by shared lists only, not repeatedly by its id.
     let reads = || {
         let counts = world.cloud.requests().into_iter();
         let of_one = counts

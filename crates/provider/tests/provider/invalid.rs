@@ -1,4 +1,4 @@
-//! Objects that are older than the rules that they break, and objects that cannot be decoded.
+//! Objects that were stored before the rules that they violate, and objects that cannot be decoded.
 
 use api::infra::v1beta2::OpenStackCluster;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Killed in the middle of any write, and started again: the end is the same.
+//! After a kill in the middle of any write and a restart, the result is the same.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,8 @@ use serde_json::json;
 use crate::world::{World, eventually};
 use simulator::cloud::Options as CloudOptions;
 
-/// Runs until the line is cut in the `nth` write; false when everything was `done` before.
+/// Runs until the connection is cut in the `nth` write; returns false if `done` (`created` or `deleted`) came
+/// first.
 async fn run_until_cut(world: &mut World, nth: u64, done: &str) -> bool {
     world.run();
     let cut = world.cut_at(nth);
@@ -87,7 +88,7 @@ async fn delete_all(world: &World) {
     world.delete::<OpenStackCluster>("demo").await;
 }
 
-/// What Cluster API takes away once the infrastructure is gone.
+/// Deletes what Cluster API deletes after the infrastructure.
 async fn clear(world: &World) {
     for name in ["cp-0", "md-0"] {
         world.delete::<Machine>(name).await;

@@ -1,4 +1,4 @@
-//! Machines get servers, and lose them.
+//! The lifecycle of machines and their servers.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ async fn ten_idle_minutes_of_a_cluster_cost_at_most_twenty_requests() {
     world.cluster_ready().await;
     tokio::time::sleep(Duration::from_secs(1800) / 400).await;
     world.cloud.reset_requests();
-    // Each object is looked at again, as it is every ten minutes.
+    // Each object is reconciled again, as it is every ten minutes.
     world.poke::<OpenStackCluster>("demo").await;
     for name in names {
         world.poke::<OpenStackMachine>(name).await;

@@ -1,4 +1,4 @@
-//! What people are told when something is wrong.
+//! What users see when something is wrong.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -171,7 +171,7 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
     };
     pause(true).await;
     let resources = world.cloud.resources();
-    // The cloud loses a floating IP, the spec asks for something else, a machine is to be created.
+    // A floating IP is deleted in the cloud, the spec changes, and a machine is created.
     let session = world.session().await;
     let ips = session.network().floating_ips(&[]).await.unwrap();
     session
@@ -193,7 +193,7 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
         }
     })
     .await;
-    // Longer than the lists of the cloud take to show what is gone.
+    // Longer than it takes the lists of the cloud to show the deletion.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(world.cloud.resources(), expected);
     assert_eq!(world.writes(), writes, "nothing is written while paused");

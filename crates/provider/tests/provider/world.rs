@@ -28,21 +28,21 @@ const URL: &str = "http://cloud";
 
 type Resources = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// Everything that a test plays with.
+/// The environment of a test.
 pub(crate) struct World {
     management: Management,
     pub(crate) cloud: Cloud,
-    /// What the cloud had before anything was made.
+    /// The resources of the cloud before the test.
     pub(crate) before: Resources,
     options: Options,
-    /// How often the provider reads lists of the cloud when nothing is pending, first and at rest.
+    /// The intervals in which the provider lists the cloud when nothing is pending: soon after a change, and at rest.
     pub(crate) idle: Duration,
     pub(crate) rest: Duration,
-    /// The controllers, and what cuts their line to the cloud.
+    /// The controllers, and the switch that cuts their connection to the cloud.
     running: Option<(Running, Arc<AtomicBool>)>,
 }
 
-/// The way to the cloud, until it is cut: then nothing gets through, and no answer comes back.
+/// The connection to the cloud, until it is cut: then neither requests nor responses pass.
 struct Line {
     inner: SharedTransport,
     cut: Arc<AtomicBool>,
@@ -79,7 +79,7 @@ impl Deref for World {
 }
 
 impl World {
-    /// API server and cloud, but no controllers.
+    /// API server and cloud, without controllers.
     pub(crate) async fn open(cloud: CloudOptions) -> Self {
         let cloud = Cloud::open(cloud).await.unwrap();
         let management = Management::open(api::crds::all()).await;
@@ -97,14 +97,14 @@ impl World {
         world
     }
 
-    /// All of it, with the default cloud.
+    /// API server, controllers and the default cloud.
     pub(crate) async fn start() -> Self {
         let mut world = Self::open(CloudOptions::default()).await;
         world.run();
         world
     }
 
-    /// Another management cluster on the same cloud.
+    /// Another management cluster with the same cloud.
     pub(crate) async fn open_on(other: &World) -> Self {
         let mut world = Self::open(CloudOptions::default()).await;
         world.cloud = other.cloud.clone();
@@ -112,7 +112,7 @@ impl World {
         world
     }
 
-    /// A session of somebody else in the same project.
+    /// A session of another user in the same project.
     pub(crate) async fn session(&self) -> openstack::Session {
         let config =
             openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
@@ -124,7 +124,7 @@ impl World {
         openstack::Session::connect(config, &options).await.unwrap()
     }
 
-    /// A request of somebody else in the same project, past the provider.
+    /// A request of another user in the same project, without the provider.
     pub(crate) async fn request(&self, service: Service, method: &str, path: &str, body: Value) {
         let session = self.session().await;
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
@@ -148,8 +148,8 @@ impl World {
         assert!(answer.status().is_success(), "{answer:?}");
     }
 
-    /// Puts the place of an object another one without its annotations and finalizers, but with its
-    /// status, as a tool does that replaces what it does not know.
+    /// Replaces an object by one with the same status, but without its annotations and finalizers, as tools do that
+    /// replace an object by a manifest.
     pub(crate) async fn replace<K: Kind + serde::Serialize>(&self, name: &str) {
         let old = serde_json::to_value(self.api::<K>().get(name).await.unwrap()).unwrap();
         self.merge::<K>(name, json!({"metadata": {"finalizers": null}}))
@@ -170,14 +170,14 @@ impl World {
         stored.unwrap();
     }
 
-    /// Makes a controller look at an object again, as its resync would.
+    /// Triggers a reconcile of an object, as its resync would.
     pub(crate) async fn poke<K: Kind>(&self, name: &str) {
         let patch =
             json!({"metadata": {"annotations": {"poked": uuid::Uuid::new_v4().to_string()}}});
         self.merge::<K>(name, patch).await;
     }
 
-    /// Changes how the provider will run.
+    /// Changes the options of the next start.
     pub(crate) fn options(&mut self, change: impl FnOnce(&mut Options)) {
         change(&mut self.options);
     }
@@ -198,7 +198,7 @@ impl World {
             session,
             ..PoolOptions::default()
         };
-        // What others do in the cloud shows soon.
+        // Changes of others in the cloud are noticed soon.
         clouds.intervals.idle = self.idle;
         clouds.intervals.rest = self.rest;
         let options = Options {
@@ -210,7 +210,7 @@ impl World {
         self.running = Some((running, cut));
     }
 
-    /// Stops the controllers wherever they are, as `kill -9` would.
+    /// Stops the controllers at any point, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
         if let Some((running, cut)) = self.running.take() {
             cut.store(true, Ordering::SeqCst);
@@ -218,8 +218,8 @@ impl World {
         }
     }
 
-    /// Cuts the line to the cloud in the middle of the `nth` write from now on: the cloud has done it, and
-    /// nobody hears of it. Says when that happened.
+    /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
+    /// response is lost. The returned value is set when that happened.
     pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
         let cut = Arc::clone(&self.running.as_ref().unwrap().1);
         let flag = Arc::clone(&cut);
@@ -232,7 +232,7 @@ impl World {
         cut
     }
 
-    /// The Secret with this clouds.yaml, made or replaced.
+    /// Creates or replaces the Secret with this clouds.yaml.
     pub(crate) async fn credentials(&self, clouds: &str) {
         let api = self.api::<Secret>();
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "demo-cloud-config"},
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// Cluster `demo` and its OpenStackCluster, with `spec` on top of the default template's.
+    /// Creates Cluster `demo` and its OpenStackCluster, with `spec` merged into that of the default template.
     pub(crate) async fn cluster(&self, spec: Value) {
         self.create(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "demo"},
@@ -274,8 +274,8 @@ impl World {
         self.create(object).await;
     }
 
-    /// A Machine, its bootstrap data and its OpenStackMachine, with `spec` on top of the default
-    /// template's.
+    /// Creates a Machine, its bootstrap data and its OpenStackMachine, with `spec` merged into that of the default
+    /// template.
     pub(crate) async fn machine(&self, name: &str, control_plane: bool, spec: Value) {
         let mut labels = json!({"cluster.x-k8s.io/cluster-name": "demo"});
         if control_plane {
@@ -315,14 +315,14 @@ impl World {
         json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": kind, "name": name, "uid": uid, "controller": true})
     }
 
-    /// Deletes a machine as Cluster API does: the OpenStackMachine, and the Machine when that is gone.
+    /// Deletes a machine as Cluster API does: first the OpenStackMachine, then the Machine.
     pub(crate) async fn delete_machine(&self, name: &str) {
         self.delete::<OpenStackMachine>(name).await;
         self.gone::<OpenStackMachine>(name).await;
         self.delete::<Machine>(name).await;
     }
 
-    /// Waits until there is no such object.
+    /// Waits until the object does not exist.
     pub(crate) async fn gone<K: Kind + serde::Serialize>(&self, name: &str) {
         eventually(&format!("{name} to go"), || async {
             match self.api::<K>().get_opt(name).await.unwrap() {
@@ -363,7 +363,7 @@ impl World {
         .await
     }
 
-    /// Waits until a condition of the cluster says something with `words`.
+    /// Waits until the message of a condition of the cluster contains `words`.
     pub(crate) async fn cluster_says(&self, type_: &str, words: &str) -> Condition {
         eventually(&format!("{type_}: {words}"), || async {
             let object = self.api::<OpenStackCluster>().get("demo").await.unwrap();
@@ -372,7 +372,7 @@ impl World {
         .await
     }
 
-    /// Waits until a condition of a machine says something with `words`.
+    /// Waits until the message of a condition of a machine contains `words`.
     pub(crate) async fn machine_says(&self, name: &str, type_: &str, words: &str) -> Condition {
         eventually(&format!("{type_}: {words}"), || async {
             let object = self.api::<OpenStackMachine>().get(name).await.unwrap();
@@ -395,7 +395,7 @@ impl World {
             .collect()
     }
 
-    /// Requests that are not lists, logins or discovery, as `POST /v2.0/ports`.
+    /// The number of writes, without those of Keystone (logins), by method and path: `POST /v2.0/ports`.
     pub(crate) fn writes(&self) -> BTreeMap<String, u64> {
         let counts = self.cloud.requests().into_iter();
         counts
@@ -404,7 +404,7 @@ impl World {
             .collect()
     }
 
-    /// What there is of one type in project demo.
+    /// The number of resources of a type in project demo.
     pub(crate) fn count(&self, type_: &str) -> usize {
         self.cloud
             .resources()
@@ -414,7 +414,7 @@ impl World {
             .unwrap_or(0)
     }
 
-    /// What there is besides what the cloud had before anything was made.
+    /// The resources that did not exist before the test.
     pub(crate) fn left_over(&self) -> Resources {
         let mut now = self.cloud.resources();
         for (project, types) in &mut now {
@@ -440,7 +440,7 @@ fn says(conditions: &[Condition], type_: &str, words: &str) -> Result<Condition,
     found.cloned().ok_or_else(|| shown(conditions))
 }
 
-/// Conditions as one line each.
+/// Conditions, one per line.
 pub(crate) fn shown(conditions: &[Condition]) -> String {
     let line = |c: &Condition| format!("\n  {}={} {}: {}", c.type_, c.status, c.reason, c.message);
     conditions.iter().map(line).collect()

@@ -1,5 +1,5 @@
-//! What there is twice: when the answer to a creating request was lost and the request was sent again,
-//! two resources carry the cluster's mark. [`Observed`] tells which one stays; the others go.
+//! Surplus resources: when the response to a create request was lost and the request was repeated, two resources have
+//! the mark of the cluster. [`Observed`] sorts the one that stays first; the others are deleted.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::cluster::desired::Desired;
 use crate::cluster::observed::Observed;
 use crate::reason::Type;
 
-/// Surplus routers, with their interfaces: a subnet's gateway address is free for one router only.
+/// Surplus routers and their interfaces: only one router can have the gateway address of a subnet.
 pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     for router in observed.routers.iter().skip(1) {
         for (_, subnet) in observed.interfaces(&router.id) {
@@ -18,7 +18,7 @@ pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     }
 }
 
-/// Everything else that is surplus.
+/// All other surplus resources.
 pub(super) fn others(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     balancers(observed, plan);
     groups(desired, observed, &mut plan.steps);
@@ -55,7 +55,7 @@ fn groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
 fn networks(observed: &Observed, steps: &mut Vec<Step>) {
     let kept = observed.network().map(|network| network.id.as_str());
     let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
-    // Machines or a load balancer that are there still leave first.
+    // Networks that machines or a load balancer still use are deleted later.
     let in_use: BTreeSet<_> = observed
         .ports
         .iter()

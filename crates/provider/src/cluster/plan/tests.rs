@@ -1,6 +1,5 @@
-//! Two properties of plans, against a cloud in memory: applied and planned again there is nothing left
-//! to do; cut off anywhere and planned again, the end is the same, with nothing twice and nothing
-//! left over.
+//! Two properties of plans, against a cloud in memory: applying a plan and planning again leaves nothing to do, and
+//! after an interruption at any request the result is the same, without duplicates or leftovers.
 
 mod model;
 
@@ -21,14 +20,14 @@ use crate::cluster::request::{Request, deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
 
-/// A cluster and the cloud around it.
+/// A cluster and its cloud.
 #[derive(Clone, Debug)]
 struct Scene {
     model: Model,
     spec: OpenStackClusterSpec,
     cluster: Identity,
     machines: Vec<ControlPlaneMachine>,
-    /// Which requests are carried out twice, since the answer to the first was lost.
+    /// The requests that are executed twice, since the response to the first one was lost.
     lost: BTreeSet<usize>,
     sent: usize,
 }
@@ -58,7 +57,7 @@ impl Scene {
         self.sent += 1;
     }
 
-    /// Plans and applies until nothing is left; at most `budget` requests, then it is cut off.
+    /// Plans and applies until nothing is left, or until `budget` requests were sent.
     fn converge(&mut self, budget: &mut usize) -> bool {
         for _ in 0..30 {
             let plan = self.plan();
@@ -103,7 +102,7 @@ impl Scene {
     }
 }
 
-/// The network of a cluster: managed, existing, existing with a filter, of IPv6.
+/// The network of a cluster: managed, existing, selected by a filter, or IPv6.
 fn network() -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24", "dnsNameservers": ["8.8.8.8"]}]})),
@@ -117,7 +116,7 @@ fn network() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What a load balancer admits and how it checks.
+/// Allowed CIDRs and health monitor of a load balancer.
 fn balancer() -> impl Strategy<Value = Value> {
     let cidrs = [
         "192.0.2.0/24",
@@ -138,7 +137,7 @@ fn balancer() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Managed security groups with rules of their own, or none.
+/// Managed security groups with additional rules, or none.
 fn groups() -> impl Strategy<Value = Value> {
     let rules = ["tcp", "udp", "icmp"].map(|protocol| {
         json!({"name": protocol, "direction": "ingress", "protocol": protocol,
@@ -164,7 +163,7 @@ prop_compose! {
         tags in proptest::collection::btree_set("[a-z]{3}", 0..2),
     ) -> Value {
         let mut spec = network;
-        // An address of the load balancer is one of its subnet.
+        // The address of a load balancer is on its subnet.
         let four = spec.get("managedSubnets").is_some();
         spec["identityRef"] = json!({"type": "Secret", "name": "s", "cloudName": "c"});
         spec["enableExternalNetwork"] = json!(external);
@@ -176,7 +175,7 @@ prop_compose! {
     }
 }
 
-/// The spec in a document, without members that are null.
+/// Decodes the spec in a document, without its null members.
 fn decoded(document: &Value) -> OpenStackClusterSpec {
     serde_json::from_value(without_null(document)).unwrap()
 }
@@ -197,8 +196,7 @@ fn spec() -> impl Strategy<Value = OpenStackClusterSpec> {
     spec_document().prop_map(|document| decoded(&document))
 }
 
-/// A spec, and another one that admission lets follow it: some members of `other` in the place of
-/// those of the first, as far as they may change.
+/// A spec, and a change of it that admission accepts: some of its members are replaced by those of another spec.
 fn change() -> impl Strategy<Value = (OpenStackClusterSpec, OpenStackClusterSpec)> {
     let which = proptest::collection::vec(any::<bool>(), CHANGES.len());
     (spec_document(), spec_document(), which).prop_map(|(before, other, which)| {
@@ -216,7 +214,7 @@ fn change() -> impl Strategy<Value = (OpenStackClusterSpec, OpenStackClusterSpec
     })
 }
 
-/// What may change, as far as admission agrees.
+/// The members that may change, if admission accepts it.
 const CHANGES: [&str; 11] = [
     "/managedSubnets/0/dnsNameservers",
     "/subnets",
@@ -268,7 +266,7 @@ prop_compose! {
     fn scene()(spec in spec(), tagging in any::<bool>(), machines in 0..3usize, foreign in any::<bool>()) -> Scene {
         let mut model = Model::new(tagging);
         if foreign {
-            // The same names, and another cluster's mark: none of our business.
+            // The same names with the mark of another cluster: these resources must not be touched.
             let other = Mark::cluster(Identity::new());
             let names = Names::new("ns", "demo");
             model.networks.push(net::Network { id: "a-net".into(), name: names.network(), description: other.description("x"), ..Default::default() });
@@ -300,7 +298,7 @@ proptest! {
         scene.machines = self::machines(machines);
         scene.converge(&mut usize::MAX.clone());
         prop_assert_eq!(scene.plan(), Plan::default());
-        // Not by luck: the cloud has what a cluster created with this spec has.
+        // An empty plan alone could miss a stale listener: its CIDRs must be those of the new spec.
         let listener = scene.observed().listener(6443).map(|l| l.allowed_cidrs.clone());
         let desired = scene.desired();
         if let (Some(known), Some(_)) = (listener, desired.balancer.as_ref().filter(|b| b.ports[0] == 6443)) {

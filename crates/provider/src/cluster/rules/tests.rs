@@ -23,7 +23,7 @@ fn spec(groups: Option<ManagedSecurityGroups>) -> OpenStackClusterSpec {
     spec
 }
 
-/// Rules of one group as short lines.
+/// The rules of a group, one line for each.
 fn lines(spec: &OpenStackClusterSpec, role: ManagedGroup) -> Vec<String> {
     let rules = wanted(spec, &[443, 8132], &["10.6.0.0/24".to_owned()]);
     let line = |rule: &super::Rule| {

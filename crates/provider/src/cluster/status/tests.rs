@@ -13,7 +13,7 @@ fn a_problem_before_the_login_reports_nothing_about_authentication() {
     unplanned(&mut object, &problem, now);
     let type_ = Type::Authentication.as_str();
     assert!(conditions::find(&list(&object), type_).is_none());
-    // What the login showed stays.
+    // The condition of the login does not change.
     authenticated(&mut object, now);
     unplanned(&mut object, &problem, now);
     assert!(conditions::is_true(&list(&object), type_));

@@ -15,7 +15,7 @@ fn kubeadms_own_words_are_found_among_the_noise() {
 
 #[test]
 fn every_check_of_kubeadm_that_failed_is_named() {
-    // As a real kubeadm prints it by cloud-init, tried twice.
+    // The output of a real kubeadm, run by cloud-init, which tried twice.
     let console = "[ 1.0] cloud-init[2]: [ERROR Port-10250]: Port 10250 is in use\n\
         [ 2.0] cloud-init[2]: error: error execution phase preflight: preflight checks failed\n\
         [ 9.0] cloud-init[2]: [preflight] Some fatal errors occurred:\n\

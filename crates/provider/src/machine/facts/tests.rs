@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::identity::Identity;
 
-/// The addresses that the only port of a machine asks for.
+/// The addresses in the request for the only port of a machine.
 fn fixed_ips(port: Value) -> Vec<(String, String)> {
     let machine = json!({"metadata": {"name": "m"}, "spec": {"flavor": {"id": "f"},
         "image": {"id": "i"}, "ports": [port]}});

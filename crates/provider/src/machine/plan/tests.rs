@@ -1,4 +1,4 @@
-//! The two properties of plans, for machines.
+//! Two properties of plans for machines: they converge, also after an interruption at any request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
 use crate::machine::observed::{Known, Observed};
 
-/// A cloud that carries out each request at once; volumes and servers are pending until the next tick.
+/// A cloud that executes each request at once; volumes and servers are pending until the next tick.
 #[derive(Default)]
 struct Model {
     next: u32,
@@ -157,7 +157,7 @@ fn desired(mark: Mark, ports: usize, volumes: usize, tagging: bool) -> Desired {
     }
 }
 
-/// Applies until nothing is left or `budget` requests were made.
+/// Applies until nothing is left or `budget` requests were sent.
 fn converge(
     model: &mut Model,
     mark: Mark,
@@ -227,7 +227,7 @@ proptest! {
         prop_assert_eq!(model.counts(), (2, ports + 1, volumes));
         let observed = Observed::of(model.view(), mark, Known::default());
         prop_assert_eq!(plan(&wanted, &observed), super::Plan::default());
-        // Only this machine's server has to be out of the way for the model's sake.
+        // The server of the neighbour is not part of the counts below.
         model.servers.retain(|server| Mark::in_tags(&server.tags) == Some(mark));
         for mut budget in cuts {
             down(&mut model, mark, &mut budget);
@@ -344,7 +344,7 @@ fn of_two_ports_or_volumes_of_one_name_that_which_the_server_uses_stays() {
         super::Step::DeleteVolume("c".into()),
     ];
     assert_eq!(steps, expected);
-    // Before Nova has bound one of them, nobody can tell which one the server uses.
+    // Before Nova has bound one of them, the port in use is unknown.
     model.ports = vec![port("a", ""), port("b", "")];
     model.volumes = vec![volume("c", "available"), volume("d", "available")];
     let observed = Observed::of(model.view(), mark, in_status("s"));

@@ -10,8 +10,7 @@ use openstack::network as net;
 
 use crate::cluster::request::Request;
 
-/// A cloud that carries out each request at once, but for load balancers, which are pending until the
-/// next [`Model::tick`].
+/// A cloud that executes each request at once, except that load balancers are pending until the next [`Model::tick`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) next: u32,
@@ -97,7 +96,7 @@ impl Model {
         })
     }
 
-    /// What was pending is through.
+    /// Completes what is pending.
     pub(super) fn tick(&mut self) {
         self.balancers
             .retain(|b| b.provisioning_status != "PENDING_DELETE");
@@ -226,7 +225,7 @@ impl Model {
             }
             Request::CreateGroup(create) => {
                 let id = self.id("group");
-                // As Neutron does: with two rules already.
+                // As in Neutron, a new group has two rules.
                 let rules = ["IPv4", "IPv6"].map(|ether_type| net::SecurityGroupRule {
                     id: format!("{id}-{ether_type}"),
                     direction: "egress".into(),
@@ -441,7 +440,7 @@ impl Model {
         }
     }
 
-    /// Whether a request creates something that the cloud takes twice.
+    /// Whether a request creates a resource of which the cloud accepts duplicates.
     pub(super) fn creates(request: &Request) -> bool {
         matches!(
             request,
@@ -453,7 +452,7 @@ impl Model {
         )
     }
 
-    /// Everything there is, without ids.
+    /// The number of resources by kind.
     pub(super) fn inventory(&self) -> BTreeMap<&'static str, usize> {
         BTreeMap::from([
             ("networks", self.networks.len()),
@@ -471,7 +470,7 @@ impl Model {
     }
 }
 
-/// A router's gateway as Neutron makes it: with any address when none is asked for.
+/// The gateway of a router as Neutron creates it: with an address of its choice if none is requested.
 fn gateway_of(asked: net::ExternalGateway) -> net::RouterGateway {
     let any = vec![net::FixedIp {
         subnet_id: "ext-subnet".into(),
@@ -486,7 +485,7 @@ fn gateway_of(asked: net::ExternalGateway) -> net::RouterGateway {
     }
 }
 
-/// Octavia rejects CIDRs of another family than the virtual address.
+/// Octavia rejects CIDRs of another address family than that of the virtual IP.
 fn compatible(vip: &str, cidrs: &[String]) {
     for cidr in cidrs {
         assert_eq!(cidr.contains(':'), vip.contains(':'), "{cidr} with {vip}");
