@@ -1,8 +1,8 @@
-//! `admin backup` and `admin restore`: what `up` keeps, in one file.
+//! `admin backup` and `admin restore`: the data directory of `up` in one file.
 //!
-//! A backup contains the objects of the management API, its authority and its addresses, so that `up` goes on from it on
-//! another machine; kubeconfig and clouds.yaml are written at every start. The simulated cloud is in it when `up` does
-//! not run: like a real cloud it changes by itself, and the API server cannot pause it for a copy.
+//! A backup contains the objects of the management API, its certificate authority and its addresses, so that `up` can
+//! continue on another machine; kubeconfig and clouds.yaml are written at every start. The simulated cloud is included
+//! only if `up` is not running: like a real cloud it changes by itself, and the API server cannot pause it for a copy.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::environment::Environment;
 
 const DATABASE: &str = "management.db";
-/// What is in every backup, as far as it is there.
+/// Files in every backup, if they exist.
 const ALWAYS: [&str; 5] = [
     "version",
     "endpoints.json",
@@ -32,7 +32,7 @@ const ALWAYS: [&str; 5] = [
 /// The simulated cloud and its guests.
 const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
 
-/// Writes a backup of the data directory. `say` prints what is in it.
+/// Writes a backup of the data directory. `say` prints a summary of its content.
 pub(crate) async fn backup(
     args: &Backup,
     environment: &Environment,
@@ -64,7 +64,7 @@ pub(crate) async fn backup(
     Ok(())
 }
 
-/// Puts a backup into the data directory: all of it, or nothing. `say` prints what was in it.
+/// Restores a backup into the data directory, completely or not at all. `say` prints a summary of its content.
 pub(crate) fn restore(
     args: &Restore,
     environment: &Environment,
@@ -78,7 +78,7 @@ pub(crate) fn restore(
             data.display()
         );
     }
-    // Nobody else changes what is there while it is replaced.
+    // The lock keeps other processes from changing the data directory while it is replaced.
     let locked = match occupied {
         true => Some(DataDir::open(&data)?),
         false => None,
@@ -88,7 +88,7 @@ pub(crate) fn restore(
         .mode(0o700)
         .create(parent(&data))
         .with_context(|| cannot("create", parent(&data)))?;
-    // What a restore left that was killed is of no use.
+    // A draft that was left by a killed restore is incomplete.
     let draft = beside(&data, ".restoring");
     if draft.exists() {
         fs::remove_dir_all(&draft).with_context(|| cannot("remove", &draft))?;
@@ -142,7 +142,7 @@ async fn write(
     Ok((contents, running))
 }
 
-/// Has the running server give its database out.
+/// Requests a backup of the database from the running server.
 async fn ask_server(data: &Path, draft: &Path, environment: &Environment) -> anyhow::Result<()> {
     let args = ConnectArgs {
         kubeconfig: Some(data.join("kubeconfig")),
@@ -173,7 +173,7 @@ async fn ask_server(data: &Path, draft: &Path, environment: &Environment) -> any
     Ok(())
 }
 
-/// Reads a file, or all files under a directory, if it is there.
+/// Adds a file, or all files under a directory, if it exists.
 fn collect(data: &Path, name: &Path, files: &mut Files) -> anyhow::Result<()> {
     let path = data.join(name);
     if path.is_dir() {
@@ -194,7 +194,7 @@ fn collect(data: &Path, name: &Path, files: &mut Files) -> anyhow::Result<()> {
     }
 }
 
-/// Whether there is anything in the directory but the lock of an earlier run.
+/// Whether the directory contains anything except the lock file of an earlier run.
 fn is_occupied(data: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(data) {
         Ok(entries) => {
@@ -207,7 +207,7 @@ fn is_occupied(data: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Makes a whole data directory at `draft`, and returns once the disk has it.
+/// Builds a complete data directory at `draft`, and returns after it is synced to disk.
 fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
     let make = |path: &Path| {
         let created = fs::DirBuilder::new()
@@ -243,7 +243,7 @@ fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
     Ok(contents)
 }
 
-/// Moves `draft` to `data` in one step. What was there keeps existing under the name that is returned.
+/// Atomically moves `draft` to `data`. Returns the path to which the previous content was moved.
 fn put_in_place(draft: &Path, data: &Path, occupied: bool) -> anyhow::Result<Option<PathBuf>> {
     if !occupied {
         let _ = fs::remove_file(data.join("lock"));
@@ -279,7 +279,7 @@ fn summary(contents: &Contents) -> String {
     )
 }
 
-/// A new file that only its owner can read.
+/// Creates a file that only its owner can read.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -297,7 +297,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Returns once the disk has the names in a directory.
+/// Syncs the entries of a directory to disk.
 fn sync(directory: &Path) -> anyhow::Result<()> {
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.with_context(|| cannot("write", directory))
@@ -310,7 +310,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The path of something of the same name with `suffix` after it.
+/// `path` with `suffix` appended to its last component.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(suffix);

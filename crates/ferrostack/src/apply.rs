@@ -1,4 +1,4 @@
-//! Applying manifests to the management API, with errors that name file, line and field.
+//! Applies manifests to the management API, with errors that name file, line and field.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::manifest::Document;
 /// The field manager of what `up -f` applies.
 const MANAGER: &str = "ferrostack";
 
-/// Why manifests could not be applied: everything that is wrong, a line each.
+/// Why manifests could not be applied: all problems, one per line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub(crate) struct ApplyError(pub(crate) Vec<String>);
 
-/// Applies `documents`, in whatever order they come. All are checked by a dry run first, so that a
-/// mistake in the last one leaves nothing half-created.
+/// Applies `documents` in the order of their dependencies. All are validated by a dry run first, so that an error in
+/// the last one leaves nothing partially applied.
 pub(crate) async fn all(
     client: &Client,
     documents: &[Document],
@@ -37,7 +37,7 @@ pub(crate) async fn all(
         .collect();
     let mut problems = Vec::new();
     for document in &ordered {
-        // What lives in a namespace that comes with these manifests cannot be tried beforehand.
+        // A dry run in a namespace that does not exist yet is not possible.
         if new_namespaces.contains(&document.text(&["metadata", "namespace"])) {
             continue;
         }
@@ -60,7 +60,7 @@ pub(crate) async fn all(
     }
 }
 
-/// File and line of a problem: people mend a file from top to bottom.
+/// File and line of a problem, since problems are listed in the order of the file.
 fn place(problem: &str) -> (String, usize) {
     let mut parts = problem.splitn(3, ':');
     let file = parts.next().unwrap_or_default().to_owned();
@@ -68,7 +68,7 @@ fn place(problem: &str) -> (String, usize) {
     (file, line.unwrap_or(0))
 }
 
-/// What others live in comes first; then what others refer to.
+/// Sort key of kinds: namespaces and definitions first, then what other objects refer to.
 fn rank(kind: &str) -> u8 {
     match kind {
         "Namespace" => 0,
@@ -123,7 +123,7 @@ async fn one(
     }
 }
 
-/// The API server's refusal, a line for each field that it names.
+/// The rejection by the API server, one line for each field that it names.
 fn explain(document: &Document, status: &Status) -> Vec<String> {
     let causes = status
         .details
@@ -169,9 +169,9 @@ fn explain(document: &Document, status: &Status) -> Vec<String> {
     )]
 }
 
-/// The paths that a refusal names in its text, with what is wrong there; nothing where the field is unknown.
+/// The fields that the message of a rejection names, each with its problem, if known.
 ///
-/// Strict decoding says `unknown field "spec.x"`, apply says `.spec.x: field not declared in schema` or
+/// Strict decoding reports `unknown field "spec.x"`; apply reports `.spec.x: field not declared in schema` or
 /// `.spec.replicas: expected numeric (int or float), got string`, each on a line or after `): `.
 fn fields_in(message: &str) -> Vec<(String, Option<String>)> {
     let quoted = message.split("unknown field \"").skip(1);
@@ -187,7 +187,7 @@ fn fields_in(message: &str) -> Vec<(String, Option<String>)> {
     fields
 }
 
-/// The kinds that the API server knows, asked for once each.
+/// The kinds that the API server serves, with one discovery request for each.
 struct Kinds<'a> {
     client: &'a Client,
     known: HashMap<GroupVersionKind, (ApiResource, ApiCapabilities)>,

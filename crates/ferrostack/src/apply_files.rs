@@ -1,4 +1,4 @@
-//! `apply`: manifests from files, directories, URLs or standard input, all checked before the first is written.
+//! `apply`: manifests from files, directories, URLs or standard input, all validated before the first is written.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::connect;
 use crate::environment::Environment;
 use crate::manifest::source;
 
-/// Applies what `args` name, and says how many objects of each kind that were.
+/// Applies the manifests in `args`, and reports the number of objects of each kind.
 pub(crate) async fn run(
     args: &Apply,
     environment: &Environment,

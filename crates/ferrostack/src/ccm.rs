@@ -24,7 +24,7 @@ use crate::environment::Environment;
 use crate::manager::{self, Won, serve};
 use crate::up::pki;
 
-/// How often cloud.conf, and the files that it names, are read.
+/// The interval in which cloud.conf, and the files that it refers to, are read.
 const RELOAD: Duration = Duration::from_secs(10);
 
 /// Runs until `shutdown`, or until leadership is lost.
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     }
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
 
-    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     };
     stop.cancel();
     if let Some(lost) = lost {
-        // At once: whoever leads now must be alone.
+        // Without waiting for running reconciles, since another manager may be the leader already.
         bail!("leadership lost: {lost}. This manager exits; once restarted, it stands by");
     }
     manager::drain(&mut running, &mut leader).await?;
@@ -106,7 +106,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// `*`, names, and `-name` for all but one; the older names of the Go manager are known, too.
+/// Parses `*`, names, and `-name` for exclusions; the older names in the Go manager are accepted, too.
 fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
     const NAMES: [(&str, &str); 4] = [
         ("cloud-node-controller", "cloud-node"),
@@ -148,7 +148,7 @@ fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
     })
 }
 
-/// The Lease of the Go manager, so that the two never work at once.
+/// Uses the Lease of the Go manager, so that the two are never active at once.
 fn election(args: &CloudControllerManager) -> election::Config {
     election::Config {
         namespace: args.leader_elect_resource_namespace.clone(),
@@ -177,7 +177,7 @@ fn session_options(args: &CloudControllerManager, settings: &Settings) -> Sessio
     }
 }
 
-/// A login that is rejected ends the manager, as in the Go one. A cloud that does not answer does not: it is asked again.
+/// As in the Go manager, rejected credentials are fatal. A cloud that does not respond is not: requests are repeated.
 async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result<()> {
     match Session::connect(settings.cloud.clone(), options).await {
         Err(error) if error.is_temporary() => {
@@ -190,7 +190,7 @@ async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result
     }
 }
 
-/// /healthz for all, and /metrics on a loopback address, since nobody has to log in to read them.
+/// Serves /healthz for all clients, and /metrics on a loopback address, since it needs no authentication.
 async fn serve_health(
     args: &CloudControllerManager,
     readiness: Readiness,

@@ -1,4 +1,4 @@
-//! `cloud-conf`: checking and generating the configuration file of the cloud controller manager.
+//! `cloud-conf`: validates and generates the configuration file of the cloud controller manager.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool
     Ok((render(file, &findings, usable, output)?, usable))
 }
 
-/// A cloud.conf, and what its user has to know besides.
+/// A cloud.conf, with notes for its user.
 pub(crate) fn generate(
     args: &GenerateCloudConf,
     environment: &Environment,
@@ -39,7 +39,7 @@ pub(crate) fn generate(
     }
 }
 
-/// A file, or standard input for `-`.
+/// Reads a file, or standard input for `-`.
 fn read(file: &Path) -> anyhow::Result<SecretString> {
     let text = if file == Path::new("-") {
         std::io::read_to_string(std::io::stdin()).context("cannot read standard input")

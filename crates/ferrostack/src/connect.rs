@@ -1,4 +1,4 @@
-//! Finding the management API that is running.
+//! Finds the running management API.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use kube::{Client, Config};
 use crate::cli::{ConnectArgs, DataDirArg};
 use crate::environment::Environment;
 
-/// A version of Cluster API's kinds that the commands use.
+/// The version of the Cluster API kinds that the commands use.
 const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
 
-/// The data directory that the flag or FERROSTACK_DATA_DIR names, or the default one; always absolute.
+/// The data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
 pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> PathBuf {
     let path = named_data_dir(arg, environment).unwrap_or_else(|| environment.default_data_dir());
     environment.working_dir.join(path)
@@ -32,11 +32,11 @@ enum Found {
     Flag(PathBuf),
     /// The variable KUBECONFIG.
     Variable(Vec<PathBuf>),
-    /// In a data directory; `named` when it is not the default one.
+    /// In a data directory; `named` if it is not the default one.
     DataDir { directory: PathBuf, named: bool },
 }
 
-/// A client of the management API, and how commands to copy reach the same one.
+/// A client of the management API, and the flags with which printed commands connect to the same one.
 pub(crate) struct Management {
     pub(crate) client: Client,
     found: Found,
@@ -44,7 +44,7 @@ pub(crate) struct Management {
 }
 
 impl Management {
-    /// The flags with which kubectl reaches this API, with a blank before each.
+    /// The flags with which kubectl connects to this API, each preceded by a blank.
     pub(crate) fn kubectl_flags(&self) -> String {
         let mut flags = match &self.found {
             Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
@@ -57,7 +57,7 @@ impl Management {
         flags
     }
 
-    /// The flags with which ferrostack reaches this API, with a blank before each.
+    /// The flags with which ferrostack connects to this API, each preceded by a blank.
     pub(crate) fn flags(&self) -> String {
         let mut flags = match &self.found {
             Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
@@ -78,7 +78,7 @@ impl Management {
     }
 }
 
-/// `path` as a word of a shell command.
+/// `path`, quoted for a shell if necessary.
 pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
@@ -107,7 +107,7 @@ pub(crate) async fn management(
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .context("the kubeconfig cannot be used")?;
-    // A person waits: say at once that nothing answers.
+    // Fail at once instead of retrying, since a user is waiting.
     config.default_retry = false;
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
@@ -140,7 +140,7 @@ pub(crate) async fn management(
     }
 }
 
-/// The client alone, for commands that print no commands.
+/// Only the client, for commands that print no commands.
 pub(crate) async fn client(
     args: &ConnectArgs,
     environment: &Environment,
@@ -216,7 +216,7 @@ fn check_context(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Kubeconfig files, merged as kubectl merges those of `KUBECONFIG`.
+/// Reads kubeconfig files, merged as kubectl merges those in `KUBECONFIG`.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Kubeconfig> {
     let mut merged = Kubeconfig::default();
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {

@@ -1,16 +1,18 @@
-//! The data directory: everything that `up` keeps between runs.
+//! The data directory: everything that `up` stores between runs.
 //!
 //! ```text
 //! lock             held by the running process
 //! version          format of this directory
 //! kubeconfig       admin access to the management API (0600)
 //! clouds.yaml      the simulated cloud (0600)
-//! endpoints.json   the ports chosen at the first start
+//! endpoints.json   addresses chosen at the first start, and the cloud in use
 //! pki/             CA of the management API (0600)
 //! management.db    objects of the management API
 //! cloud.db         resources of the simulated cloud
 //! guests/          state of the simulated guests
-//! templates/       what each cluster was created from
+//! machines/        disks of the machines of a guest runner
+//! up.log           output of `up --detach`
+//! templates/       template and configuration file of each cluster
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -18,7 +20,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The format that this program writes.
+/// The version of the format that this program writes.
 const VERSION: u32 = 1;
 
 /// Why the data directory cannot be used.
@@ -56,7 +58,7 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
-    /// Creates the directory if need be, and locks it until the value is dropped (or the process dies).
+    /// Creates the directory if necessary, and locks it until the value is dropped (or the process dies).
     pub(crate) fn open(path: &Path) -> Result<Self, DataDirError> {
         let io = |action| {
             move |source| DataDirError::Io {
@@ -104,7 +106,7 @@ impl DataDir {
         })
     }
 
-    /// The same, waiting two seconds for a process that is ending.
+    /// As [`open`](Self::open), but waits up to two seconds for another process to end.
     pub(crate) async fn open_when_free(path: &Path) -> Result<Self, DataDirError> {
         for _ in 0..20 {
             match Self::open(path) {
@@ -117,12 +119,12 @@ impl DataDir {
         Self::open(path)
     }
 
-    /// The directory.
+    /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes `name` a file that its owner alone may read, whoever fills it then.
+    /// Creates `name`, or restricts its permissions, so that only its owner can read what is written to it later.
     pub(crate) fn make_private(&self, name: &str) -> Result<(), DataDirError> {
         let path = self.file(name);
         let private = || -> io::Result<()> {
@@ -145,7 +147,7 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// The text of `name`; `None` when there is no such file.
+    /// The text of `name`; `None` if the file does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<String>, DataDirError> {
         let path = self.file(name);
         match fs::read_to_string(&path) {
@@ -159,8 +161,8 @@ impl DataDir {
         }
     }
 
-    /// Writes `name` in one step, readable by its owner alone: a reader, or a process that is killed,
-    /// leaves the old text or the new one, never a part.
+    /// Writes `name` atomically, readable by its owner only: readers, and a process that is killed, never leave or see
+    /// a partial text.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
         let path = self.file(name);
         write_private(&path, text).map_err(|source| DataDirError::Io {
@@ -171,7 +173,7 @@ impl DataDir {
     }
 }
 
-/// The process that uses the data directory, if one does.
+/// The process that uses the data directory, if any.
 pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
     let file = path.join("lock");
     let io = |source| DataDirError::Io {
@@ -188,14 +190,14 @@ pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => {
             let text = fs::read_to_string(&file).map_err(io)?;
-            // It is written right after the lock is taken.
+            // The process id is written right after the lock is acquired.
             Ok(Some(text.trim().parse().unwrap_or(0)))
         }
         Err(TryLockError::Error(source)) => Err(io(source)),
     }
 }
 
-/// Writes a file of mode 0600 by renaming a complete one into place.
+/// Writes a file with mode 0600 by renaming a complete one to its path.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path
         .parent()
@@ -220,7 +222,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&draft, path)
 }
 
-/// A directory with other things in it is left alone.
+/// Rejects a directory with other content.
 fn check_is_ours(path: &Path) -> Result<(), DataDirError> {
     if path.exists() && !path.is_dir() {
         return Err(DataDirError::File {

@@ -13,14 +13,14 @@ use crate::environment::Environment;
 use crate::readiness::waits_for;
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// The label that names the cluster of an object.
+/// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
-/// How often `--wait` looks. The management API is local and keeps what it lists in memory.
+/// The interval in which `--wait` polls. The management API is local and serves lists from memory.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Deletes the cluster `name`; with `wait`, returns when it and all its machines are gone.
-/// `say` is called with every change of what is left.
+/// Deletes the cluster `name`; with `wait`, returns after it and all its machines are deleted. `say` is called whenever
+/// the set of remaining objects changes.
 pub(crate) async fn cluster(
     name: &str,
     args: &ConnectArgs,
@@ -30,7 +30,7 @@ pub(crate) async fn cluster(
 ) -> anyhow::Result<()> {
     let management = connect::management(args, environment).await?;
     let client = management.client.clone();
-    // Read before the objects that tell it are gone.
+    // Read before the objects with the references are deleted.
     let credentials = credentials(&Snapshot::read(&client, Some(&args.namespace)).await?, name);
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), &args.namespace, &Kind::Cluster.resource());
@@ -77,16 +77,16 @@ pub(crate) async fn cluster(
     }
 }
 
-/// A Secret with credentials of the cloud, which stays when its cluster goes.
+/// A Secret with credentials of the cloud, which is not deleted with its cluster.
 #[derive(Debug, PartialEq)]
 struct Credentials {
     secret: String,
-    /// Other clusters that name it.
+    /// Other clusters that refer to it.
     others: Vec<String>,
 }
 
 impl Credentials {
-    /// What stays, why, and what to do about it.
+    /// Which Secret remains, why, and what to do about it.
     fn line(&self, namespace: &str, flags: &str) -> String {
         let secret = &self.secret;
         if self.others.is_empty() {
@@ -103,7 +103,7 @@ impl Credentials {
     }
 }
 
-/// The Secrets that the infrastructure of cluster `name` names in its identityRef.
+/// The Secrets in the identityRefs of the infrastructure of cluster `name`.
 fn credentials(snapshot: &Snapshot, name: &str) -> Vec<Credentials> {
     let secret_of = |item: &Item| {
         let kind = item.field("/spec/identityRef/type").as_str();

@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree;
 
-/// The tree of a cluster, for people or as JSON.
+/// The tree of a cluster, as text or as JSON.
 pub(crate) async fn cluster(
     name: &str,
     args: &ConnectArgs,
@@ -24,7 +24,7 @@ pub(crate) async fn cluster(
     let Some(cluster) = find(&snapshot, name) else {
         bail!("{}", missing(&client, name, &args.namespace).await?);
     };
-    // A program reads each machine.
+    // JSON lists each machine separately.
     let root = tree::of_cluster(&snapshot, cluster, grouping && output == Output::Text);
     match output {
         Output::Text => Ok(tree::table(&root, Timestamp::now())),
@@ -38,7 +38,7 @@ fn find<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Item> {
         .find(|cluster| cluster.name() == name)
 }
 
-/// Says that there is no cluster `name`, and which ones there are: in the namespace, else in others.
+/// The error for a missing cluster `name`, with the existing ones: of the namespace, or else of other namespaces.
 pub(crate) async fn missing(
     client: &Client,
     name: &str,

@@ -1,22 +1,22 @@
-//! What the process is given from outside. Only this module reads the environment.
+//! The environment of the process. Only this module reads it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// Environment variables, the working directory and what standard output is.
+/// Environment variables, working directory, arguments, and the kind of standard output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
-    /// How this program is called from anywhere: by its name where PATH leads to it, else by its path.
+    /// The command of this program: its name if PATH finds it, or else its path.
     pub(crate) program: String,
-    /// The file of this program, where it is known.
+    /// The executable file of this program, if known.
     pub(crate) executable: Option<PathBuf>,
     /// The arguments of this process, without the name of the program.
     pub(crate) arguments: Vec<OsString>,
-    /// Standard output is a terminal that can be redrawn.
+    /// Whether standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
 }
 
@@ -53,7 +53,7 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// A variable that counts as unset when it is empty.
+    /// The value of a variable; an empty one counts as unset.
     pub(crate) fn non_empty(&self, name: &str) -> Option<&str> {
         self.variable(name).filter(|value| !value.is_empty())
     }
@@ -62,7 +62,7 @@ impl Environment {
         self.non_empty("HOME").map(PathBuf::from)
     }
 
-    /// `$XDG_DATA_HOME/ferrostack`, by default `~/.local/share/ferrostack` (XDG base directories).
+    /// `$XDG_DATA_HOME/ferrostack`, or by default `~/.local/share/ferrostack` (XDG base directories).
     pub(crate) fn default_data_dir(&self) -> PathBuf {
         let base = match self.non_empty("XDG_DATA_HOME").map(PathBuf::from) {
             Some(path) if path.is_absolute() => path,
@@ -71,7 +71,7 @@ impl Environment {
         base.join("ferrostack")
     }
 
-    /// Where clusterctl looks for its configuration: in the XDG directory, then where it used to be.
+    /// Where clusterctl looks for its configuration: first in the XDG directory, then at the former path.
     pub(crate) fn clusterctl_configs(&self) -> [PathBuf; 2] {
         let base = match self.non_empty("XDG_CONFIG_HOME").map(PathBuf::from) {
             Some(path) if path.is_absolute() => path,
@@ -85,7 +85,7 @@ impl Environment {
     }
 }
 
-/// The arguments of the process. Called as `openstack-cloud-controller-manager`, it is that command.
+/// The arguments of the process. The name `openstack-cloud-controller-manager` selects that command.
 pub(crate) fn arguments() -> Vec<OsString> {
     as_command(std::env::args_os().collect())
 }

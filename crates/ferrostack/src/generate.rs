@@ -1,4 +1,4 @@
-//! `generate cluster`: a template, its variables, and the text that comes of them.
+//! `generate cluster`: renders a template with its variables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::manifest;
 use crate::template::Template;
 
-/// The templates that come with the program: flavor and text.
+/// The embedded templates: flavor and text.
 const FLAVORS: [(&str, &str); 2] = [
     (
         "default",
@@ -23,7 +23,7 @@ const FLAVORS: [(&str, &str); 2] = [
     ),
 ];
 
-/// A template with its name for messages, and the values that its variables take.
+/// A template with its name for messages, and the values of its variables.
 pub(crate) struct Source {
     pub(crate) name: String,
     template: Template,
@@ -31,8 +31,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads the template that `options` choose. `fallback` has the values of variables that
-    /// neither flags nor environment nor configuration file set.
+    /// Reads the template selected by `options`. `fallback` has values for variables that are set neither by flags, nor
+    /// in the environment, nor in the configuration file.
     pub(crate) fn new(
         cluster: &str,
         options: &ClusterOptions,
@@ -42,7 +42,7 @@ impl Source {
         Self::with_text(cluster, options, None, environment, fallback)
     }
 
-    /// The same, with the text of the template file when it has been read already.
+    /// As [`new`](Self::new), with the text of the template file if it was already read.
     pub(crate) fn with_text(
         cluster: &str,
         options: &ClusterOptions,
@@ -91,14 +91,14 @@ impl Source {
         })
     }
 
-    /// The manifests.
+    /// Renders the manifests.
     pub(crate) fn render(&self) -> anyhow::Result<String> {
         self.template
             .render(&|name| self.given.get(name).cloned())
             .with_context(|| format!("template {}", self.name))
     }
 
-    /// What `--list-variables` prints: required ones first, then those with a default.
+    /// The output of `--list-variables`: required variables first, then those with a default.
     pub(crate) fn list_variables(&self) -> String {
         let variables = self.template.variables();
         let mut text = String::from("Required Variables:\n");
@@ -173,7 +173,7 @@ pub(crate) fn check_namespace(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the flavor exists, and the template and the configuration file can be parsed.
+/// Checks that the flavor exists, and that the template and the configuration file can be parsed.
 pub(crate) fn check(
     options: &ClusterOptions,
     text: Option<&str>,
@@ -208,7 +208,7 @@ fn template_text(
     }
 }
 
-/// The values in clusterctl's configuration file. A file that was asked for must be there.
+/// The values in clusterctl's configuration file. A file given explicitly must exist.
 fn config_file(
     options: &ClusterOptions,
     environment: &Environment,
@@ -242,7 +242,7 @@ fn config_file(
         .collect())
 }
 
-/// Every document with its namespace set, as `clusterctl generate -n` prints them.
+/// Sets the namespace of every document, as `clusterctl generate -n` does.
 fn in_namespace(name: &str, text: &str, namespace: &str) -> anyhow::Result<String> {
     let mut parts = Vec::new();
     for mut document in manifest::read(name, text)? {

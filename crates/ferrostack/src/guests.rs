@@ -1,12 +1,12 @@
-//! `simulate guests`: simulated guests on the servers of a cloud whose hypervisors run nothing.
+//! `simulate guests`: simulated guests on the servers of a cloud whose hypervisors run no guests.
 //!
 //! ```text
 //!   the cloud's APIs ──poll──► Observation ──translate (pure)──► World ──► simulator::guest
 //!                                                                  └─────► report (pure) ──► lines
 //! ```
 //!
-//! Whatever is behind a floating IP is bound on this machine, so it must be a loopback address; or one of a range
-//! that is local in the network namespace in which this runs.
+//! The floating IPs in use are bound on this machine, so each must be a loopback address, or belong to a range that is
+//! local in the network namespace of this process.
 
 mod observe;
 mod report;
@@ -31,7 +31,7 @@ use crate::up::cloud;
 /// kubeadm's default: the load balancers of a real cloud are slow to become ready.
 const JOIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
 
-/// Follows the cloud and boots guests on its servers until `shutdown`.
+/// Observes the cloud and boots guests on its servers until `shutdown`.
 pub(crate) async fn run(
     args: &SimulateGuests,
     environment: &Environment,
@@ -44,7 +44,7 @@ pub(crate) async fn run(
         .await
         .with_context(|| format!("cloud `{name}`"))?;
     let mut observer = Observer::new(session);
-    // The state directory forgets what is not in the first world, so that one must be complete.
+    // The state of guests that are not in the first world is deleted, so the first world must be complete.
     let first = Arc::new(translate::world(&observer.read().await.with_context(
         || format!("cloud `{name}`: listing the servers of all projects needs an administrator"),
     )?));
@@ -70,7 +70,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Publishes changes of the cloud and reports them. A poll that fails changes nothing.
+/// Publishes and reports changes of the cloud. A failed poll changes nothing.
 async fn follow(
     args: &SimulateGuests,
     observer: &mut Observer,

@@ -1,4 +1,4 @@
-//! Kubeconfigs: the one of the management API, and those of workload clusters.
+//! Kubeconfigs of the management API and of workload clusters.
 
 use anyhow::{Context, bail};
 use base64::Engine;
@@ -14,7 +14,7 @@ use crate::describe;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
 
-/// The admin kubeconfig of the workload cluster `name`, from its Secret `<name>-kubeconfig`.
+/// The admin kubeconfig of the workload cluster `name`, read from its Secret `<name>-kubeconfig`.
 pub(crate) async fn of_workload(
     name: &str,
     args: &ConnectArgs,
@@ -44,7 +44,7 @@ pub(crate) async fn of_workload(
     String::from_utf8(value.0).with_context(|| format!("Secret {name}-kubeconfig is not text"))
 }
 
-/// Adds the kubeconfig of a cluster to the user's; says which context it is.
+/// Merges the kubeconfig of a cluster into the user's kubeconfig; returns a message with the name of the context.
 pub(crate) async fn merge(
     args: &GetKubeconfig,
     environment: &Environment,
@@ -73,7 +73,7 @@ pub(crate) async fn merge(
     ))
 }
 
-/// `before` with the cluster, user and context of `own`, all three called `name`. Everything else is kept.
+/// `before` with the cluster, user and context of `own`, all three renamed to `name`. Everything else is unchanged.
 fn merged(before: &str, own: &str, name: &str) -> anyhow::Result<String> {
     let parse = |text: &str| -> anyhow::Result<Value> {
         if text.trim().is_empty() {
@@ -99,7 +99,7 @@ fn merged(before: &str, own: &str, name: &str) -> anyhow::Result<String> {
     Ok(serde_saphyr::to_string(&all)?)
 }
 
-/// Puts `entry` into the list, in the place of one of the same name.
+/// Puts `entry` into the list, replacing one of the same name.
 fn put(config: &mut Value, list: &str, entry: Value) -> anyhow::Result<()> {
     if !config.is_object() {
         bail!("it is not a kubeconfig");

@@ -16,7 +16,7 @@ use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::{age, align};
 
-/// Prints clusters once, or at every change.
+/// Prints clusters once, or with `--watch` at every change.
 pub(crate) async fn clusters(
     args: &GetClusters,
     environment: &Environment,

@@ -1,13 +1,13 @@
-//! The multicall binary of the suite: flags, logging, wiring. It alone reads the environment,
+//! The multicall binary of the suite: flags, logging, wiring. Of all crates, only this one reads the environment,
 //! installs the TLS provider, and prints.
 //!
 //! ```text
 //!   ccm        the cloud controller manager
 //!   cloud_conf cloud.conf of the cloud controller manager
-//!   admin      backups of what `up` keeps
+//!   admin      backups of the data directory of `up`
 //!   manager    the controllers against any Kubernetes cluster
 //!   up         management API, controllers and (simulated) cloud in one process
-//!   status, down                                 an `up` that runs in the background
+//!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, get, apply, delete   the running API server
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed the pipe, which is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", message(&error));
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error with its causes, without the numbers that the operating system has for them.
+/// An error with its causes, without the error numbers of the operating system.
 fn message(error: &anyhow::Error) -> String {
     let mut text = format!("{error:#}");
     while let Some(start) = text.find(" (os error ") {
@@ -167,7 +167,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
     }
 }
 
-/// Logging on standard error, and the one TLS provider of the process.
+/// Sets up logging on standard error, and the TLS provider of the process.
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let log = match &cli.command {
         Command::CloudControllerManager(args) if cli.log == "error" => args.log_filter(),
@@ -175,7 +175,7 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
     };
     let filter =
         EnvFilter::try_new(log).map_err(|source| anyhow::anyhow!("--log `{log}`: {source}"))?;
-    // It calls every refused connection an error, and workload clusters refuse until they are up.
+    // It logs every refused connection as an error, and workload clusters refuse connections until they are up.
     let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
     let log = tracing_subscriber::fmt()
         .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
@@ -191,7 +191,7 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))
 }
 
-/// A token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C ends the process at once.
+/// A token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C terminates the process at once.
 fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
@@ -219,7 +219,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 fn say(line: &str) {
-    // A reader that has closed the pipe must not stop the work that the line reports.
+    // A closed pipe must not stop the work that the line reports.
     let _ = writeln!(io::stdout().lock(), "{line}");
 }
 

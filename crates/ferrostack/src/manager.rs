@@ -1,7 +1,7 @@
 //! `manager`: the controllers against any Kubernetes cluster.
 //!
-//! The embedded API server converts, defaults and validates our kinds in process. For a kube-apiserver, the manager serves
-//! webhooks, issues their certificate and registers their address.
+//! The embedded API server converts, defaults and validates our kinds in process. For a kube-apiserver, the manager
+//! serves webhooks, issues their certificate and registers their address.
 
 mod certificate;
 mod definitions;
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
     let client = operator::client::named(&client, "ferrostack-manager");
 
-    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     };
     stop.cancel();
     if let Some(lost) = lost {
-        // At once: whoever leads now must be alone.
+        // Without waiting for running reconciles, since another manager may be the leader already.
         bail!("leadership lost: {lost}. This manager exits; once restarted, it stands by");
     }
     drain(&mut running, &mut leader).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The controllers of the suite, all of them.
+/// All controllers of the suite.
 pub(crate) fn controllers(
     client: &Client,
     core: clusterapi::Options,
@@ -121,7 +121,7 @@ pub(crate) async fn config(
             .await
             .context("the kubeconfig cannot be used")?
     };
-    // Work queues and watches back off by themselves; within a reconcile nothing waits for minutes.
+    // Work queues and watches have their own back-off, and a reconcile must not be blocked for minutes.
     config.default_retry = false;
     Ok(config)
 }
@@ -154,13 +154,13 @@ fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::
     (core, infrastructure)
 }
 
-/// The outcome of leader election; without election, the manager leads at once.
+/// The outcome of leader election; without election, the manager is the leader at once.
 pub(crate) enum Won {
     Leading(Option<Leader>),
     Stopped,
 }
 
-/// Stands for election, if there is one, until it is won.
+/// Takes part in the election, if any, until this process is the leader.
 pub(crate) async fn stand(
     election: Option<election::Config>,
     client: &Client,
@@ -182,7 +182,7 @@ pub(crate) async fn stand(
     Ok(Won::Leading(Some(leader?)))
 }
 
-/// Returns when leadership is lost: never without election.
+/// Waits until leadership is lost: forever without election.
 pub(crate) async fn lost(leader: &mut Option<Leader>) -> Lost {
     match leader {
         Some(leader) => leader.lost().await,
@@ -190,7 +190,7 @@ pub(crate) async fn lost(leader: &mut Option<Leader>) -> Lost {
     }
 }
 
-/// Waits for running reconciles, at most [`PATIENCE`], and renews the Lease meanwhile.
+/// Waits for running reconciles, at most [`PATIENCE`], while renewing the Lease.
 pub(crate) async fn drain(
     running: &mut JoinSet<()>,
     leader: &mut Option<Leader>,

@@ -1,7 +1,6 @@
-//! Reading manifests: YAML files of several documents, with the line of every field.
+//! Parses manifests: YAML files of several documents, with the line of every field.
 //!
-//! YAML is read with the settings under which `sigs.k8s.io/yaml` reads it: `yes` is true, `010` is
-//! eight, a key must be unique.
+//! The YAML settings are those of `sigs.k8s.io/yaml`: `yes` is true, `010` is eight, keys must be unique.
 
 mod lines;
 pub(crate) mod source;
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 pub(crate) use lines::Lines;
 
-/// Why a manifest cannot be used. Every variant has the position.
+/// Why a manifest cannot be used. Every variant has its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("cannot read {file}: {problem}")]
@@ -49,7 +48,7 @@ impl Document {
             .unwrap_or_default()
     }
 
-    /// `file:line` of `path` (`spec.replicas`), or of its nearest parent that is there.
+    /// `file:line` of `path` (`spec.replicas`), or of its nearest existing parent.
     pub(crate) fn place(&self, path: &str) -> String {
         format!("{}:{}", self.file, self.lines.of(path))
     }
@@ -86,7 +85,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Reads every document of `text`; `file` is how messages call it.
+/// Parses every document of `text`; `file` is its name in messages.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for (first_line, chunk) in chunks(text) {
@@ -121,7 +120,7 @@ fn parse(file: &str, first_line: usize, text: &str) -> Result<Value, ManifestErr
     })
 }
 
-/// Cuts a stream at its `---` lines, as kubectl does; gives each part with its first line.
+/// Splits a stream at its `---` lines, as kubectl does; returns each part with its first line number.
 fn chunks(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut first_line, mut at) = (0, 1, 0);
@@ -141,7 +140,7 @@ fn chunks(text: &str) -> Vec<(usize, &str)> {
     parts
 }
 
-/// Checks that `value` is an object of Kubernetes and takes `List`s apart.
+/// Checks that `value` is a Kubernetes object, and expands `List`s.
 fn expand(
     file: &str,
     value: Value,

@@ -1,4 +1,4 @@
-//! When is a cluster ready, and what is it waiting for?
+//! Whether a cluster is ready, and what it waits for.
 
 pub(crate) mod cause;
 
@@ -13,7 +13,7 @@ pub(crate) struct Pending {
     pub(crate) why: String,
 }
 
-/// What is missing until every Cluster is Available and every Machine Running. Empty: all is ready.
+/// The objects that are not ready until every Cluster is Available and every Machine Running; empty if all are.
 pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     let mut out = Vec::new();
     if snapshot.of_kind(Kind::Cluster).next().is_none() {
@@ -39,7 +39,7 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     out
 }
 
-/// What `item` waits for by its own account: the message of its first condition that is not true.
+/// What `item` itself waits for: the message of its first condition that is not true.
 pub(crate) fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
         Kind::Cluster => &["InfrastructureReady", "ControlPlaneAvailable", "Available"],
@@ -66,8 +66,8 @@ pub(crate) fn waits_for(item: &Item) -> Option<String> {
         )
 }
 
-/// The first sentence of a condition's message. Messages of summaries are lists, with a line for
-/// each object below the line that ends with a colon.
+/// The first sentence of a condition's message. Messages of summary conditions are lists: a line that ends with a
+/// colon, followed by one line for each object.
 pub(crate) fn summary(message: &str) -> String {
     let mut out = String::new();
     for line in message.lines() {

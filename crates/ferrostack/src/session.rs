@@ -1,4 +1,4 @@
-//! `status` and `down`: the `up` that uses a data directory, seen from outside.
+//! `status` and `down`, for the `up` that uses a data directory.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::readiness;
 use crate::snapshot::{Kind, Snapshot};
 use crate::up::welcome::Welcome;
 
-/// Says whether `up` runs on the data directory, what its clusters wait for, and how to reach them.
+/// Reports whether `up` runs on the data directory, what its clusters wait for, and how to connect to them.
 pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::Result<String> {
     let data = connect::data_dir(&args.data_dir, environment);
     let Some(pid) = holder(&data)? else {
@@ -95,7 +95,7 @@ fn stopped(
     })
 }
 
-/// Ends the `up` that uses the data directory, and waits until it has.
+/// Terminates the `up` that uses the data directory, and waits for its end.
 pub(crate) async fn down(
     args: &Down,
     environment: &Environment,

@@ -15,38 +15,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{LatencyArg, RunnerArgs};
 
-/// The cloud of ordinary projects in the simulated cloud's clouds.yaml.
+/// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
 pub(crate) const CLOUD: &str = "simulated";
 /// The Kubernetes version of the nodes that `up` creates by default.
 pub(crate) const KUBERNETES_VERSION: &str = "v1.34.2";
 /// The image of the nodes that `up` creates by default.
 pub(crate) const IMAGE: &str = "ubuntu-24.04-kubernetes";
 
-/// How the cloud is simulated.
+/// The configuration of the simulated cloud.
 pub(crate) struct Setup {
-    /// File of the cloud's resources; in memory without.
+    /// The file with the resources of the cloud; in memory if absent.
     pub(crate) store: Option<PathBuf>,
-    /// Directory of the guests' state; in memory without.
+    /// The directory with the state of the guests; in memory if absent.
     pub(crate) guest_state: Option<PathBuf>,
     pub(crate) latency: LatencyArg,
     pub(crate) seed: u64,
-    /// Second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
+    /// The second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
     pub(crate) floating: u8,
-    /// What servers are.
+    /// What runs on the servers.
     pub(crate) bodies: Bodies,
 }
 
-/// What the servers of the cloud are.
+/// What runs on the servers of the cloud.
 pub(crate) enum Bodies {
-    /// Entries in lists.
+    /// Nothing: servers exist in the API only.
     Nothing,
     /// Simulated Kubernetes nodes.
     Guests,
-    /// Machines that a program runs, with their disks in this directory.
+    /// Machines started by a guest runner, with their disks in this directory.
     Machines(RunnerArgs, PathBuf),
 }
 
-/// What runs for the servers.
+/// The tasks behind the servers.
 enum Running {
     Nothing,
     Guests(Guests),
@@ -59,7 +59,7 @@ pub(crate) struct Simulated {
     pub(crate) clouds_yaml: String,
     running: Running,
     serving: JoinHandle<()>,
-    /// Keeps the cloud's clock going.
+    /// Keeps the background tasks of the cloud running.
     _cloud: Cloud,
 }
 
@@ -105,7 +105,7 @@ impl Simulated {
         })
     }
 
-    /// Ends once the shutdown given to [`start`](Self::start) has come.
+    /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start).
     pub(crate) async fn stopped(self) {
         let _ = self.serving.await;
         match self.running {
@@ -129,7 +129,7 @@ impl Setup {
 }
 
 impl Bodies {
-    /// Machines if there is a runner, else what `otherwise` is.
+    /// Machines if there is a runner, or else `otherwise`.
     pub(crate) fn new(
         runner: &RunnerArgs,
         directory: impl FnOnce() -> anyhow::Result<PathBuf>,
@@ -199,7 +199,7 @@ async fn machines(
     .with_context(|| format!("the directory of the machines, {}", directory.display()))
 }
 
-/// A runner that cannot be executed would put every server into ERROR.
+/// A runner that cannot be executed would set every server to ERROR.
 fn check_program(program: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let shown = program.display();

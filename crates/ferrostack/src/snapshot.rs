@@ -1,10 +1,10 @@
-//! The objects of a cluster in the management API, at one moment.
+//! The objects of clusters in the management API at a point in time.
 
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
-/// The kinds that a cluster consists of, in the order in which they are displayed.
+/// The kinds of a cluster's objects, in the order in which they are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Cluster,
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// An object with its kind.
+/// An object and its kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
@@ -141,7 +141,7 @@ impl Snapshot {
         self.items.iter().filter(move |item| item.kind == kind)
     }
 
-    /// The objects of `kind` that belong to `cluster` by their label or reference.
+    /// The objects of `kind` that belong to `cluster` by label or reference.
     pub(crate) fn belonging<'a>(
         &'a self,
         cluster: &'a Item,

@@ -1,8 +1,8 @@
 //! The template language of `clusterctl generate`: `${VARIABLE}` and its string functions.
 //!
-//! The rules are those of the parser that clusterctl uses (drone/envsubst), gathered in a table in
-//! docs/templates.md. What surprises most: a shell snippet in a template is parsed too, so run-time
-//! shell variables must be written `$${VAR}`, and unset and empty are the same.
+//! The rules are those of the parser in clusterctl (drone/envsubst), listed in docs/templates.md. Two pitfalls: shell
+//! snippets in a template are parsed too, so that shell variables must be written as `$${VAR}`, and unset variables are
+//! the same as empty ones.
 
 mod evaluate;
 mod parse;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use parse::Piece;
 
-/// Why a template could not be used.
+/// Why a template cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TemplateError {
     /// A `${` that is not a valid substitution.
@@ -43,8 +43,8 @@ impl Template {
         })
     }
 
-    /// The variables of the template with their default texts. `None` means required: the first
-    /// place that names the variable decides, and names inside defaults do not count.
+    /// The variables of the template with their default texts; `None` for required ones. The first occurrence of a
+    /// variable outside of defaults decides.
     pub(crate) fn variables(&self) -> BTreeMap<&str, Option<String>> {
         let mut found = BTreeMap::new();
         for piece in &self.pieces {
@@ -57,7 +57,7 @@ impl Template {
         found
     }
 
-    /// The text with every variable replaced by the value that `lookup` returns.
+    /// Renders the text with the values that `lookup` returns.
     pub(crate) fn render(
         &self,
         lookup: &dyn Fn(&str) -> Option<String>,

@@ -1,4 +1,4 @@
-//! The tree of a cluster's objects, as `describe cluster` prints it and `up` draws it.
+//! The tree of a cluster's objects, as printed by `describe cluster` and `up`.
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::snapshot::{Item, Kind, Snapshot};
 pub(crate) struct Branch {
     /// `Kind/name`, or `3 Machines...`.
     pub(crate) name: String,
-    /// How many machines are asked for.
+    /// The requested number of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) desired_replicas: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,15 +28,15 @@ pub(crate) struct Branch {
     pub(crate) reason: String,
     /// When the status changed, RFC 3339.
     pub(crate) since: String,
-    /// Why it is not ready.
+    /// Why the object is not ready.
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) phase: String,
-    /// What keeps it from being ready does not go away by waiting.
+    /// Whether it needs intervention.
     pub(crate) failing: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Branch>,
-    /// It has been a node.
+    /// Whether it has been a Node.
     #[serde(skip)]
     was_ready: bool,
 }
@@ -47,7 +47,7 @@ impl Branch {
     }
 }
 
-/// The tree of `cluster`. With `grouping`, machines in the same state share one line.
+/// The tree of `cluster`. With `grouping`, machines in the same state are combined in one line.
 pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) -> Branch {
     let branch = |item: &Item, type_: &str, prefix: &str| branch(snapshot, item, type_, prefix);
     let machine_branches = |machines: Vec<&Item>| machine_branches(snapshot, &machines, grouping);
@@ -87,8 +87,8 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
     root
 }
 
-/// Machines that have been nodes share a line when they are in the same state for the same cause; one that never was a
-/// node has a line of its own.
+/// Machines that have been Nodes are combined when state and cause are the same; machines that never were Nodes have
+/// separate lines.
 fn machine_branches(snapshot: &Snapshot, machines: &[&Item], grouping: bool) -> Vec<Branch> {
     let mut out: Vec<(Branch, Vec<&str>)> = Vec::new();
     for machine in machines {
@@ -186,14 +186,14 @@ const HEADER: [&str; 9] = [
     "MESSAGE",
 ];
 
-/// The tree as an aligned table under a header.
+/// Formats the tree as an aligned table with a header.
 pub(crate) fn table(root: &Branch, now: Timestamp) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
     flatten(root, "", "", now, &mut rows);
     align(&rows)
 }
 
-/// Columns padded to their widest cell, two blanks apart.
+/// Pads columns to their widest cell and separates them by two blanks.
 pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
@@ -249,7 +249,7 @@ fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec
     }
 }
 
-/// How long ago `since` was, as kubectl writes ages: `45s`, `3m`, `2h`, `5d`.
+/// The time since `since`, formatted as ages in kubectl: `45s`, `3m`, `2h`, `5d`.
 pub(crate) fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return String::new();

@@ -1,4 +1,4 @@
-//! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all is ready.
+//! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all clusters are ready.
 
 pub(crate) mod cloud;
 mod detach;
@@ -36,10 +36,10 @@ use crate::readiness::{self, Pending};
 use crate::simulated::{self, Bodies, Setup, Simulated};
 use crate::snapshot::Snapshot;
 
-/// How long a stop waits for reconciles that are under way.
+/// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs until `shutdown`, or until all is ready when `--exit-when-ready` was given.
+/// Runs until `shutdown`, or with `--exit-when-ready` until all clusters are ready.
 pub(crate) async fn run(
     args: &Up,
     environment: &Environment,
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     endpoints.check_cloud(args, &environment.program, &data)?;
     endpoints.check_simulated(args.simulated_listen)?;
 
-    // Everything below stops on `stop`, which follows `shutdown` and the end of this function.
+    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();
     let (listener, address) = endpoints::listen(
         "the management API",
@@ -90,7 +90,7 @@ pub(crate) async fn run(
         let client = &management.client;
         let say = |text: &str| progress.say(text);
         input::apply(args, environment, input, client, &config, &data, say).await?;
-        // Not before: what was ready without the changes is not what is waited for.
+        // Only after the changes are applied: before that, clusters can be ready in their previous state.
         let snapshots = observer::observe(client, stop.clone());
         follow(args, &mut progress, &welcome, snapshots, &stop).await
     };
@@ -117,14 +117,14 @@ pub(crate) async fn run(
     }
 }
 
-/// How `up` ended.
+/// Why `up` ended.
 enum Outcome {
     Ready,
     Interrupted,
     TimedOut(Vec<Pending>),
 }
 
-/// The named cloud, or the simulated one, started.
+/// The named cloud, or the simulated cloud, which is started.
 async fn start_cloud(
     args: &Up,
     environment: &Environment,
@@ -188,7 +188,7 @@ fn start_controllers(
     manager::controllers(client, core, infrastructure, stop)
 }
 
-/// Shows progress for ever; with `--exit-when-ready` until all is ready, or until the timeout.
+/// Shows progress forever, or with `--exit-when-ready` until all clusters are ready, or until the timeout.
 async fn follow(
     args: &Up,
     progress: &mut Progress,
@@ -215,7 +215,7 @@ async fn follow(
             tokio::select! {
                 changed = snapshots.changed() => match changed {
                     Ok(()) => break,
-                    // The watches end with everything else.
+                    // The watches end at a shutdown.
                     Err(_) if stop.is_cancelled() => return Ok(Outcome::Interrupted),
                     Err(source) => return Err(source).context("the watch of the clusters ended"),
                 },

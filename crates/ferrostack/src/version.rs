@@ -6,7 +6,7 @@ use crate::cli::{Output, Version};
 use crate::connect;
 use crate::environment::Environment;
 
-/// The version of this program and, unless it is not asked for or none runs, of the API server.
+/// The version of this program and, without `--client`, that of the API server or why it is unknown.
 pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::Result<String> {
     let client = env!("CARGO_PKG_VERSION");
     let server = match args.client {

@@ -1,4 +1,4 @@
-//! cloud.conf and the files that it names: read at the start, and again whenever they change.
+//! cloud.conf and the files that it refers to, read at the start and whenever they change.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use tokio::sync::watch::Sender;
 use crate::environment::Environment;
 use crate::up::cloud;
 
-/// Settings, and what is remarkable about the file.
+/// The settings, and the warnings about the file.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) settings: Settings,
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads cloud.conf, the clouds.yaml and the CA that it names.
+/// Reads cloud.conf, and the clouds.yaml and the CA that it refers to.
 pub(super) fn load(file: &Path, environment: &Environment) -> anyhow::Result<Loaded> {
     let title = || format!("{}", file.display());
     let text = SecretString::from(
@@ -70,7 +70,7 @@ fn clouds_yaml(global: &Global, environment: &Environment) -> anyhow::Result<Clo
     })
 }
 
-/// Sends new settings whenever the files change. Files that cannot be used leave the settings as they are.
+/// Sends new settings whenever the files change. Invalid files leave the settings unchanged.
 pub(super) async fn watch(
     file: &Path,
     environment: &Environment,

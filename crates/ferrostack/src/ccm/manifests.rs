@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::environment::Environment;
 use crate::up::cloud;
 
-/// The namespace and the image in the files below.
+/// Namespace and image in the manifests below.
 pub(crate) const NAMESPACE: &str = "kube-system";
 pub(crate) const IMAGE: &str = "ferrostack:latest";
 
@@ -17,8 +17,8 @@ const FILES: [&str; 2] = [
     include_str!("../../../../config/ccm/daemonset.yaml"),
 ];
 
-/// The manifests, as one YAML stream; with the Secret `cloud-config` if a cloud of a clouds.yaml is named. Contains
-/// that cloud's secrets then.
+/// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
+/// the credentials of that cloud.
 pub(crate) fn render(
     cloud: Option<&str>,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! One reading of the cloud, over all projects.
+//! Observes the cloud, over all projects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) struct Observation {
     pub(super) images: BTreeMap<String, String>,
 }
 
-/// Reads the cloud again and again.
+/// Polls the cloud.
 #[derive(Debug)]
 pub(super) struct Observer {
     session: Session,
@@ -38,10 +38,10 @@ impl Observer {
         }
     }
 
-    /// Reads everything that a guest depends on.
+    /// Reads all resources that guests depend on.
     ///
     /// # Errors
-    /// Those of the requests; denied if the user is no administrator.
+    /// Those of the requests; denied if the user is not an administrator.
     pub(super) async fn read(&mut self) -> Result<Observation> {
         let (compute, network) = (self.session.compute(), self.session.network());
         let (servers, ports, floating_ips) = futures::try_join!(
@@ -84,7 +84,7 @@ impl Observer {
             .collect();
         let members = pools.iter().map(|pool| async {
             match balancing.members(pool).await {
-                // Deleted since its listener was read.
+                // The pool was deleted after its listener was read.
                 Err(error) if error.kind() == openstack::ErrorKind::Absent => Ok(Vec::new()),
                 other => other,
             }
@@ -94,7 +94,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Images are listed when a server names one that is not known yet.
+    /// Lists the images if a server refers to an unknown one.
     async fn learn_images(&mut self, servers: &[HostedServer]) -> Result<()> {
         let unknown = |hosted: &HostedServer| {
             let id = hosted.server.image_id();
@@ -106,7 +106,7 @@ impl Observer {
         let images = self.session.image().list(&ImageQuery::default()).await?;
         self.images
             .extend(images.into_iter().map(|image| (image.id, image.name)));
-        // One that is gone, or hidden, is not asked for again.
+        // An image that is deleted or not visible gets an empty name, so that it is not listed again.
         for id in servers.iter().filter_map(|hosted| hosted.server.image_id()) {
             self.images.entry(id.to_owned()).or_default();
         }

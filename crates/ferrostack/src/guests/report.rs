@@ -1,4 +1,4 @@
-//! Changes of the guests, as lines for people.
+//! Changes of the guests, as lines for users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use simulator::guest::Outside;
 use simulator::world::{Instance, World};
 
-/// What is different in `after`: servers that come and go, and where addresses lead.
+/// The differences between the worlds: created and deleted servers, and targets of addresses.
 pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<String> {
     let (old, new) = (by_id(before), by_id(after));
     let mut lines = Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<S
     lines
 }
 
-/// The guests whose first boot is reported already.
+/// The guests whose first boot has been reported.
 #[derive(Debug, Default)]
 pub(super) struct Consoles {
     reported: BTreeSet<String>,
 }
 
 impl Consoles {
-    /// How the first boot of a guest ended, once for each guest.
+    /// The results of first boots, once for each guest.
     pub(super) fn outcomes(
         &mut self,
         world: &World,
@@ -66,7 +66,7 @@ impl Consoles {
     }
 }
 
-/// How the first boot ended, if the console shows that it did.
+/// The result of the first boot, if the console shows its end.
 fn outcome(console: &str) -> Option<String> {
     if console.contains("bootstrap-success.complete") {
         return Some("is a node".to_owned());
@@ -104,7 +104,7 @@ fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
         .collect()
 }
 
-/// Where each floating address leads, as far as guests are concerned.
+/// The targets of floating IPs, for those that belong to guests.
 fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
     let mut roads = BTreeMap::new();
     for forward in &world.addresses {

@@ -1,4 +1,4 @@
-//! From what the cloud's services say to what its guests may know.
+//! Translates the responses of the cloud into the world of its guests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use simulator::world::{Forward, Instance, Listener, World};
 
 use super::observe::Observation;
 
-/// The world of the guests. Servers without user data are left out: nothing would run on them.
+/// The world of the guests. Servers without user data are omitted: they would run nothing.
 pub(super) fn world(seen: &Observation) -> World {
     let mut ports: HashMap<&str, Vec<&Port>> = HashMap::new();
     for port in &seen.ports {
@@ -49,7 +49,7 @@ pub(super) fn world(seen: &Observation) -> World {
     }
 }
 
-/// Scheduled, and not deleted.
+/// Whether the server is scheduled, and not deleted.
 fn exists(hosted: &HostedServer) -> bool {
     let server = &hosted.server;
     !server.is_gone() && !matches!(server.status.as_str(), "BUILD" | "ERROR")
@@ -68,7 +68,7 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
         availability_zone: server.availability_zone.clone(),
         metadata: server.metadata.clone(),
         hostname: hosted.hostname.clone(),
-        // A reboot is seen as off and on, if a poll falls into it.
+        // A reboot appears as a stop and a start, if a poll falls into it.
         running: server.status == "ACTIVE" && !server.is_deleting(),
         boot: 0,
         vcpus: u32::try_from(server.flavor.vcpus).unwrap_or(1).max(1),
@@ -78,8 +78,8 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
     }
 }
 
-/// The ports' addresses. Neutron lists ports in no order that means anything, so they are put into
-/// the order in which Nova shows the server's addresses.
+/// The addresses of the ports. Neutron lists ports in an arbitrary order, so they are sorted as in the addresses that
+/// Nova lists for the server.
 fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
     let addresses: Vec<&str> = hosted
         .server
@@ -108,7 +108,7 @@ fn forward(found: &FloatingIp) -> Option<Forward> {
     })
 }
 
-/// A listener that takes traffic: once configured, an amphora serves while it is being updated too.
+/// A listener in service: once configured, an amphora also serves during updates.
 fn listener(
     found: &loadbalancer::Listener,
     balancer: &LoadBalancer,

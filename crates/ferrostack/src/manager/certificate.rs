@@ -23,10 +23,10 @@ pub(super) struct Certificate {
     pub(super) key: SecretString,
 }
 
-/// Reads the certificate, or issues it. It is valid for ten years: to replace it, delete the Secret and restart the
+/// Reads the certificate, or issues one that is valid for ten years. To replace it, delete the Secret and restart the
 /// managers.
 ///
-/// When several managers find none, the first to store one wins, and all use that one.
+/// If several managers find none, the first one to store a certificate wins, and all use that one.
 pub(super) async fn ensure(
     client: &Client,
     namespace: &str,
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(error.to_string(), "it has no key ca.crt");
     }
 
-    /// The DER of the first certificate, and the text that is readable in it.
+    /// The DER of the first certificate, and the text readable in it.
     fn x509(pem: &str) -> (Vec<u8>, String) {
         use base64::Engine as _;
         let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 
-/// Checks that every kind of ours is defined, in all of its versions.
+/// Checks that all our kinds are defined, with all of their versions.
 pub(super) async fn check(client: &Client) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut missing = Vec::new();

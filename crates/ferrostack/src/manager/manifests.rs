@@ -1,4 +1,4 @@
-//! `generate manager`: everything that a cluster needs to run the manager.
+//! `generate manager`: all manifests of the manager.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
@@ -8,19 +8,19 @@ use operator::webhook;
 
 use super::registration::SERVICE;
 
-/// The namespace in the files below.
+/// The namespace in the manifests below.
 pub(crate) const NAMESPACE: &str = "ferrostack-system";
 
-/// Files of config/ in the order in which they are applied; the definitions go after the first.
+/// Files of config/ in the order in which they are applied; the definitions come after the namespace.
 const NAMESPACE_FILE: &str = include_str!("../../../../config/manager/namespace.yaml");
 const FILES: [&str; 3] = [
     include_str!("../../../../config/rbac/rbac.yaml"),
     include_str!("../../../../config/webhook/webhooks.yaml"),
     include_str!("../../../../config/manager/service.yaml"),
 ];
-/// Only with an image.
+/// Included only if an image is given.
 const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
-/// The image in that file.
+/// The image in the Deployment.
 const IMAGE: &str = "ferrostack:latest";
 
 /// The manifests, as one YAML stream; with a Deployment if `image` is given.
@@ -37,7 +37,7 @@ pub(crate) fn render(namespace: &str, image: Option<&str>) -> anyhow::Result<Str
     Ok(text.replace(NAMESPACE, namespace))
 }
 
-/// A definition whose objects the manager converts. The manager adds its certificate authority.
+/// A definition with conversion by the manager, which adds its certificate authority.
 fn definition_text(
     mut definition: CustomResourceDefinition,
     namespace: &str,

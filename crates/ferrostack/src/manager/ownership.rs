@@ -1,9 +1,10 @@
-//! Who owns the address of a webhook: whoever applied the manifests, not the manager.
+//! The field ownership of webhook addresses, which belongs to the field manager of the manifests.
 //!
-//! The manifests name a Service. A manager with `--webhook-url` replaces it by a URL, and the API server records the
-//! manager as the owner of that field. The manifests applied again by server-side apply would then bring back the Service
-//! beside the URL of another owner, and the API server rejects both together ("exactly one of url or service is
-//! required"). Owned by whoever applied the manifests, the URL is replaced by their Service, and the manager writes its URL again.
+//! The manifests contain a Service. A manager with `--webhook-url` replaces it by a URL, and the API server records the
+//! manager as the owner of that field. When the manifests are applied again by server-side apply, they add the Service
+//! while the URL of another owner stays, and the API server rejects this combination ("exactly one of url or service is
+//! required"). If the field manager of the manifests also owns the URL, applying replaces the URL by the Service, and
+//! the manager writes its URL again.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 const PARENT: &str = "f:clientConfig";
 const FIELD: &str = "f:url";
 
-/// Moves the ownership of URLs to those who applied the rest of the webhook.
+/// Transfers the ownership of URLs to the field managers that applied the webhooks.
 pub(super) fn give_back(entries: &mut [ManagedFieldsEntry]) {
     let is_applied = |entry: &ManagedFieldsEntry| entry.operation.as_deref() == Some("Apply");
     let mut webhooks = Vec::new();
@@ -43,7 +44,7 @@ pub(super) fn give_back(entries: &mut [ManagedFieldsEntry]) {
     }
 }
 
-/// The paths of what has a `clientConfig` with a URL.
+/// The paths of all fields that contain a `clientConfig` with a URL.
 fn find(fields: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     let Some(members) = fields.as_object() else {
         return;
@@ -65,7 +66,7 @@ fn at<'a>(fields: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(fields, |at, name| at.get_mut(name))
 }
 
-/// Removes the URL of the webhook at `path`, and what is empty without it: `{}` would own the whole field.
+/// Removes the URL of the webhook at `path` and the parents that become empty: `{}` would own the whole field.
 fn remove(fields: &mut Value, path: &[String]) {
     let Some(members) = fields.as_object_mut() else {
         return;

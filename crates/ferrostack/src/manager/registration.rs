@@ -1,7 +1,7 @@
-//! Where the API server finds our webhooks, and which authority issued their certificate.
+//! Registers the address and the certificate authority of our webhooks.
 //!
-//! The objects come with the manifests (`generate manager`). The manager that leads writes the address and the authority
-//! into them, and again after somebody applied the manifests anew.
+//! The objects are part of the manifests (`generate manager`). The leader writes the address and the authority into
+//! them, and again after the manifests were applied again.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -28,14 +28,14 @@ use super::ownership;
 pub(super) const SERVICE: &str = "ferrostack-webhook";
 /// The name of both webhook configurations.
 pub(super) const CONFIGURATION: &str = "ferrostack";
-/// How many writes to one object are tried: the values, their ownership, and more after conflicts.
+/// The maximum number of writes to one object: the values, their ownership, and retries after conflicts.
 const TRIES: usize = 5;
-/// How often the registration is looked at.
+/// The interval in which the registration is checked.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The field manager of these writes.
 const FIELD_MANAGER: &str = "ferrostack-manager";
 
-/// Where the webhooks are.
+/// The address and the certificate authority of the webhooks.
 pub(super) struct Registration<'a> {
     namespace: &'a str,
     url: Option<&'a str>,
@@ -43,7 +43,7 @@ pub(super) struct Registration<'a> {
 }
 
 impl<'a> Registration<'a> {
-    /// Webhooks at `url`, else behind the Service in `namespace`.
+    /// Webhooks at `url`, or else behind the Service in `namespace`.
     pub(super) fn new(namespace: &'a str, url: Option<&'a str>, certificate: &Certificate) -> Self {
         Self {
             namespace,
@@ -52,7 +52,7 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// Writes address and authority again whenever somebody has replaced them.
+    /// Writes address and authority again whenever they were replaced.
     pub(super) async fn keep(&self, client: &Client) -> Infallible {
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -62,7 +62,7 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// Writes address and authority wherever they are missing.
+    /// Writes address and authority where they differ.
     pub(super) async fn write(&self, client: &Client) -> anyhow::Result<()> {
         let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
         change(&mutating, CONFIGURATION, |stored| {
@@ -125,8 +125,8 @@ impl<'a> Registration<'a> {
     }
 }
 
-/// Changes the object `name` until `edit` changes nothing and the addresses belong to whoever applied the object. Tries
-/// again when somebody else was faster.
+/// Changes the object `name` until `edit` changes nothing and the addresses belong to the field manager that applied
+/// the object. Retries after conflicts.
 async fn change<K>(api: &Api<K>, name: &str, edit: impl Fn(&mut K)) -> anyhow::Result<()>
 where
     K: kube::Resource<DynamicType = ()>
@@ -148,7 +148,7 @@ where
         })?;
         let mut wanted = stored.clone();
         edit(&mut wanted);
-        // The server records the owner of a changed value by itself: the ownership is for the next round.
+        // The server records the owner of a changed value, so the ownership is changed in the next iteration.
         if wanted == stored
             && let Some(owners) = &mut wanted.meta_mut().managed_fields
         {

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::certificate::Certificate;
 use crate::cli::Listen;
 
-/// How long a client may take for the TLS handshake.
+/// The timeout of the TLS handshake.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
-/// The pause after a connection could not be accepted, mostly for lack of file descriptors.
+/// The pause after a failed accept, usually caused by a lack of file descriptors.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Serves `router` over plain HTTP until `stop`.

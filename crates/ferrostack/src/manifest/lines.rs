@@ -13,8 +13,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// The lines of `text`, whose first line is `first` of the whole file. A document that does not
-    /// parse has the lines up to its error.
+    /// The lines of `text`, whose first line has the number `first` in the file. For a document that cannot be parsed,
+    /// the lines before its error.
     pub(crate) fn new(text: &str, first: usize) -> Self {
         let mut walk = Walk::default();
         for step in Parser::new_from_str(text) {
@@ -29,7 +29,7 @@ impl Lines {
         }
     }
 
-    /// The line of `path`, or of its nearest parent that is there.
+    /// The line of `path`, or of its nearest existing parent.
     pub(crate) fn of(&self, path: &str) -> usize {
         let mut path = match (self.prefix.is_empty(), path.is_empty()) {
             (true, _) => path.to_owned(),
@@ -47,7 +47,7 @@ impl Lines {
         }
     }
 
-    /// The same lines, seen from the field at `path`.
+    /// The same lines, with paths relative to the field at `path`.
     pub(crate) fn below(&self, path: &str) -> Self {
         let prefix = if self.prefix.is_empty() {
             path.to_owned()
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-/// The position of the walk through the events of a document.
+/// The state of the iteration through the events of a document.
 #[derive(Default)]
 struct Walk {
     open: Vec<Open>,
@@ -111,7 +111,7 @@ impl Walk {
         }
     }
 
-    /// Notes that a value begins here; gives its path.
+    /// Records that a value begins here; returns its path.
     fn value(&mut self, line: usize) -> String {
         let path = match self.open.last_mut() {
             None => String::new(),

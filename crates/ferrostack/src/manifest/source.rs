@@ -1,11 +1,11 @@
-//! Where manifests come from: files, directories, URLs, standard input.
+//! Reads manifests from files, directories, URLs and standard input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Document, ManifestError, read, read_file};
 
-/// Endings of the files that are read in a directory, as kubectl has them.
+/// The extensions of the files that are read from a directory, as in kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Reads the manifests of all `sources`, in their order.
@@ -51,7 +51,7 @@ async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
     read(url, &text)
 }
 
-/// The manifests directly in `directory`, in the order of their names.
+/// The manifests directly in `directory`, sorted by name.
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>, ManifestError> {
     let unreadable = |problem: String| ManifestError::Unreadable {
         file: directory.display().to_string(),

@@ -1,4 +1,4 @@
-//! What an object waits for, in the user's words and from the place where it is known best.
+//! Why an object is not ready, in simple terms and from the object that is the cause.
 
 use crate::readiness::{summary, waits_for};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
@@ -7,9 +7,9 @@ use crate::tree::without_conditions;
 /// Why an object is not ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cause {
-    /// One line without the names of conditions.
+    /// One line without the types of conditions.
     pub(crate) text: String,
-    /// It does not get better by waiting alone.
+    /// Whether it needs intervention.
     pub(crate) failing: bool,
 }
 
@@ -54,7 +54,7 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     {
         return Some(cause);
     }
-    // A failing part is the cause of everything that waits for it.
+    // A failing part is the cause for everything that waits for it.
     let parts = [Kind::KubeadmControlPlane, Kind::MachineDeployment];
     let failing = parts
         .into_iter()
@@ -149,7 +149,7 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     own(machine)
 }
 
-/// A MachineSet that may not create machines says why.
+/// A MachineSet that may not create machines reports the reasons.
 fn blocked(set: &Item) -> Option<Cause> {
     let scaling = set.condition("ScalingUp")?;
     let (_, why) = scaling.message.split_once("is blocked because:")?;
@@ -175,7 +175,7 @@ fn deleting(item: &Item) -> Option<Cause> {
     })
 }
 
-/// What the object's own conditions say.
+/// The cause in the object's conditions.
 fn own(item: &Item) -> Option<Cause> {
     let text = waits_for(item)?;
     Cause::waiting(in_users_words(without_conditions(&text)))
@@ -208,13 +208,13 @@ fn of_condition(condition: &Condition<'_>) -> Cause {
     }
 }
 
-/// Whether a reason stands for something that waiting alone does not mend.
+/// Whether a reason requires intervention.
 fn is_failure(reason: &str) -> bool {
     let words = ["Failed", "Error", "Deleted", "NotFound", "Unknown"];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }
 
-/// Conditions name objects and fields exactly; on the screen it is enough to say what is being done.
+/// Messages of conditions name objects and fields exactly; progress output only needs the current activity.
 fn in_users_words(text: &str) -> String {
     let is = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end);
     let short = match text {
@@ -252,7 +252,8 @@ fn in_users_words(text: &str) -> String {
     short.to_owned()
 }
 
-/// Sentences of conditions begin as they like; on the screen all begin alike. Names keep their capitals.
+/// Messages of conditions begin differently, but all messages in progress output begin alike. Names keep their
+/// capitals.
 fn lower_case_start(text: &str) -> String {
     const SENTENCES: [&str; 10] = [
         "Waiting",

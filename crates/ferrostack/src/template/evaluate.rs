@@ -1,4 +1,4 @@
-//! From pieces and values to text.
+//! Evaluates the pieces of a template.
 
 use super::parse::{Case, End, Function, Piece, Place};
 
@@ -60,7 +60,8 @@ fn change_case(case: Case, value: &str) -> String {
     }
 }
 
-/// Byte offsets; a negative start counts from the end; numbers that are none leave the value alone.
+/// Slices by byte offsets; a negative start counts from the end; arguments that are not numbers leave the value
+/// unchanged.
 fn slice(value: &str, start: &str, length: Option<&str>) -> String {
     let Ok(start) = start.trim().parse::<i64>() else {
         return value.to_owned();

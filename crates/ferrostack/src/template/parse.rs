@@ -1,4 +1,4 @@
-//! From text to pieces.
+//! Parses the text of a template into pieces.
 
 use super::TemplateError;
 
@@ -9,7 +9,7 @@ pub(super) enum Piece {
     Variable { name: String, function: Function },
 }
 
-/// What happens to a variable's value.
+/// The function applied to the value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Value,
@@ -55,7 +55,7 @@ pub(super) enum Place {
 }
 
 impl Function {
-    /// The text of the arguments as `--list-variables` shows it.
+    /// The arguments as shown by `--list-variables`.
     pub(super) fn argument_text(&self) -> String {
         match self {
             Function::Value | Function::Length | Function::Case(_) => String::new(),
@@ -81,7 +81,7 @@ fn source(pieces: &[Piece]) -> String {
         .collect()
 }
 
-/// Blanks just inside the braces of a plain variable are allowed: `${ NAME }` is `${NAME}`.
+/// Accepts blanks inside the braces of a plain variable: `${ NAME }` is `${NAME}`.
 pub(super) fn without_inner_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -119,7 +119,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How deep defaults may nest: deeper templates are refused rather than overflowing the stack.
+/// The maximum nesting of defaults: deeper templates are rejected instead of overflowing the stack.
 const DEEPEST: usize = 64;
 
 struct Parser<'a> {
@@ -257,7 +257,7 @@ impl Parser<'_> {
         Ok(pieces)
     }
 
-    /// As [`Self::argument`] up to `/`, with `\/` and `\\` standing for `/` and `\`.
+    /// Like [`Self::argument`] up to `/`, where `\/` and `\\` are escapes for `/` and `\`.
     fn escaped_argument(&mut self, start: usize) -> Result<Vec<Piece>, TemplateError> {
         let mut pieces = Vec::new();
         loop {

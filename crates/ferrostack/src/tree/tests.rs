@@ -68,7 +68,7 @@ fn the_tree_shows_every_object_below_its_owner() {
     ");
 }
 
-/// Two workers in the same state for `causes`; `nodes` says whether they have been nodes.
+/// Two workers in the same state with `causes`; `nodes` is whether they have been Nodes.
 fn failing(causes: [&str; 2], nodes: bool) -> Branch {
     let mut snapshot = demo();
     for (machine, cause) in snapshot.items.iter_mut().skip(6).zip(causes) {

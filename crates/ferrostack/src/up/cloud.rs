@@ -1,4 +1,4 @@
-//! The cloud that clusters are built on: an entry of clouds.yaml, or the simulated one.
+//! The cloud of the clusters: an entry of clouds.yaml, or the simulated cloud.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use crate::environment::Environment;
 use crate::simulated;
 
-/// The values of template variables that the cloud itself answers.
+/// Values of template variables that are determined from the cloud.
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// The clouds.yaml that the `openstack` client would use, and the secure.yaml beside it.
@@ -41,7 +41,7 @@ pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf,
     Ok((candidate.clouds.clone(), candidate.secure.clone()))
 }
 
-/// The cloud `name`, found where the `openstack` client would find it.
+/// The cloud `name`, searched for like the `openstack` client does.
 pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
     let (file, secure) = clouds_file(environment)?;
     let clouds = std::fs::read_to_string(&file)
@@ -57,8 +57,8 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
     Ok(config.with_ca(Some(pem)))
 }
 
-/// What a cluster template needs to know of a cloud, as far as the cloud can tell: credentials, the
-/// external network if there is just one, an availability zone.
+/// The values of a cluster template's variables, as far as they can be determined from the cloud: credentials, the
+/// external network if there is exactly one, an availability zone.
 pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables> {
     let session = Session::connect(config.clone(), &SessionOptions::default())
         .await
@@ -81,7 +81,7 @@ pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables>
     Ok(found)
 }
 
-/// What is known beforehand of the simulated cloud.
+/// The values for the simulated cloud, which are fixed.
 pub(super) fn simulated_defaults() -> Variables {
     [
         ("KUBERNETES_VERSION", simulated::KUBERNETES_VERSION),
@@ -110,8 +110,8 @@ fn credentials(config: &CloudConfig) -> Variables {
     .into()
 }
 
-/// A range for the floating IPs of a new simulated cloud: one of 127.64.0.0/16 to 127.254.0.0/16,
-/// so that several data directories can be up on one machine.
+/// A range for the floating IPs of a new simulated cloud, from 127.64.0.0/16 to 127.254.0.0/16, so that several data
+/// directories can be in use on one machine.
 pub(super) fn floating_range(address: SocketAddr) -> u8 {
     64 + u8::try_from(address.port() % 191).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! `up --detach`: another process does the work; this one shows its progress until all is ready.
+//! `up --detach`: starts another process, and shows its progress until all clusters are ready.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,10 +19,10 @@ use crate::connect::{self, quoted};
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
 
-/// The output of the process that was started, in the data directory.
+/// The file in the data directory with the output of the started process.
 const LOG: &str = "up.log";
 
-/// Starts `up` in the background and returns when all is ready.
+/// Starts `up` in the background, and returns when all clusters are ready.
 pub(super) async fn run(
     args: &Up,
     environment: &Environment,
@@ -30,7 +30,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let started = Instant::now();
     let data = connect::data_dir(&args.data_dir, environment);
-    // Creates the directory, and says who uses it already.
+    // Creates the directory, and fails if it is in use.
     drop(DataDir::open_when_free(&data).await?);
     let mut child = start(&data, environment)?;
     let client = match connected(&mut child, &data, environment, &shutdown).await? {
@@ -76,7 +76,7 @@ fn interrupted(environment: &Environment, data: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// The same command without --detach, in a process group of its own: Ctrl-C in this terminal does not reach it.
+/// Starts the same command without --detach, in a new process group, so that Ctrl-C in this terminal does not reach it.
 fn start(data: &Path, environment: &Environment) -> anyhow::Result<Child> {
     let log = data.join(LOG);
     let output = OpenOptions::new()
@@ -100,7 +100,7 @@ fn start(data: &Path, environment: &Environment) -> anyhow::Result<Child> {
         .context("`up` cannot be started in the background")
 }
 
-/// Waits until the management API answers; `None` when interrupted before.
+/// Waits until the management API responds; `None` when interrupted.
 async fn connected(
     child: &mut Child,
     data: &Path,
@@ -118,7 +118,7 @@ async fn connected(
         if let Some(problem) = ended_now(child, data)? {
             return Err(problem);
         }
-        // The kubeconfig of an earlier run may be there: only the process that holds the lock counts.
+        // The kubeconfig can be that of an earlier run, so the process must hold the lock already.
         if holder(data)? == pid
             && let Ok(client) = connect::client(&args, environment).await
         {
@@ -131,7 +131,7 @@ async fn connected(
     }
 }
 
-/// Returns when the process has ended, with what it printed last.
+/// Waits for the end of the process; the error contains its last output.
 async fn ended(child: &mut Child, data: &Path) -> anyhow::Error {
     loop {
         match ended_now(child, data) {

@@ -1,4 +1,4 @@
-//! The addresses chosen at the first start, kept because kubeconfigs and Secrets name them, and which cloud they go with.
+//! The addresses chosen at the first start, stored because kubeconfigs and Secrets contain them, and the cloud in use.
 
 use std::net::SocketAddr;
 
@@ -14,16 +14,16 @@ use crate::data_dir::DataDir;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Endpoints {
-    /// The management API.
+    /// The address of the management API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) management: Option<SocketAddr>,
-    /// The simulated cloud.
+    /// The address of the simulated cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cloud: Option<SocketAddr>,
-    /// The entry of clouds.yaml that `up` was last started with.
+    /// The entry of clouds.yaml with which `up` was last started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) openstack: Option<String>,
-    /// Second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
+    /// The second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) floating: Option<u8>,
 }
@@ -37,7 +37,8 @@ impl Endpoints {
         }
     }
 
-    /// Refuses another address of the simulated cloud: the credentials of stored clusters name the one it has.
+    /// Rejects another address for the simulated cloud, since the credentials of stored clusters contain the current
+    /// one.
     pub(super) fn check_simulated(&self, asked: Option<SocketAddr>) -> anyhow::Result<()> {
         match (asked, self.cloud) {
             (Some(asked), Some(known)) if asked.port() != 0 && asked != known => bail!(
@@ -48,7 +49,7 @@ impl Endpoints {
         }
     }
 
-    /// Refuses a data directory whose clusters are on a real cloud without one, and the other way round.
+    /// Rejects a change between a real cloud and the simulated one.
     pub(super) fn check_cloud(
         &self,
         args: &Up,
@@ -78,7 +79,7 @@ impl Endpoints {
     }
 }
 
-/// Listens on the address asked for, else the remembered one, else a free port of 127.0.0.1.
+/// Listens on the requested address, or else the stored one, or else a free port of 127.0.0.1.
 pub(super) async fn listen(
     what: &str,
     flag: &str,

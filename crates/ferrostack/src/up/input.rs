@@ -1,5 +1,5 @@
-//! What `up` does with its options: applies the manifests of a new cluster, changes what can be changed of one that
-//! exists, and refuses the rest with the command that does it.
+//! Applies the options of `up`: creates a cluster, changes what can be changed of an existing one, and rejects other
+//! differences with the command that applies them.
 
 use std::path::Path;
 
@@ -23,10 +23,10 @@ use crate::snapshot::{Item, Kind, Snapshot};
 /// Name of the cluster that is created when no other name is given.
 const DEFAULT_NAME: &str = "demo";
 
-/// What is read before anything is started, so that a mistake in it starts nothing.
+/// Input that is read before anything is started, so that an error in it starts nothing.
 pub(super) struct Input {
     documents: Vec<Document>,
-    /// The text of `--from` and of `--config`.
+    /// The content of the files in `--from` and `--config`.
     template: Option<String>,
     config: Option<String>,
 }
@@ -57,10 +57,10 @@ impl Input {
     }
 }
 
-/// What the stored clusters and the options come to.
+/// What to do about the stored clusters and the options.
 #[derive(Debug, PartialEq)]
 enum Decision {
-    /// Everything is as the options ask for.
+    /// Nothing: the options describe the stored state.
     Nothing,
     /// Create the cluster with this name.
     Create(String),
@@ -75,7 +75,7 @@ struct Change {
     namespace: String,
     name: String,
     patch: Value,
-    /// Such as `3 to 4 workers`.
+    /// A description, such as `3 to 4 workers`.
     what: String,
 }
 
@@ -148,7 +148,7 @@ fn decide(
     }
 }
 
-/// Whether no option speaks of how the cluster is to be.
+/// Whether no option describes the cluster.
 fn is_plain(options: &ClusterOptions) -> bool {
     options.flavor.is_none()
         && options.from.is_none()
@@ -158,7 +158,7 @@ fn is_plain(options: &ClusterOptions) -> bool {
         && options.worker_machine_count.is_none()
 }
 
-/// A template is used once: a stored cluster is compared with what it was created from.
+/// A template is used only for creation, so for a stored cluster it must be the one that it was created from.
 fn check_template(
     args: &Up,
     environment: &Environment,
@@ -336,7 +336,7 @@ async fn create(
         fallback,
     )?;
     let documents = manifest::read(&source.name, &source.render()?)?;
-    // Remembered before the cluster exists: a cluster that is there has its record.
+    // Written before the cluster is created, so that every cluster has its record.
     let (template_file, config_file) = record_names(namespace, name);
     let template = match &input.template {
         Some(text) => text.clone(),
@@ -353,7 +353,7 @@ async fn create(
         .context("the manifests were rejected")
 }
 
-/// Files of the data directory with what a cluster was created from.
+/// The files in the data directory that record from what a cluster was created.
 fn record_names(namespace: &str, name: &str) -> (String, String) {
     let file = |what: &str| {
         let path = Path::new("templates").join(format!("{namespace}.{name}.{what}"));
@@ -362,7 +362,7 @@ fn record_names(namespace: &str, name: &str) -> (String, String) {
     (file("template"), file("config"))
 }
 
-/// Creates the namespace that was asked for, unless it is there or among `documents`.
+/// Creates the requested namespace, unless it exists or is among `documents`.
 async fn ensure_namespace(
     client: &Client,
     namespace: Option<&str>,

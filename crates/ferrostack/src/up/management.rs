@@ -26,8 +26,8 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// Opens the store, writes the admin kubeconfig, serves on `listener`. `/metrics` has the
-    /// controllers' `metrics`, too.
+    /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the `metrics` of the
+    /// controllers.
     pub(super) async fn start(
         data: &DataDir,
         listener: TcpListener,
@@ -69,7 +69,7 @@ impl Management {
         })
     }
 
-    /// Ends once the shutdown given to [`start`](Self::start) has come and everything is on disk.
+    /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start), when all data is on disk.
     pub(super) async fn stopped(self) {
         let _ = self.serving.await;
         drop(self.client);
@@ -93,7 +93,7 @@ fn write_kubeconfig(
     Ok(data.write("kubeconfig", &text)?)
 }
 
-/// Installs our CustomResourceDefinitions, or brings stored ones up to date.
+/// Installs or updates our CustomResourceDefinitions.
 async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in ::api::crds::all() {

@@ -1,4 +1,4 @@
-//! Watching the objects of all clusters, for progress and readiness.
+//! Watches the objects of all clusters, for progress and readiness.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// Changes within this time are published together.
+/// Changes within this duration are published together.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Follows all objects of our kinds. The receiver sees a new snapshot soon after every change.
+/// Watches all objects of our kinds. The receiver gets a new snapshot soon after every change.
 pub(super) fn observe(
     client: &Client,
     shutdown: CancellationToken,
@@ -88,7 +88,7 @@ impl Known {
         }
     }
 
-    /// Whether every kind has been listed once.
+    /// Whether every kind was listed once.
     fn complete(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.listed.contains(kind))
     }

@@ -1,13 +1,13 @@
-//! The picture of all clusters on a terminal: what fails first, then what is under way, then what is ready.
+//! Draws all clusters on a terminal: failing ones first, then those in progress, then those that are ready.
 
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::{self, Branch};
 
-/// Width of names below which messages are cut instead.
+/// The width of names below which messages are shortened instead.
 const NARROWEST_NAME: usize = 22;
 
-/// What a row says about its object.
+/// The state of a row's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     Failing,
@@ -17,14 +17,14 @@ pub(super) enum Mark {
     None,
 }
 
-/// A line of the picture.
+/// A line of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) mark: Mark,
     pub(super) text: String,
 }
 
-/// One row before it is laid out.
+/// A row before its layout.
 struct Row {
     mark: Mark,
     /// The branches of the tree before the name.
@@ -32,11 +32,11 @@ struct Row {
     name: String,
     state: String,
     message: String,
-    /// The head of a cluster stays whatever is left out.
+    /// Whether this is the first row of a cluster, which is never left out before other rows.
     head: bool,
 }
 
-/// All clusters in at most `height` lines of `width` characters.
+/// All clusters, in at most `height` lines of `width` characters.
 pub(super) fn lines(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Line> {
     let mut rows = rows(snapshot);
     let (width, height) = (width.max(20), height.max(2));
@@ -51,7 +51,7 @@ pub(super) fn lines(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Lin
     lines
 }
 
-/// Failing clusters first; with several, one that is ready takes one row.
+/// Failing clusters first. If there are several clusters, one that is ready takes one row.
 fn rows(snapshot: &Snapshot) -> Vec<Row> {
     let mut clusters: Vec<(Mark, &Item)> = snapshot
         .of_kind(Kind::Cluster)
@@ -128,7 +128,7 @@ fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
     }
 }
 
-/// The cloud's words without the request that they answer, which `describe` shows.
+/// The message of the cloud without the request that failed, which `describe` shows.
 fn without_request(message: &str) -> &str {
     let is_request = |rest: &str| {
         ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -141,7 +141,7 @@ fn without_request(message: &str) -> &str {
     }
 }
 
-/// Phase, machines that are ready, machines that fail.
+/// The phase, and the numbers of ready and failing machines.
 fn state(node: &Branch) -> String {
     let failing = node.children.iter().filter(|child| child.failing).count();
     let ready = node
@@ -153,8 +153,8 @@ fn state(node: &Branch) -> String {
     parts.join(" ")
 }
 
-/// Leaves out what is ready, then what waits, then what fails, the last ones first, until `height` rows are left; says
-/// what was left out.
+/// Leaves out rows until `height` rows are left: first ready ones, then waiting ones, then failing ones, each from the
+/// end. Returns a summary of the rows left out.
 fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
     let mut counts = [0usize; 3];
     for (index, mark) in [Mark::Ready, Mark::Waiting, Mark::Failing]
@@ -195,7 +195,7 @@ fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
     let state = widest(&|row| len(&row.state));
     let message = widest(&|row| len(&row.message));
     let name = widest(&|row| len(&row.branches) + 2 + len(&row.name));
-    // Names are shortened before messages.
+    // Names are shortened before messages are.
     let room = width.saturating_sub(state + message + 4);
     let name = name.min(room.max(NARROWEST_NAME).max(width / 3));
     rows.iter()
@@ -219,14 +219,14 @@ fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// `MachineDeployment/demo-md-0` in `width` characters: without the kind, then without its middle.
+/// `MachineDeployment/demo-md-0` in `width` characters: first without the kind, then without the middle.
 fn shorten(name: &str, width: usize) -> String {
     let chars = |text: &str| text.chars().count();
     if chars(name) <= width {
         return name.to_owned();
     }
     let bare = match name.split_once('/') {
-        // It has the name of its cluster.
+        // Its name is that of its cluster.
         Some(("OpenStackCluster", _)) => "Infrastructure",
         Some((_, bare)) => bare,
         None => name,
@@ -241,7 +241,7 @@ fn shorten(name: &str, width: usize) -> String {
     format!("{first}…{last}")
 }
 
-/// `text` in `width` characters; what is cut is marked.
+/// `text` in `width` characters; an ellipsis replaces what is cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -11,8 +11,8 @@ use secrecy::SecretString;
 
 use crate::data_dir::DataDir;
 
-/// How long certificates are valid, in days. The authority lives as long as the data directory may;
-/// the others are issued at every start.
+/// The validity of certificates in days. The authority is valid as long as a data directory may be used; the other
+/// certificates are issued at every start.
 const AUTHORITY_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 365;
 
@@ -29,9 +29,9 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Reads the authority from the data directory, or makes it.
+    /// Reads the authority from the data directory, or creates it.
     pub(super) fn open(data: &DataDir) -> anyhow::Result<Self> {
-        // The key is written first: a certificate without its key would be of no use.
+        // The key is written before the certificate, which is useless without it.
         if let (Some(certificate), Some(key)) = (data.read("pki/ca.crt")?, data.read("pki/ca.key")?)
         {
             let key = KeyPair::from_pem(&key).context("pki/ca.key in the data directory")?;
@@ -53,12 +53,12 @@ impl Authority {
         })
     }
 
-    /// What the API server shows on `host` (an IP address) and as `localhost`.
+    /// The server certificate for `host` (an IP address) and `localhost`.
     pub(super) fn server(&self, host: &str) -> anyhow::Result<Identity> {
         let mut params = CertificateParams::new(vec![
             host.to_owned(),
             "localhost".to_owned(),
-            // The first address of Services, under which pods find the server.
+            // The first address of the range for Services, at which pods find the server.
             "10.96.0.1".to_owned(),
             "kubernetes".to_owned(),
             "kubernetes.default".to_owned(),
@@ -73,7 +73,7 @@ impl Authority {
         self.sign(&params)
     }
 
-    /// Admin access: a member of `system:masters`.
+    /// The client certificate of the administrator: a member of `system:masters`.
     pub(super) fn admin(&self) -> anyhow::Result<Identity> {
         let mut params = params("kubernetes-admin", Some("system:masters"), LEAF_DAYS)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -90,8 +90,8 @@ impl Authority {
     }
 }
 
-/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority generated for it alone,
-/// whose key is forgotten at once. Both live as long as an authority does.
+/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority generated for this
+/// certificate, whose key is discarded. Both are valid as long as an authority.
 pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(String, Identity)> {
     let params = authority(&format!("{name}-ca"))?;
     let key = KeyPair::generate()?;
@@ -129,7 +129,7 @@ fn params(name: &str, organization: Option<&str>, days: i64) -> anyhow::Result<C
     Ok(params)
 }
 
-/// From yesterday, so that a clock that is slow does no harm, for `days`.
+/// Valid since yesterday, so that clocks that are slow accept it, for `days`.
 fn validity(days: i64) -> (time::OffsetDateTime, time::OffsetDateTime) {
     let day = |offset: i64| {
         let seconds = Timestamp::now().as_second() + offset * 86_400;

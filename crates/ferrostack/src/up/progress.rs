@@ -1,4 +1,4 @@
-//! What a person sees while clusters come up: a live tree on a terminal, else one line per change.
+//! The progress of clusters: a live tree on a terminal, or else one line per change.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,11 +18,11 @@ pub(super) struct Progress {
     style: Style,
     started: Instant,
     printed: BTreeMap<(Kind, String), String>,
-    /// The lines of the last picture, and the window it was drawn for.
+    /// The lines of the last output, and the size of the window at that time.
     drawn: Vec<String>,
     drawn_size: (usize, usize),
     colors: bool,
-    /// Stands below the live tree once all has been ready.
+    /// Printed below the live tree once all clusters have been ready.
     footer: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// Says one sentence.
+    /// Prints one sentence.
     pub(super) fn say(&mut self, sentence: &str) -> io::Result<()> {
         let elapsed = self.elapsed();
         let mut out = io::stdout().lock();
@@ -73,7 +73,7 @@ impl Progress {
         out.flush()
     }
 
-    /// Says that everything is ready, and for people also how to go on.
+    /// Reports that everything is ready, for users with the next commands.
     pub(super) fn ready(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
         let clusters: Vec<_> = snapshot
             .of_kind(Kind::Cluster)
@@ -96,12 +96,12 @@ impl Progress {
         out.flush()
     }
 
-    /// Leaves the picture that is on the screen where it is; what follows goes below it.
+    /// Keeps the last output on the screen; later output is printed below it.
     pub(super) fn leave(&mut self) {
         self.drawn.clear();
     }
 
-    /// Shows what has changed since the last call.
+    /// Prints what has changed since the last call.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         match self.style {
             Style::Live => self.draw(snapshot),
@@ -109,7 +109,7 @@ impl Progress {
         }
     }
 
-    /// Whether the picture changes without any change of an object: it contains a duration, or the window is another.
+    /// Whether the output changes without a change of objects, since it contains a duration or the window was resized.
     pub(super) fn is_ticking(&self, ready: bool) -> bool {
         self.style == Style::Live && (!ready || self.drawn_size != size())
     }
@@ -167,7 +167,7 @@ impl Progress {
             let seconds = self.started.elapsed().as_secs_f64();
             lines.push(format!("Elapsed {seconds:.1} s"));
         }
-        // What scrolled off the screen could not be redrawn.
+        // Lines that scrolled off the screen could not be redrawn.
         let room = height.saturating_sub(1 + lines.len() + rows_below);
         let picture = picture::lines(snapshot, width, room);
         lines.extend(picture.into_iter().map(|line| self.colored(&line)));
@@ -181,7 +181,7 @@ impl Progress {
         out.flush()
     }
 
-    /// What stands below the tree: how to go on, as long as it is true.
+    /// The lines below the tree, with the next commands, as long as they are valid.
     fn below(&self, ready: bool) -> Vec<String> {
         match ready {
             true => self.footer.clone(),
@@ -189,7 +189,7 @@ impl Progress {
         }
     }
 
-    /// Rows that the last picture takes now: a narrower window has wrapped its lines.
+    /// The rows of the last output on the screen: a narrower window has wrapped its lines.
     fn drawn_rows(&self, width: usize) -> usize {
         let rows = self.drawn.iter().map(|line| rows_on_screen(line, width));
         rows.sum()
@@ -209,7 +209,7 @@ fn size() -> (usize, usize) {
     (usize::from(width), usize::from(height))
 }
 
-/// Characters that take room on the screen.
+/// The number of printed characters, without escape sequences.
 fn visible(line: &str) -> usize {
     let mut count = 0;
     let mut chars = line.chars();
@@ -228,7 +228,7 @@ fn rows_on_screen(line: &str, width: usize) -> usize {
     visible(line).div_ceil(width.max(1)).max(1)
 }
 
-/// Moves up over the last picture and clears it.
+/// Moves the cursor to the start of the last output and clears it.
 fn erase(out: &mut impl Write, lines: usize) -> io::Result<()> {
     if lines == 0 {
         Ok(())
@@ -237,7 +237,7 @@ fn erase(out: &mut impl Write, lines: usize) -> io::Result<()> {
     }
 }
 
-/// An object's state in a few words: its phase, and what it waits for.
+/// The state of an object in a few words: its phase, and what it waits for.
 fn state(snapshot: &Snapshot, item: &Item) -> String {
     let phase = item.field("/status/phase").as_str().unwrap_or_default();
     let phase = match (item.is_deleting(), phase) {
@@ -252,14 +252,14 @@ fn state(snapshot: &Snapshot, item: &Item) -> String {
         ),
         _ => String::new(),
     };
-    // The state of kinds without a phase is their Ready condition, which new objects lack.
+    // The state of kinds without a phase is their Ready condition, which new objects do not have.
     let word = match (item.condition("Ready"), phase.is_empty(), &*replicas) {
         (Some(ready), true, "") if ready.status == "True" => "Ready",
         (None, true, "") => "Pending",
         _ => "",
     };
     let why = cause(snapshot, item).map(|cause| cause.text);
-    // It is the state of a kind without a phase, or of what is being deleted, that it is not looked at yet.
+    // The cause is not repeated after a state that implies it: `Ready`, `Pending`, or a deletion without details.
     let why = why
         .filter(|why| word.is_empty() && why != "being deleted")
         .unwrap_or_default();

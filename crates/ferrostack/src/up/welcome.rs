@@ -1,4 +1,4 @@
-//! What `up` prints once everything is ready: how to reach it.
+//! The output of `up` once everything is ready: how to connect.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use crate::simulated;
 
 /// The values in the printed lines.
 pub(crate) struct Welcome<'a> {
-    /// How the user calls this program.
+    /// The command of this program.
     pub(crate) program: &'a str,
     /// The data directory, absolute.
     pub(crate) data: &'a Path,
-    /// URL of the simulated cloud, if there is one.
+    /// The URL of the simulated cloud, if there is one.
     pub(crate) simulator: Option<&'a str>,
     /// The entry of clouds.yaml, if there is one.
     pub(crate) cloud: Option<&'a str>,
-    /// Nothing runs any more when this is read.
+    /// Whether `up` exits after this output.
     pub(crate) exits: bool,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Welcome<'a> {
 pub(crate) type Name<'a> = (&'a str, &'a str);
 
 impl Welcome<'_> {
-    /// For people: a heading, and commands to copy.
+    /// For users: a heading, and commands to copy.
     pub(crate) fn lines(&self, clusters: &[Name<'_>], seconds: f64) -> Vec<String> {
         let names: Vec<&str> = clusters.iter().map(|(_, name)| *name).collect();
         let mut lines = vec![
@@ -47,7 +47,7 @@ impl Welcome<'_> {
         lines
     }
 
-    /// The commands that reach what is running.
+    /// The commands that connect to the running services.
     pub(crate) fn commands(&self, clusters: &[Name<'_>]) -> Vec<String> {
         let file = |name: &str| quoted(&self.data.join(name));
         let (program, data_dir) = (self.program, quoted(self.data));
@@ -62,7 +62,7 @@ impl Welcome<'_> {
             "  Management API    kubectl --kubeconfig {} get clusters,machines{all}",
             file("kubeconfig")
         )];
-        // One cluster shows the way to all of them.
+        // Commands for the first cluster only; those for the others are analogous.
         if let Some((namespace, first)) = clusters.first() {
             let namespace = match *namespace {
                 "default" => String::new(),

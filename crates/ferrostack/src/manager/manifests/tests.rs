@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{DEPLOYMENT, FILES, NAMESPACE, render};
 
-/// The manifests that are not generated: everything but the definitions.
+/// The manifests without the definitions, which are generated.
 fn documents() -> Vec<Value> {
     serde_saphyr::from_multiple(&FILES.join("---\n")).unwrap()
 }
@@ -83,7 +83,7 @@ fn every_kind_with_rules_of_its_own_is_validated() {
         );
     }
     let mut expected = converted();
-    // What may not be in its spec.replicas may not come by way of its scale.
+    // A value that is invalid in spec.replicas must be rejected by the subresource scale, too.
     expected.insert("kubeadmcontrolplanes/scale.controlplane.cluster.x-k8s.io".to_owned());
     assert_eq!(validated, expected);
 }
@@ -104,7 +104,7 @@ fn everything_is_in_the_requested_namespace() {
     let deployment = of_kind(&by_hand, "Deployment")[0];
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["image"], "registry.example/ferrostack:1");
-    // With an image only.
+    // Included only if an image is given.
     assert!(
         DEPLOYMENT.contains("kind: Deployment") && of_kind(&documents(), "Deployment").is_empty()
     );

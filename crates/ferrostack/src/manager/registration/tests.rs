@@ -11,7 +11,7 @@ use crate::manager::manifests;
 
 const NAMESPACE: &str = manifests::NAMESPACE;
 
-/// What `kubectl apply --server-side` does with the definitions and webhook configurations among the manifests.
+/// Applies the definitions and webhook configurations of the manifests as `kubectl apply --server-side` does.
 async fn apply(client: &Client) {
     let text = manifests::render(NAMESPACE, None).unwrap();
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
@@ -77,7 +77,7 @@ async fn the_manifests_can_be_applied_again_after_a_manager_registered_a_url() {
         apply(&client).await;
         assert_eq!(addresses(&client).await, [SERVICE, SERVICE]);
     }
-    // A manager behind the Service finds nothing to write but the authority.
+    // A manager behind the Service writes the authority only.
     let registration = Registration::new(NAMESPACE, None, &certificate);
     registration.write(&client).await.unwrap();
     apply(&client).await;

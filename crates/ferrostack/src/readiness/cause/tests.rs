@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::snapshot::tests::item;
 
-/// An object of the cluster `demo` that `owner` owns.
+/// An object of the cluster `demo`, owned by `owner`.
 pub(crate) fn of_demo(kind: Kind, name: &str, owner: &str, rest: Value) -> Item {
     let mut object = json!({"metadata": {
         "name": name, "namespace": "default", "uid": name,

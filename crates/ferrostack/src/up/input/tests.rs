@@ -12,7 +12,7 @@ fn args(flags: &[&str]) -> Up {
     }
 }
 
-/// The cluster `demo` of one control plane machine and two workers, and `more` clusters.
+/// The cluster `demo` with one control plane machine and two workers, and `more` clusters.
 fn stored(more: &[&str]) -> Snapshot {
     let metadata = |name: &str, cluster: &str| json!({"name": name, "namespace": "default", "uid": name, "labels": {"cluster.x-k8s.io/cluster-name": cluster}});
     let mut items = vec![

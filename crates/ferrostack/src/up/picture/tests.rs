@@ -6,7 +6,7 @@ use crate::readiness::cause::tests::{condition, of_demo};
 const QUOTA: &str = "InstanceReady: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances \
     (create the server: compute POST /compute/v2.1/servers: 403)";
 
-/// A control plane that is ready, and three workers: ready, waiting, failing.
+/// A control plane that is ready, and three workers: one ready, one waiting, one failing.
 fn demo() -> Snapshot {
     let ready = |more: serde_json::Value| {
         let mut status = json!({"conditions": [
