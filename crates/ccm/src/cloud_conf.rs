@@ -1,15 +1,15 @@
-//! cloud.conf: the configuration file of the Go cloud controller manager, read in full and strictly.
+//! Strict parser for cloud.conf, the configuration file of the Go cloud controller manager.
 //!
 //! ```text
 //!   gcfg         the syntax
-//!   keys         every section and key: form, default, meaning, and whether its feature is built
-//!   value        what a value of each form must look like
-//!   credentials  [Global] to a cloud that can be logged in to
-//!   generate     the other way round: from a clouds.yaml, and from files of the in-tree provider
+//!   keys         every section and key: form, default, meaning, and support
+//!   value        the forms of values
+//!   credentials  [Global] resolved to a cloud with credentials
+//!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
 //!
-//! Unlike the Go manager, a wrong value is never replaced by a default, and an unknown key is reported. One file is shared
-//! by several components, so that sections of the others are known, too.
+//! Unlike in the Go manager, an invalid value is never replaced by a default, and an unknown key is reported. The file
+//! is shared by several components, so the sections of the others are known, too.
 
 mod credentials;
 mod finding;
@@ -37,20 +37,20 @@ pub use value::Duration;
 
 use gcfg::{Document, Entry};
 
-/// A file that can be used, and what is remarkable about it.
+/// A valid file, and its warnings.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The settings.
     pub conf: CloudConf,
-    /// What does not keep the manager from starting.
+    /// Findings that do not prevent the manager from starting.
     pub warnings: Vec<Finding>,
 }
 
 impl CloudConf {
-    /// Reads a cloud.conf.
+    /// Parses a cloud.conf.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with section, key and line.
+    /// All findings, with section, key and line, if at least one of them is an error.
     pub fn parse(text: &str) -> Result<Parsed, Rejected> {
         let document = gcfg::parse(text).map_err(|error| Rejected {
             findings: vec![Finding::syntax(&error)],
@@ -65,12 +65,12 @@ impl CloudConf {
     }
 }
 
-/// Settings as far as they are read.
+/// The settings parsed so far.
 #[derive(Default)]
 struct Reader {
     conf: CloudConf,
     findings: Vec<Finding>,
-    /// Keys that were set, to report the second value of one that takes one.
+    /// Keys that were set, to report repeated keys that accept only one value.
     seen: BTreeSet<(String, Option<String>, String)>,
 }
 

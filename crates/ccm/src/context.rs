@@ -1,4 +1,4 @@
-//! What every reconcile of this crate has at hand.
+//! What all reconciles of this crate share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use operator::retry::{Retry, When};
 
 use crate::options::{Options, Settings};
 
-/// What every reconcile has at hand.
+/// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clouds: CloudPool,
@@ -18,35 +18,35 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What cloud.conf contains now.
+    /// The current settings from cloud.conf.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.options.settings.borrow())
     }
 
-    /// The cloud of these settings, logged in.
+    /// An authenticated session with the cloud of these settings.
     pub(crate) async fn cloud(&self, settings: &Settings) -> Result<Cloud, Error> {
         let cloud = self.clouds.get(&settings.cloud).await;
         cloud.map_err(Error::cloud("logging in to the cloud"))
     }
 }
 
-/// Why a reconcile did not get through.
+/// Why a reconcile failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The API server rejected a request.
     #[error("{doing}")]
     Kubernetes {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// The API server's answer.
+        /// The error of the API server.
         source: kube::Error,
     },
-    /// The cloud rejected a request, or did not answer.
+    /// A request to the cloud failed.
     #[error("{doing}: {source}{}", advice(.source))]
     Cloud {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// The cloud's answer.
+        /// The error of the cloud.
         source: openstack::Error,
     },
 }
@@ -61,7 +61,7 @@ impl Error {
         move |source| Self::Cloud { doing, source }
     }
 
-    /// The same words whenever the same thing happens, for events.
+    /// The message for events, which is the same for equal errors.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Cloud { doing, source } => {
@@ -84,7 +84,7 @@ impl Retry for Error {
     }
 }
 
-/// What to do about a failed request.
+/// What the user can do about a failed request.
 fn advice(error: &openstack::Error) -> &'static str {
     use openstack::ErrorKind;
     match error.kind() {

@@ -1,15 +1,15 @@
-//! Cloud controller manager for OpenStack: a replacement for the Go one that a cluster can switch to and back.
+//! Cloud controller manager for OpenStack. A cluster can switch from the Go one to this one, and back.
 //!
 //! ```text
 //!   cloud_conf   the configuration file
-//!   node         Nodes: initialised, refreshed, tainted and deleted by what the cloud says of their servers
+//!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
-//!   wake         from a change in the cloud to the objects concerned
-//!   run          starting the controllers
+//!   wake         changes in the cloud mapped to objects
+//!   run          starts the controllers
 //! ```
 //!
-//! Every reconcile fetches facts from the cloud's inventory, plans (pure), applies and writes status. Nothing waits for the
-//! cloud in a worker.
+//! Every reconcile reads facts from the inventory of the cloud, plans (pure), applies the plan and writes status.
+//! Workers do not wait for the cloud.
 
 pub mod cloud_conf;
 mod context;

@@ -1,14 +1,14 @@
-//! Nodes: initialised, refreshed, tainted and deleted by what the cloud says of their servers.
+//! Nodes: initialised, refreshed, tainted and deleted depending on their servers.
 //!
 //! ```text
-//!   provider_id   which server a Node is
-//!   facts         that server in the shared lists
-//!   addresses     its addresses, in the order of the Go manager
-//!   plan          what the Node should look like (pure)
-//!   absence       servers that are gone, confirmed twice
+//!   provider_id   the server id of a Node
+//!   facts         the server in the shared lists
+//!   addresses     the addresses of the server, in the order of the Go manager
+//!   plan          the desired state of the Node (pure)
+//!   absence       missing servers, confirmed by two lists
 //! ```
 //!
-//! All nodes share the lists of servers and ports: a thousand of them cost what one costs.
+//! All nodes share the lists of servers and ports, so the number of requests does not depend on the number of nodes.
 
 pub(crate) mod absence;
 mod addresses;
@@ -31,13 +31,13 @@ use crate::context::{Context, Error};
 
 pub(crate) use self::provider_id::ProviderId;
 
-/// How long until a Node that misses something is looked at again.
+/// The requeue interval of a Node whose server is incomplete, for example because it has no addresses yet.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How long until a Node is looked at again whose server is not listed yet.
+/// The requeue interval of a Node whose server is not listed yet.
 const UNFOUND: Duration = Duration::from_secs(15);
 
-/// What the reconciles of nodes share besides.
+/// What the reconciles of nodes share in addition.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
@@ -75,7 +75,7 @@ pub(crate) async fn reconcile(node: Arc<Node>, shared: Arc<Shared>) -> Result<Ac
     }
 }
 
-/// When a Node whose server is there is looked at again.
+/// When to reconcile a Node with a server again.
 fn next_look(node: &Node, is_complete: bool, ctx: &Context) -> Duration {
     let options = &ctx.options;
     match (is_complete, plan::is_ready(node)) {
@@ -85,13 +85,13 @@ fn next_look(node: &Node, is_complete: bool, ctx: &Context) -> Duration {
     }
 }
 
-/// Writes what differs: addresses first, so that nothing is scheduled to a node without them.
+/// Writes the differences: addresses first, so that no pod is scheduled to a node without addresses.
 async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
     let api = Api::<Node>::all(ctx.client.clone());
     let stored = operator::patch::status(&api, node, wanted)
         .await
         .map_err(Error::kubernetes("writing the addresses of the Node"))?;
-    // The status was written on the very object that was read: nothing else in it differs but what the server keeps.
+    // The status was written to the object that was read, so it differs only in fields that the server sets.
     let before = stored.unwrap_or_else(|| node.clone());
     let mut after = wanted.clone();
     after.metadata.resource_version = before.metadata.resource_version.clone();
@@ -108,7 +108,7 @@ async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// A Node without a server: deleted after two lists and a direct question agree, if it is not ready.
+/// Deletes a Node without a server if it is not ready, once it is confirmed that the server is deleted.
 async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
     let (ctx, period) = (&shared.ctx, shared.ctx.options.node_monitor_period);
     if plan::is_ready(node) || !ctx.options.controllers.node_lifecycle {
@@ -134,7 +134,7 @@ async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
     ctx.recorder
         .normal(node, "DeletingNode", "Delete", note)
         .await;
-    // Another object of this name, or one that changed since, is not the one that was looked at.
+    // The preconditions reject another object with this name, and one that has changed since it was read.
     let params = DeleteParams {
         preconditions: Some(Preconditions {
             uid: node.uid(),
@@ -152,7 +152,7 @@ async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Something keeps a Node from being served: an event says what, and it is looked at again now and then.
+/// Emits an event about a problem with the Node, and retries periodically.
 async fn rejected(
     node: &Node,
     ctx: &Context,

@@ -1,4 +1,4 @@
-//! How the manager runs.
+//! The configuration of the manager.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio::sync::watch;
 
 use crate::cloud_conf::CloudConf;
 
-/// What cloud.conf, and the files that it names, contain at the moment.
+/// The current content of cloud.conf and of the files that it refers to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The file.
+    /// The content of cloud.conf.
     pub conf: CloudConf,
-    /// The cloud that it leads to, with its CA.
+    /// The cloud that it selects, with its CA.
     pub cloud: CloudConfig,
 }
 
-/// Which controllers run.
+/// The enabled controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controllers {
     /// `cloud-node-controller`: initialises nodes and refreshes their addresses.
@@ -30,7 +30,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// All of them.
+    /// All controllers.
     pub const ALL: Self = Self {
         node: true,
         node_lifecycle: true,
@@ -38,33 +38,33 @@ impl Controllers {
     };
 }
 
-/// How the manager runs; the names in parentheses are the Go manager's flags.
+/// The configuration of the manager, with the flags of the Go manager in parentheses.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// cloud.conf, now and whenever it changes.
+    /// The settings, now and after each change of the files.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// Which controllers run (`--controllers`).
+    /// The enabled controllers (`--controllers`).
     pub controllers: Controllers,
     /// The cluster's name in names and descriptions of load balancers (`--cluster-name`).
     pub cluster_name: String,
-    /// Whether providerIDs name the region (`OS_CCM_REGIONAL`).
+    /// Whether providerIDs contain the region (`OS_CCM_REGIONAL`).
     pub regional: bool,
-    /// How often nodes that are not ready are looked at (`--node-monitor-period`).
+    /// The interval in which nodes that are not ready are checked (`--node-monitor-period`).
     pub node_monitor_period: Duration,
-    /// How often addresses of nodes are refreshed (`--node-status-update-frequency`).
+    /// The interval in which addresses of nodes are refreshed (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
-    /// How many nodes are worked on at a time (`--concurrent-node-syncs`).
+    /// The maximum number of concurrent reconciles of Nodes (`--concurrent-node-syncs`).
     pub node_concurrency: u16,
-    /// How many Services are worked on at a time (`--concurrent-service-syncs`).
+    /// The maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
     pub service_concurrency: u16,
-    /// How the cloud is reached and observed.
+    /// How the cloud is accessed and observed.
     pub clouds: PoolOptions,
-    /// Where reconciles are counted, and the requests to the cloud.
+    /// The metrics of reconciles and of requests to the cloud.
     pub metrics: Metrics,
 }
 
 impl Options {
-    /// What the Go manager's flags default to.
+    /// The defaults of the flags of the Go manager.
     pub fn new(settings: watch::Receiver<Arc<Settings>>) -> Self {
         Self {
             settings,

@@ -1,4 +1,4 @@
-//! Starting the controllers, and what wakes them.
+//! Starts the controllers and their watches.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::node::{self, Shared, absence::Absences};
 use crate::options::Options;
 use crate::{service, wake};
 
-/// The name of the node controller, in logs and metrics: it does the work of two of the Go manager's.
+/// The name of the node controller, in logs and metrics: it combines two controllers of the Go manager.
 const NODES: &str = "cloud-node";
 const SERVICES: &str = "service-lb";
 
-/// Runs the controllers until `shutdown`, and returns when the reconciles under way are through.
+/// Runs the controllers until `shutdown`, and returns after the running reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let requests = &options.clouds.session.metrics;
     options
@@ -70,7 +70,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
             ..reports(&ctx, SERVICES)
         },
     );
-    // Heartbeats of kubelets are no news to load balancers.
+    // Heartbeats of kubelets do not concern load balancers.
     let touched = reflector(writer, events)
         .touched_objects()
         .predicate_filter(
@@ -127,7 +127,7 @@ async fn nodes(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, node::reconcile, shared, settings).await;
 }
 
-/// How the watch of a controller reports what cannot be decoded.
+/// How the watch of a controller reports objects that cannot be decoded.
 fn reports(ctx: &Context, watch: &'static str) -> Reports {
     Reports {
         watch,

@@ -1,19 +1,19 @@
 //! Services of type LoadBalancer.
 //!
 //! ```text
-//!   annotations   what annotations, class and cloud.conf ask for together
-//!   identity      whose a load balancer is: names and tags of the Go manager, and the uids of cluster and Service
-//!   members       the nodes that take the traffic
-//!   desired       the load balancer as it should be (pure)
-//!   observed      the load balancer as it is, from the shared lists
-//!   plan          the steps from one to the other (pure)
-//!   apply         the next of them
+//!   annotations   the combined settings of annotations, class and cloud.conf
+//!   identity      the owner of a load balancer: names and tags of the Go manager, and the uids of cluster and Service
+//!   members       the nodes that receive the traffic
+//!   desired       the desired load balancer (pure)
+//!   observed      the observed load balancer, from the shared lists
+//!   plan          the steps from the observed to the desired load balancer (pure)
+//!   apply         the application of the next steps
 //!   teardown      deletion
 //!   status        the published address
 //! ```
 //!
-//! A load balancer is immutable while Octavia works on it, so that each reconcile takes at most one step that changes it; the
-//! inventory wakes the Service when that is through.
+//! A load balancer is immutable while Octavia changes it, so each reconcile applies at most one step that changes it;
+//! the inventory triggers the next reconcile when the change is complete.
 
 pub(crate) mod annotations;
 mod apply;
@@ -47,13 +47,13 @@ pub(crate) use self::members::aspects as node_aspects;
 
 pub(crate) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// Age of lists that is good enough while nothing has to be changed.
+/// The maximum age of lists while nothing has to be changed.
 const AT_REST: Duration = Duration::from_secs(600);
-/// Age of lists that changes are planned on.
+/// The maximum age of lists for which changes are planned.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long until a Service that waits for the cloud is looked at again without a change of the cloud.
+/// The interval in which a Service that waits is reconciled without a change in the cloud.
 const FALLBACK: Duration = Duration::from_secs(15);
-/// How often a Service is compared with the cloud even though nothing is reported.
+/// The interval in which a Service is reconciled without any change.
 const RESYNC: Duration = Duration::from_secs(600);
 
 const KINDS: &[Kind] = &[
@@ -68,7 +68,7 @@ const KINDS: &[Kind] = &[
     Kind::Ports,
 ];
 
-/// Why a Service is not served: its event.
+/// Why a Service is rejected, for its event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) reason: &'static str,
@@ -84,7 +84,7 @@ impl Rejection {
     }
 }
 
-/// What the reconciles of Services share besides.
+/// What the reconciles of Services share in addition.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
@@ -92,7 +92,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The identity of the cluster: the uid of its namespace kube-system.
+    /// The identity of the cluster: the uid of the namespace kube-system.
     async fn cluster(&self) -> Result<&str, Error> {
         let read = || async {
             let namespaces = Api::<Namespace>::all(self.ctx.client.clone());
@@ -106,7 +106,7 @@ impl Shared {
     }
 }
 
-/// What one reconcile works with.
+/// The parameters of a reconcile.
 pub(crate) struct Work<'a> {
     pub(crate) service: &'a Service,
     pub(crate) ctx: &'a Context,
@@ -137,7 +137,7 @@ impl Work<'_> {
     }
 }
 
-/// Whether a Service wants a load balancer of ours.
+/// Whether a Service needs a load balancer from this controller.
 pub(crate) fn is_wanted(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     service.metadata.deletion_timestamp.is_none()
@@ -180,7 +180,7 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
         added.map_err(Error::kubernetes("storing the finalizer of the Service"))?;
         return Ok(Action::await_change());
     }
-    // Without the list of nodes, all members would seem to be gone.
+    // Before the nodes are listed, all members would be removed.
     if shared.nodes.wait_until_ready().await.is_err() {
         return Ok(Action::requeue(FALLBACK));
     }
@@ -191,7 +191,7 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
         Err(rejection) => return rejected(work, rejection).await,
     };
     if !round.is_settled() {
-        // A load balancer that the Service names may be younger than the list.
+        // The load balancer in the annotation may be newer than the list.
         let names_another = round.observed.is_none()
             && annotations::names_load_balancer(work.service.annotations());
         let age = if names_another { Duration::ZERO } else { FRESH };
@@ -210,7 +210,7 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
     }))
 }
 
-/// What should be, what is, and what is to be done.
+/// The desired and the observed load balancer, and the steps between them.
 struct Round {
     desired: Desired,
     observed: Option<Observed>,

@@ -1,4 +1,4 @@
-//! From a change in the cloud to the objects concerned.
+//! Maps changes in the cloud to objects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn references<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<ObjectRef<N
     nodes.map(|node| ObjectRef::from_obj(&**node)).collect()
 }
 
-/// The id of a Node's server, or its name.
+/// The index key of a Node: the id of its server, or its name.
 fn key(node: &Node) -> String {
     let id = node
         .spec
@@ -53,7 +53,7 @@ fn key(node: &Node) -> String {
     }
 }
 
-/// What a Node whose server changed is found by.
+/// The index keys of the Nodes to reconcile after a change.
 fn servers_of(change: &Change) -> Vec<&str> {
     match change.kind {
         Kind::Servers => vec![&change.id, &change.name],
@@ -62,8 +62,8 @@ fn servers_of(change: &Change) -> Vec<&str> {
     }
 }
 
-/// The Services whose load balancers, or parts of them, changed: by the tags and names that all parts carry, and all
-/// Services where a change does not say whose it is.
+/// The Services to reconcile after changes: those whose names or tags are on the changed load balancer or part of it,
+/// and all Services after a change of a floating IP.
 pub(crate) fn services(
     changes: Receiver<Change>,
     store: Store<Service>,
@@ -103,8 +103,8 @@ fn concerns(change: &Change, identity: &Identity) -> bool {
     }
 }
 
-/// Changes as they come, all that are there at once; `None` when some were missed, so that everything has to be looked
-/// at.
+/// The changes in batches of all that are queued; `None` when changes were missed, so that every object must be
+/// reconciled.
 pub(crate) fn batches(
     changes: Receiver<Change>,
 ) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {

@@ -1,4 +1,4 @@
-//! The controllers against an API server and a simulated cloud, both in this process.
+//! The controllers against an API server and a simulated cloud, all in this process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! The tables of docs/cloud-controller-manager.md are those of the code.
+//! The tables in docs/cloud-controller-manager.md match the code.
 
 use ccm::cloud_conf::{KEYS, Support};
 

@@ -1,4 +1,4 @@
-//! `[Global]` as a cloud that can be logged in to.
+//! Resolves `[Global]` to a cloud with credentials.
 
 use openstack::CloudConfig;
 use openstack::config::{
@@ -13,17 +13,17 @@ use super::settings::Global;
 /// The name of the cloud in logs, and the entry of a clouds.yaml unless `cloud` names another.
 const DEFAULT_CLOUD: &str = "openstack";
 
-/// The files that `use-clouds` refers to.
+/// The files selected by `use-clouds`.
 #[derive(Debug)]
 pub struct CloudsYaml {
-    /// Text of the clouds.yaml.
+    /// The text of the clouds.yaml.
     pub clouds: SecretString,
-    /// Text of the secure.yaml beside it.
+    /// The text of the secure.yaml beside it.
     pub secure: Option<SecretString>,
 }
 
 impl Global {
-    /// What single values do not show, of a section that does not refer to a clouds.yaml.
+    /// Checks the combination of values in a section without `use-clouds`.
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
         let mut missing = |key: &str, message: &str| {
             findings.push(Finding::error(Section::Global.name(), key, 0, message));
@@ -39,20 +39,20 @@ impl Global {
         }
     }
 
-    /// Whether the CA is in a file that has to be read.
+    /// The path of the CA file, if any.
     pub fn ca_file(&self) -> Option<&str> {
         self.get("ca-file")
     }
 
-    /// The entry of the clouds.yaml that is used.
+    /// The name of the entry in the clouds.yaml.
     pub fn cloud_name(&self) -> &str {
         self.get("cloud").unwrap_or(DEFAULT_CLOUD)
     }
 
-    /// The cloud, with the clouds.yaml that `use-clouds` asks for. Keys of this section win over it.
+    /// The cloud, with the clouds.yaml if `use-clouds` is set. Keys of this section override its values.
     ///
     /// # Errors
-    /// What is missing or contradictory, or wrong in the clouds.yaml.
+    /// What is missing, contradictory, or invalid in the clouds.yaml.
     pub fn cloud(&self, yaml: Option<&CloudsYaml>) -> Result<CloudConfig, String> {
         let Some(yaml) = yaml.filter(|_| self.use_clouds) else {
             return self.own_cloud();
@@ -138,7 +138,7 @@ impl Global {
         })
     }
 
-    /// `trustee-id` and `trustee-password` win over `user-id` and `password`.
+    /// `trustee-id` and `trustee-password` override `user-id` and `password`.
     fn trust(&self) -> Result<Credential, Missing> {
         let user = match self.get("trustee-id") {
             Some(id) => UserRef::Id(id.to_owned()),
@@ -192,7 +192,7 @@ impl Global {
         Ok(Scope::Project(name.to_owned(), domain))
     }
 
-    /// That of the prefix, else `domain-id` or `domain-name`.
+    /// The domain in the keys with this prefix, or else in `domain-id` or `domain-name`.
     fn domain(&self, prefix: &str) -> Option<DomainRef> {
         for prefix in [prefix, "domain"] {
             if let Some(id) = self.get(&format!("{prefix}-id")) {
@@ -217,7 +217,7 @@ impl Global {
     }
 }
 
-/// A key that has to be set.
+/// A required key that is not set.
 #[derive(Debug)]
 struct Missing {
     key: &'static str,

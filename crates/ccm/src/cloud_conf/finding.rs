@@ -1,4 +1,4 @@
-//! What is wrong with a cloud.conf, or remarkable about it.
+//! Errors and warnings about a cloud.conf.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::gcfg::SyntaxError;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -16,18 +16,18 @@ pub enum Severity {
     Warning,
 }
 
-/// Something about one line of the file. Never quotes a value, since values can be secrets.
+/// An error or warning about a line of the file. It never contains a value, since values can be secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Line, counted from one; 0 when it concerns the file as a whole.
+    /// The line, counted from one; 0 for the file as a whole.
     pub line: usize,
-    /// Section, empty for the syntax.
+    /// The section; empty for syntax errors.
     pub section: String,
-    /// Key, empty for a section.
+    /// The key; empty for a section.
     pub key: String,
-    /// What is found, and what to do.
+    /// What is wrong, and what to do.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A file that cannot be used: at least one of the findings is an error.
+/// A file that cannot be used: at least one finding is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     /// Errors and warnings, by line.

@@ -1,4 +1,4 @@
-//! The syntax of cloud.conf: the dialect of git's configuration files that the Go library gcfg reads.
+//! The syntax of cloud.conf: the dialect of git's configuration files in the Go library gcfg.
 //!
 //! ```text
 //!   ; comment          # comment
@@ -20,50 +20,50 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// A line `key = value` with the section that it is in.
+/// A line `key = value` with its section.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Section in lower case.
+    /// The section in lower case.
     pub(super) section: String,
-    /// Subsection as written.
+    /// The subsection as written.
     pub(super) subsection: Option<String>,
-    /// Key in lower case.
+    /// The key in lower case.
     pub(super) key: String,
-    /// Value without quotes and escapes; `None` for a key without `=`.
+    /// The value without quotes and escapes; `None` for a key without `=`.
     pub(super) value: Option<Zeroizing<String>>,
-    /// Line of the key, counted from one.
+    /// The line of the key, counted from one.
     pub(super) line: usize,
 }
 
-/// A header of a section.
+/// The header of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Section in lower case.
+    /// The section in lower case.
     pub(super) section: String,
-    /// Subsection as written.
+    /// The subsection as written.
     pub(super) subsection: Option<String>,
-    /// Its line, counted from one.
+    /// The line of the header, counted from one.
     pub(super) line: usize,
 }
 
-/// All that a file contains, in its order.
+/// The parsed file: headers and entries, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) headers: Vec<Header>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// Where the syntax is broken. Never quotes a value, since values can be secrets.
+/// A syntax error. It never contains a value, since values can be secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SyntaxError {
-    /// Line, counted from one.
+    /// The line, counted from one.
     pub line: usize,
     /// What is wrong.
     pub message: String,
 }
 
-/// Reads a whole file.
+/// Parses a file.
 pub(super) fn parse(text: &str) -> Result<Document, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser {
@@ -98,7 +98,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The first character of the next header or key, which is not consumed.
+    /// Returns the first character of the next header or key without consuming it.
     fn next_token(&mut self) -> Option<char> {
         loop {
             match *self.rest.peek()? {
@@ -119,7 +119,7 @@ impl Parser<'_> {
         next
     }
 
-    /// Everything up to the end of the line, which is not consumed.
+    /// Skips to the end of the line, which is not consumed.
     fn skip_line(&mut self) {
         while self.rest.next_if(|c| *c != '\n').is_some() {}
     }
@@ -278,7 +278,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// What follows a backslash; nothing for a continued line.
+    /// The character for an escape sequence; `None` for a continued line.
     fn escape(&mut self, key: &str) -> Result<Option<char>, SyntaxError> {
         self.rest.next_if_eq(&'\r');
         match self.bump() {
@@ -293,7 +293,7 @@ impl Parser<'_> {
     }
 }
 
-/// `text` as a value that [`parse`] reads back.
+/// Quotes `text` as a value that [`parse`] accepts.
 pub(super) fn quoted(text: &str) -> Zeroizing<String> {
     let mut quoted = Zeroizing::new(String::with_capacity(text.len() + 2));
     quoted.push('"');
@@ -311,7 +311,7 @@ pub(super) fn quoted(text: &str) -> Zeroizing<String> {
 }
 
 impl fmt::Debug for Entry {
-    /// Without the value, which can be a secret.
+    /// Omits the value, which can be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}] {} (line {})", self.section, self.key, self.line)
     }

@@ -1,4 +1,4 @@
-//! cloud.conf from other files.
+//! Generates cloud.conf from other files.
 
 use openstack::CloudConfig;
 use openstack::config::{ApplicationCredentialRef, Credential, DomainRef, Scope, UserRef};
@@ -9,19 +9,19 @@ use super::finding::Rejected;
 use super::gcfg::{self, quoted};
 use super::keys::{Form, Key, Section};
 
-/// A cloud.conf, and what its user has to know besides.
+/// A cloud.conf, with notes for its user.
 #[derive(Debug)]
 pub struct Generated {
     /// The text.
     pub text: SecretString,
-    /// What could not be taken over, and what to change elsewhere.
+    /// Settings that could not be converted, and what to change elsewhere.
     pub notes: Vec<String>,
 }
 
 /// A cloud.conf for an entry of a clouds.yaml.
 ///
 /// # Errors
-/// Says which of the cloud's settings a cloud.conf has no key for.
+/// Names the setting of the cloud for which cloud.conf has no key.
 pub fn from_cloud(cloud: &CloudConfig) -> Result<Generated, String> {
     let mut file = File::default();
     file.key("auth-url", &cloud.auth_url);
@@ -70,14 +70,14 @@ pub fn from_cloud(cloud: &CloudConfig) -> Result<Generated, String> {
     Ok(file.done(notes))
 }
 
-/// Keys that are called otherwise today.
+/// Renamed keys: section, former name, current name.
 const RENAMED: &[(&str, &str, &str)] = &[
     ("global", "api-key", "password"),
     ("global", "project-id", "tenant-id"),
     ("global", "project-name", "tenant-name"),
 ];
 
-/// Keys of the in-tree provider that have no successor: section, key, and why.
+/// Keys of the in-tree provider without a successor: section, key, and reason.
 const DROPPED: &[(&str, &str, &str)] = &[
     (
         "loadbalancer",
@@ -101,11 +101,11 @@ const DROPPED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Today's cloud.conf from one of the in-tree provider (`--cloud-provider=openstack`), with what has to be changed on
+/// Converts the cloud.conf of the in-tree provider (`--cloud-provider=openstack`); the notes list the changes on
 /// kubelets and on the control plane.
 ///
 /// # Errors
-/// Where the syntax of the file is broken.
+/// The syntax error of the file.
 pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
     let document = gcfg::parse(text).map_err(|error| Rejected {
         findings: vec![super::Finding::syntax(&error)],
@@ -136,7 +136,7 @@ pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
             matches!(key.form, Form::Duration | Form::Seconds) && value.parse::<u64>().is_ok();
         file.section(key.section, entry.subsection.as_deref());
         match seconds {
-            // The in-tree provider took numbers for seconds.
+            // The in-tree provider accepted numbers as seconds.
             true => file.key(key.name, &format!("{value}s")),
             false => file.key(key.name, value),
         }
@@ -145,7 +145,7 @@ pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
     Ok(file.done(notes))
 }
 
-/// What changes outside the file.
+/// Changes outside of the file.
 const ELSEWHERE: &[&str] = &[
     "kubelets: replace --cloud-provider=openstack by --cloud-provider=external, and remove --cloud-config",
     "kube-apiserver and kube-controller-manager: remove --cloud-provider and --cloud-config",
@@ -153,7 +153,7 @@ const ELSEWHERE: &[&str] = &[
     "volumes: PersistentVolumes of kubernetes.io/cinder need the Cinder CSI driver, which ferrostack does not have yet",
 ];
 
-/// The text of a file.
+/// The text of a generated file.
 #[derive(Default)]
 struct File {
     text: Zeroizing<String>,

@@ -3,7 +3,7 @@
 /// A section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Where the cloud is, and who we are there.
+    /// The cloud and the credentials.
     Global,
     /// Addresses of nodes.
     Networking,
@@ -13,11 +13,11 @@ pub enum Section {
     LoadBalancerClass,
     /// Routes to pod networks.
     Route,
-    /// Where a server learns about itself.
+    /// How servers find their metadata.
     Metadata,
-    /// Of the Cinder CSI driver.
+    /// Settings of the Cinder CSI driver.
     BlockStorage,
-    /// Of the KMS plugin.
+    /// Settings of the KMS plugin.
     KeyManager,
 }
 
@@ -33,7 +33,7 @@ impl Section {
         Self::KeyManager,
     ];
 
-    /// As it is written.
+    /// The name as written in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "Global",
@@ -54,62 +54,62 @@ impl Section {
     }
 }
 
-/// What a value must look like.
+/// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Any text.
     Text,
-    /// Any text; the key may be repeated, and each adds a value.
+    /// Any text; the key can be repeated, and each occurrence adds a value.
     Repeated,
-    /// Any text, which is never printed.
+    /// Any text; it is never printed.
     Secret,
     /// `http://...` or `https://...`.
     Url,
     /// `true`, `yes`, `on`, `1`, and their opposites.
     Bool,
-    /// A duration of Go: `5s`, `1m30s`.
+    /// A duration as in Go: `5s`, `1m30s`.
     Duration,
     /// A duration in whole seconds, at least one.
     Seconds,
-    /// A number, at least this.
+    /// A number with this minimum.
     Number(u32),
-    /// Texts with commas between them.
+    /// A comma-separated list.
     List,
     /// One of these.
     Choice(&'static [&'static str]),
-    /// Address ranges with commas between them.
+    /// A comma-separated list of CIDRs.
     Networks,
-    /// `key=value` with commas between them.
+    /// A comma-separated list of `key=value`.
     Labels,
 }
 
-/// Whether the feature of a key is built.
+/// The support for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// It is.
+    /// The key is supported.
     Served,
-    /// It is not, and the manager does not start with it: the reason, and what to do.
+    /// The feature is not implemented, and the manager does not start with it: the reason, and what to do.
     Rejected(&'static str),
-    /// The key changes nothing here, and a warning says why.
+    /// The key has no effect: the reason, for a warning.
     NoEffect(&'static str),
-    /// Another component reads it: which.
+    /// The key belongs to another component, which this names.
     Elsewhere(&'static str),
 }
 
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its section.
+    /// The section.
     pub section: Section,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What its values look like.
+    /// The form of its values.
     pub form: Form,
-    /// What counts when it is left out.
+    /// The default value.
     pub default: &'static str,
-    /// What it does.
+    /// The meaning.
     pub meaning: &'static str,
-    /// Whether that is built.
+    /// The support.
     pub support: Support,
 }
 
@@ -120,7 +120,7 @@ impl Key {
     }
 }
 
-/// The only section that has this key, for a hint.
+/// The section of this key, for a hint, if there is exactly one.
 pub(super) fn misplaced(name: &str) -> Option<Section> {
     let mut sections = KEYS
         .iter()
@@ -174,7 +174,7 @@ const ENDPOINTS: &[&str] = &[
     "adminURL",
     "",
 ];
-/// What the load balancer drivers of Octavia know.
+/// The algorithms of Octavia's drivers.
 pub(crate) const METHODS: &[&str] = &[
     "ROUND_ROBIN",
     "LEAST_CONNECTIONS",

@@ -1,4 +1,4 @@
-//! The settings of a cloud.conf, typed.
+//! The typed settings of a cloud.conf.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct CloudConf {
     pub metadata: Metadata,
 }
 
-/// `[Global]`: where the cloud is, and who we are there. Empty texts count as not set.
+/// `[Global]`: the cloud and the credentials. Empty values count as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Global {
     pub(super) auth: BTreeMap<&'static str, String>,
@@ -36,14 +36,14 @@ pub struct Global {
 }
 
 impl Global {
-    /// The value of a key that is no secret, unless it is empty.
+    /// The value of a key that is not a secret, unless it is empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         let value = self.auth.get(key).map(String::as_str);
         value.filter(|value| !value.is_empty())
     }
 }
 
-/// `[Networking]`: which addresses nodes get.
+/// `[Networking]`: the addresses of nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Networking {
     /// `ipv6-support-disabled`.
@@ -56,7 +56,7 @@ pub struct Networking {
     pub address_sort_order: Vec<IpNet>,
 }
 
-/// Networks and subnets of a load balancer: of `[LoadBalancer]` or of a class. Empty texts count as not set.
+/// Networks and subnets of a load balancer, from `[LoadBalancer]` or from a class. Empty values count as unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// `subnet-id`.
@@ -114,7 +114,7 @@ pub struct LoadBalancer {
     pub provider: String,
     /// `lb-method`.
     pub method: String,
-    /// Networks and subnets.
+    /// The networks and subnets.
     pub placement: Placement,
     /// `create-monitor` and `monitor-*`.
     pub monitor: MonitorDefaults,
@@ -122,7 +122,7 @@ pub struct LoadBalancer {
     pub manage_security_groups: bool,
     /// `internal-lb`.
     pub internal: bool,
-    /// `node-selector`: labels that members' nodes must have; a label without value must exist.
+    /// `node-selector`: labels that the nodes of members must have; a label without value only needs to exist.
     pub node_selector: Vec<(String, Option<String>)>,
     /// `flavor-id`.
     pub flavor_id: String,
@@ -150,7 +150,7 @@ impl Default for LoadBalancer {
 /// `[Route]`.
 #[derive(Clone, Debug, Default)]
 pub struct Route {
-    /// `router-id`; no routes if empty.
+    /// `router-id`; without it, routes are not managed.
     pub router_id: String,
 }
 
@@ -174,7 +174,7 @@ impl CloudConf {
         self.classes.entry(name.to_owned()).or_default();
     }
 
-    /// Takes over a value that has the form of its key.
+    /// Sets a value that has the form of its key.
     pub(super) fn set(
         &mut self,
         section: Section,
@@ -200,7 +200,7 @@ impl CloudConf {
         }
     }
 
-    /// What single values do not show.
+    /// Checks the combination of values.
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
         let monitor = &self.load_balancer.monitor;
         if monitor.timeout > monitor.delay {

@@ -14,7 +14,7 @@ use super::{
 
 const LOGIN: &str = "[Global]\nauth-url = https://keystone/v3\napplication-credential-id = a\napplication-credential-secret = s3cret\n";
 
-/// The settings of a file that is right apart from what is warned about.
+/// The settings of a file without errors.
 fn conf(rest: &str) -> CloudConf {
     CloudConf::parse(&format!("{LOGIN}{rest}")).unwrap().conf
 }
@@ -28,7 +28,7 @@ fn errors(text: &str) -> String {
     CloudConf::parse(text).unwrap_err().to_string()
 }
 
-/// A value that the form accepts and that differs from leaving the key out.
+/// A valid value that differs from the default.
 fn sample(form: Form) -> &'static str {
     match form {
         Form::Text | Form::Repeated | Form::Secret | Form::List => "x",
@@ -92,7 +92,7 @@ fn every_served_key_of_ours_changes_the_settings() {
             ("enabled", _) => "false",
             ("os-endpoint-type", _) => "admin",
             ("lb-method", _) => "SOURCE_IP",
-            // There is one version, and nothing to set.
+            // There is only one version, so nothing is set.
             ("lb-version", _) => continue,
             (_, form) => sample(form),
         };
@@ -355,7 +355,7 @@ fn global_becomes_the_login_that_the_go_manager_would_use() {
         (named.region.as_deref(), named.interface),
         (Some("R"), Interface::Internal)
     );
-    // Only exactly `true` turns verification off.
+    // Only `true` disables verification.
     assert!(named.verify);
     assert!(!cloud("application-credential-id = n\napplication-credential-secret = s\ntls-insecure = true\n").verify);
 }

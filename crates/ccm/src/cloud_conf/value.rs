@@ -1,4 +1,4 @@
-//! What values must look like.
+//! Parses values by their form.
 
 use ipnet::IpNet;
 use secrecy::SecretString;
@@ -8,7 +8,7 @@ use super::keys::Form;
 /// A length of time.
 pub type Duration = std::time::Duration;
 
-/// A value that has the form of its key.
+/// A parsed value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Text(String),
@@ -22,7 +22,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Whether the value differs from leaving the key out.
+    /// Whether the value differs from that of an absent key.
     pub(super) fn asks_for_something(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
@@ -68,7 +68,7 @@ impl Value {
 }
 
 impl Form {
-    /// The value, or what is wrong with it. `None` is a key without `=`.
+    /// Parses a value, or returns why it is invalid. `None` is a key without `=`.
     pub(super) fn check(self, text: Option<&str>) -> Result<Value, String> {
         let Some(text) = text else {
             return match self {
@@ -112,7 +112,7 @@ fn url(text: &str) -> Result<Value, String> {
     Err("this is not a URL; it must begin with http:// or https://".to_owned())
 }
 
-/// As gcfg reads booleans.
+/// Parses booleans as gcfg does.
 fn truth(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -148,7 +148,7 @@ fn networks(text: &str) -> Result<Value, String> {
     networks.map(Value::Networks)
 }
 
-/// `key=value,key=value`; a key alone means that the label exists.
+/// `key=value,key=value`; a key without value means that the label exists.
 fn labels(text: &str) -> Result<Value, String> {
     let label = |part: String| match part.split_once('=') {
         None => Ok((part, None)),
@@ -159,7 +159,7 @@ fn labels(text: &str) -> Result<Value, String> {
     labels.map(Value::Labels)
 }
 
-/// Octavia counts in whole seconds, at least one.
+/// Octavia's unit is the second, with a minimum of one.
 fn seconds(text: &str) -> Result<Value, String> {
     let duration = duration(text)?;
     let whole = Duration::from_secs(duration.as_secs());
@@ -169,7 +169,8 @@ fn seconds(text: &str) -> Result<Value, String> {
     Ok(Value::Duration(whole))
 }
 
-/// A duration as Go writes it: `5s`, `1m30s`, `1.5h`, `300ms`. A number without a unit is none.
+/// A duration as formatted by Go: `5s`, `1m30s`, `1.5h`, `300ms`. Only `0` may have no
+/// unit.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 7] = [
         ("ns", 1e-9),

@@ -1,4 +1,4 @@
-//! Servers that are not in the list: how often that was seen, and for how long.
+//! Servers that are missing in the list: since when, and whether that is confirmed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,25 +7,26 @@ use api::k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 
-/// What an absence amounts to.
+/// Whether an absence is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It was seen for the first time, or a moment ago.
+    /// Not yet: check again after this time.
     LookAgain(Duration),
-    /// Two lists, one period apart, lack the server.
+    /// Two lists that began at least one period apart do not contain the server.
     Confirmed,
 }
 
-/// Since when servers of nodes are absent, by the uid of the Node. Lost at a restart, which only delays a deletion.
+/// When the servers of nodes were first found missing, by the uid of the Node. Lost at a restart, which only delays
+/// deletions.
 #[derive(Debug, Default)]
 pub(crate) struct Absences(Mutex<HashMap<String, Instant>>);
 
 impl Absences {
-    /// Notes that the server of a Node is absent from a list that is younger than `period`.
+    /// Records that the server of a Node is missing in a list that is younger than `period`.
     pub(crate) fn confirm(&self, node: &Node, now: Instant, period: Duration) -> Verdict {
         let mut first = self.0.lock();
         let since = *first.entry(node.uid().unwrap_or_default()).or_insert(now);
-        // The list of the second look must have begun after the first look.
+        // The second list must have begun after the first check.
         let passed = now.duration_since(since);
         match passed >= period * 2 {
             true => Verdict::Confirmed,
@@ -33,7 +34,7 @@ impl Absences {
         }
     }
 
-    /// The server is there, or the node is ready: what was noted counts no more.
+    /// Removes the record, since the server exists or the node is ready.
     pub(crate) fn forget(&self, node: &Node) {
         self.0.lock().remove(&node.uid().unwrap_or_default());
     }
@@ -54,10 +55,10 @@ mod tests {
         assert_eq!(absences.confirm(&node, at(0), period), again(10));
         assert_eq!(absences.confirm(&node, at(4), period), again(6));
         assert_eq!(absences.confirm(&node, at(10), period), Verdict::Confirmed);
-        // The server was seen in between: all begins anew.
+        // The server was seen in between, so the first check is repeated.
         absences.forget(&node);
         assert_eq!(absences.confirm(&node, at(11), period), again(10));
-        // A new Node of the same name has a uid of its own.
+        // A new Node with the same name has another uid.
         node.metadata.uid = Some("b".to_owned());
         assert_eq!(absences.confirm(&node, at(30), period), again(10));
     }

@@ -1,4 +1,4 @@
-//! The addresses of a Node, in the order in which the Go manager gives them.
+//! The addresses of a Node, in the order of the Go manager.
 
 use std::net::IpAddr;
 
@@ -16,14 +16,14 @@ pub(crate) const INTERNAL: &str = "InternalIP";
 pub(crate) const EXTERNAL: &str = "ExternalIP";
 pub(crate) const HOSTNAME: &str = "Hostname";
 
-/// A port that a trunk of the server carries, with the name of its network.
+/// A subport of a trunk of the server, with the name of its network.
 #[derive(Clone, Debug)]
 pub(crate) struct Subport<'a> {
     pub(crate) network: &'a str,
     pub(crate) port: &'a Port,
 }
 
-/// The addresses that the cloud knows of a server.
+/// The addresses of a server in the cloud.
 pub(crate) fn of_server(
     server: &Server,
     ports: &[impl AsRef<Port>],
@@ -71,7 +71,7 @@ pub(crate) fn of_server(
     list.found
 }
 
-/// The addresses of a server with those of its subports, in the order of the names of their networks.
+/// The addresses of a server and of its subports, sorted by network name.
 fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a str, Address)> {
     let own = server.addresses.iter().flat_map(|(network, list)| {
         list.iter()
@@ -98,7 +98,7 @@ struct List {
 }
 
 impl List {
-    /// Adds an address, once for each type.
+    /// Adds an address, unless it exists with this type.
     fn add(&mut self, type_: &str, address: &str) {
         let Ok(ip) = address.parse::<IpAddr>() else {
             return;
@@ -123,7 +123,7 @@ impl List {
     }
 }
 
-/// Addresses in one of `ranges` come first, by range and then by address; the others keep their order.
+/// Sorts addresses in one of `ranges` first, by range and then by address; the others keep their order.
 fn sort(addresses: &mut [NodeAddress], ranges: &[IpNet]) {
     addresses.sort_by_key(|address| {
         let ip = address.address.parse::<IpAddr>().ok();
@@ -132,11 +132,11 @@ fn sort(addresses: &mut [NodeAddress], ranges: &[IpNet]) {
     });
 }
 
-/// The addresses with what the kubelet decided: its host name where the cloud has none, and the addresses that it was
-/// given (`--node-ip`) first, as the only ones of their types.
+/// The addresses, with the host name of the kubelet if the cloud has none, and the addresses given to the kubelet
+/// (`--node-ip`) first and as the only ones of their types.
 ///
 /// # Errors
-/// Names the address that the cloud does not know.
+/// Names the address that the server does not have.
 pub(crate) fn with_kubelet(
     cloud: Vec<NodeAddress>,
     kubelet: &[NodeAddress],

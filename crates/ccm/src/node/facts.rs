@@ -16,36 +16,36 @@ use super::provider_id::ProviderId;
 use crate::context::Error;
 use crate::options::Settings;
 
-/// Age of lists that is good enough while nothing is missed: the inventory reads them again in the background, and its
-/// changes wake the nodes concerned.
+/// The maximum age of lists while nothing is missing: the inventory refreshes them in the background, and changes
+/// trigger reconciles.
 const AT_REST: Duration = Duration::from_secs(600);
-/// Age of lists that decide whether something is missing.
+/// The maximum age of lists that decide whether something is missing.
 const FRESH: Duration = Duration::from_secs(1);
-/// What Neutron calls the owner of a port that a trunk carries.
+/// The device owner of subports of a trunk.
 const SUBPORT: &str = "trunk:subport";
 
-/// What became of the search for a server.
+/// The result of looking up the server of a Node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Lookup {
-    /// It is there.
+    /// The server exists.
     Found(Box<Instance>),
-    /// It is not in the list.
+    /// The server is not in the list.
     Absent,
-    /// It belongs to another region, whose manager looks after it.
+    /// The server belongs to another region, which has its own manager.
     Elsewhere,
-    /// Which server it is cannot be decided.
+    /// The server cannot be identified; the reason.
     Unusable(String),
 }
 
-/// What the cloud says of a Node.
+/// What the cloud has for a Node.
 pub(crate) struct Facts {
     pub(crate) lookup: Lookup,
-    /// Whether nothing is expected to follow soon, such as addresses of ports that are not active yet.
+    /// Whether the server is complete: not starting, and with addresses.
     pub(crate) is_complete: bool,
 }
 
 impl Facts {
-    /// Looks in the lists that are there, and in fresh ones if something is missing there.
+    /// Reads the lists, and fresh ones if something is missing in them.
     pub(crate) async fn fetch(node: &Node, shared: &Shared) -> Result<Self, Error> {
         let settings = shared.ctx.settings();
         let cloud = shared.ctx.cloud(&settings).await?;
@@ -53,7 +53,8 @@ impl Facts {
         let is_found = matches!(known.lookup, Lookup::Found(_) | Lookup::Elsewhere);
         let settled =
             is_found && known.is_complete && plan::is_ready(node) && !plan::is_uninitialized(node);
-        // While a kubelet is away, its server may be going. While a node begins, what is known decides if it suffices.
+        // The server of a node that is not ready may be about to be deleted. For a new node, a complete server is
+        // sufficient.
         let begins = is_found && known.is_complete && plan::is_uninitialized(node);
         if settled || begins {
             return Ok(known);
@@ -121,7 +122,7 @@ impl Facts {
     }
 }
 
-/// The ports that trunks on these ports carry.
+/// The subports of the trunks on these ports.
 fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
     let trunks = ports
         .iter()
@@ -138,7 +139,7 @@ fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
     carried.filter_map(subport).collect()
 }
 
-/// The name of the flavor; its id if the name cannot be the value of a label.
+/// The name of the flavor, or its id if the name is not a valid label value.
 fn instance_type(server: &Server, view: &View) -> String {
     let name = &server.flavor.original_name;
     if plan::is_label(name) {
@@ -149,7 +150,7 @@ fn instance_type(server: &Server, view: &View) -> String {
     plan::sanitised(id)
 }
 
-/// The server of a Node: by its providerID, or by its name while it has none.
+/// The server of a Node: by its providerID, or by its name if it has none.
 fn find(node: &Node, view: &View, region: Option<&str>) -> Result<Arc<Server>, Lookup> {
     let provider_id = node
         .spec
@@ -176,10 +177,10 @@ fn find(node: &Node, view: &View, region: Option<&str>) -> Result<Arc<Server>, L
     }
 }
 
-/// Whether the server of a Node is gone beyond doubt: the list is the one of this cluster's project, since it has the
-/// server of another Node, and Nova does not find the server when it is asked for it.
+/// Checks that the server of a Node is deleted: the list must be that of the cluster's project, which the server of
+/// another Node proves, and Nova must not find the server by the id in providerID, if there is one.
 ///
-/// The outer error is that of a request, and decides nothing. The inner one is the doubt.
+/// The outer error is that of a request, after which nothing is known. The inner one is why the deletion is in doubt.
 pub(crate) async fn is_certainly_gone(
     node: &Node,
     shared: &Shared,

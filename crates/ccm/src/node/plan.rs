@@ -1,4 +1,4 @@
-//! What a Node should look like, from what the cloud says of its server. Pure.
+//! The desired state of a Node, depending on its server. Pure functions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uniniti
 pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
-/// Labels with the older name of each.
+/// Labels with their older names.
 const INSTANCE_TYPE: [&str; 2] = [
     "node.kubernetes.io/instance-type",
     "beta.kubernetes.io/instance-type",
@@ -28,20 +28,20 @@ const REGION: [&str; 2] = [
     "failure-domain.beta.kubernetes.io/region",
 ];
 
-/// What the cloud says of a server.
+/// The server of a Node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Instance {
     pub(crate) provider_id: String,
-    /// Nova's status.
+    /// The status in Nova.
     pub(crate) status: String,
     pub(crate) addresses: Vec<NodeAddress>,
-    /// Values of labels; empty ones are not set.
+    /// Label values; empty ones are not set.
     pub(crate) instance_type: String,
     pub(crate) zone: String,
     pub(crate) region: String,
 }
 
-/// Whether a Node still waits for its cloud controller manager.
+/// Whether a Node waits for initialisation by its cloud controller manager.
 pub(crate) fn is_uninitialized(node: &Node) -> bool {
     has_taint(node, UNINITIALIZED)
 }
@@ -58,10 +58,10 @@ pub(crate) fn is_ready(node: &Node) -> bool {
     })
 }
 
-/// The Node as `cloud-node-controller` wants it: initialised, with the present addresses and instance type.
+/// The state that `cloud-node-controller` sets: initialised, with current addresses and instance type.
 ///
 /// # Errors
-/// The kubelet's address is not one of the server's.
+/// The server does not have the address of the kubelet.
 pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, String> {
     let mut after = node.clone();
     let first = is_uninitialized(node);
@@ -80,14 +80,14 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
         taints.retain(|taint| taint.key != UNINITIALIZED);
     }
     let labels = after.metadata.labels.get_or_insert_default();
-    // A server changes its flavor, but neither zone nor region: those can have been corrected by hand.
+    // The flavor of a server can change. Zone and region cannot, and users may have corrected the labels.
     set(labels, INSTANCE_TYPE, &instance.instance_type, true);
     set(labels, ZONE, &instance.zone, first);
     set(labels, REGION, &instance.region, first);
     Ok(after)
 }
 
-/// Sets a label under both names; one that is there already only if it is to be replaced.
+/// Sets a label with both names; an existing one only with `replace`.
 fn set(labels: &mut BTreeMap<String, String>, names: [&str; 2], value: &str, replace: bool) {
     if value.is_empty() {
         return;
@@ -104,8 +104,8 @@ fn set(labels: &mut BTreeMap<String, String>, names: [&str; 2], value: &str, rep
     }
 }
 
-/// The Node as `cloud-node-lifecycle-controller` wants it: tainted while its server is shut down. A node that is not
-/// ready for other reasons keeps what it has.
+/// The state that `cloud-node-lifecycle-controller` sets: tainted while the server is shut down. Nodes that are not
+/// ready for other reasons stay unchanged.
 pub(crate) fn tainted(node: Node, instance: Option<&Instance>) -> Node {
     let shut_down = instance.is_some_and(|instance| instance.status == "SHUTOFF");
     let has = has_taint(&node, SHUTDOWN);
@@ -138,7 +138,7 @@ fn has_taint(node: &Node, key: &str) -> bool {
     taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == key))
 }
 
-/// A text as the value of a label: what is not allowed becomes `-`, at most 63 characters.
+/// Turns a text into a valid label value: invalid characters become `-`, and the length is limited to 63.
 pub(crate) fn sanitised(text: &str) -> String {
     let mut label = String::new();
     for c in text.chars() {
@@ -155,7 +155,7 @@ pub(crate) fn sanitised(text: &str) -> String {
     cut.trim_end_matches(edge).to_owned()
 }
 
-/// Whether a text can be the value of a label.
+/// Whether a text is a valid label value.
 pub(crate) fn is_label(text: &str) -> bool {
     !text.is_empty() && sanitised(text) == text
 }

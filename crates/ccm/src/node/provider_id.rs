@@ -1,4 +1,4 @@
-//! `spec.providerID` of a Node: which server it is.
+//! `spec.providerID` of a Node, which contains the id of its server.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(crate) struct ProviderId {
 }
 
 impl ProviderId {
-    /// Reads a providerID as the Go manager does: one without a scheme is ours, too, so that `/<server>` names a server.
+    /// Parses a providerID as the Go manager does: the scheme is optional, so `/<server>` is valid, too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(

@@ -1,4 +1,4 @@
-//! What the annotations of a Service ask for.
+//! The annotations of Services.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use super::Rejection;
 use crate::cloud_conf::{CloudConf, MonitorDefaults, Placement};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
-/// The annotation that asks for a load balancer without a floating IP.
+/// The annotation for a load balancer without a floating IP.
 pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
 /// The annotation with source ranges, used if the spec has none.
 pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 
-/// An annotation, and whether what it asks for is built.
+/// An annotation, and whether its feature is implemented.
 #[derive(Clone, Copy, Debug)]
 pub struct Annotation {
-    /// Its whole name.
+    /// The full name.
     pub name: &'static str,
-    /// What it does.
+    /// The meaning.
     pub meaning: &'static str,
-    /// Whether that is built. Services with others are rejected with an event.
+    /// Whether the feature is implemented. Services that request another one are rejected with an event.
     pub is_served: bool,
 }
 
@@ -163,11 +163,11 @@ pub const ANNOTATIONS: &[Annotation] = &[
     ),
 ];
 
-/// Labels that a node must have; one without value must exist.
+/// Labels that a node must have; a label without value only needs to exist.
 pub(crate) type Selector = Vec<(String, Option<String>)>;
 
-/// What cloud.conf and the annotations of a Service ask for together: the annotation wins, then the class, then
-/// cloud.conf.
+/// The combined settings of cloud.conf and the annotations of a Service: annotations override the class, which
+/// overrides cloud.conf.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wishes {
     pub(crate) internal: bool,
@@ -182,10 +182,10 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// Reads them.
+    /// Combines the settings.
     ///
     /// # Errors
-    /// Names the annotation that cannot be served.
+    /// Names the annotation that is invalid or not supported.
     pub(crate) fn of(
         annotations: &BTreeMap<String, String>,
         conf: &CloudConf,
@@ -259,12 +259,12 @@ impl Wishes {
     }
 }
 
-/// Whether the id of a load balancer is recorded, or given by its user.
+/// Whether the id of a load balancer was recorded, or set by the user.
 pub(crate) fn names_load_balancer(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(ID).is_some_and(|id| !id.is_empty())
 }
 
-/// Whether the floating IP of a Service is to be kept; used at deletion, when nothing else has to be valid.
+/// Whether the floating IP of a Service is kept at its deletion, where other annotations need not be valid.
 pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("keep-floatingip") == Some("true")
 }
@@ -272,7 +272,7 @@ pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool 
 struct Given<'a>(&'a BTreeMap<String, String>);
 
 impl Given<'_> {
-    /// Rejects what is not built, and what the Go manager does not know either: a misspelt name is never ignored.
+    /// Rejects features that are not implemented, and unknown names: a misspelled annotation is never ignored.
     fn check(&self) -> Result<(), Rejection> {
         for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
             let known = ANNOTATIONS.iter().find(|known| known.name == name);

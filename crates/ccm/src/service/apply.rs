@@ -1,4 +1,4 @@
-//! The next steps of a plan: all that do not wait for the load balancer, and one that changes it.
+//! Applies the next steps of a plan: all that do not need the load balancer, and one that changes it.
 
 use openstack::Kind;
 use openstack::loadbalancer::{LoadBalancerUpdate, PoolUpdate};
@@ -10,7 +10,7 @@ use super::observed::Observed;
 use super::plan::Step;
 use crate::context::Error;
 
-/// Takes them. Gives whether something remains to be done or to be waited for.
+/// Applies the next steps. Returns whether more steps or waits are left.
 pub(crate) async fn next(
     work: &Work<'_>,
     desired: &Desired,
@@ -85,7 +85,7 @@ async fn take(
         Step::CreateListener(listener) => {
             let created = inventory.create_listener(balancer, &listener).await;
             created.map_err(failed("creating a listener"))?;
-            // The answer does not show what came with the listener.
+            // The response does not contain what was created with the listener.
             for kind in [Kind::Pools, Kind::Members, Kind::Monitors] {
                 inventory.stale(kind);
             }

@@ -1,4 +1,4 @@
-//! The load balancer of a Service as it should be. Pure.
+//! The desired load balancer of a Service. Pure functions.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::identity::Identity;
 use super::{Rejection, members};
 use crate::cloud_conf::CloudConf;
 
-/// What is desired of a Service's load balancer.
+/// The desired state for a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Desired {
-    /// The whole tree, as it is created in one request.
+    /// The load balancer with all its parts, as in a single create request.
     pub(crate) tree: LoadBalancerCreate,
-    /// The floating IP; none for an internal load balancer, one of IPv6, and where the cloud has no external network.
+    /// The floating IP; none for an internal load balancer, for IPv6, and without an external network in the cloud.
     pub(crate) floating: Option<Floating>,
-    /// Whether a floating IP that is there is to go.
+    /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
     pub(crate) hostname: Option<String>,
     pub(crate) identity: Identity,
@@ -33,25 +33,25 @@ pub(crate) struct Desired {
 pub(crate) struct Floating {
     pub(crate) network: String,
     pub(crate) subnet: Option<String>,
-    /// The address that the Service asks for.
+    /// The address that the Service requests.
     pub(crate) address: Option<String>,
-    /// A floating IP of the project that is to be used.
+    /// An existing floating IP of the project to use.
     pub(crate) existing: Option<String>,
 }
 
-/// What desires follow from besides the Service.
+/// The inputs of the desired state besides the Service.
 pub(crate) struct Facts<'a> {
     pub(crate) nodes: &'a [Arc<Node>],
     pub(crate) view: &'a View,
     pub(crate) conf: &'a CloudConf,
-    /// The subnet of the load balancer that is there.
+    /// The subnet of the existing load balancer.
     pub(crate) vip_subnet: Option<&'a str>,
 }
 
-/// The load balancer as it should be.
+/// Computes the desired state.
 ///
 /// # Errors
-/// What of the Service cannot be served.
+/// The part of the Service that is invalid or not supported.
 pub(crate) fn of(
     service: &Service,
     identity: &Identity,
@@ -131,7 +131,7 @@ pub(crate) fn of(
     })
 }
 
-/// What the fields of the Service ask for that is not built.
+/// Rejects a Service with invalid fields or with features that are not implemented.
 fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
     if spec.session_affinity.as_deref() == Some("ClientIP") {
         return Err(Rejection::new(
@@ -158,7 +158,7 @@ fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
     }
 }
 
-/// The subnet of the port that has the address of a node.
+/// The subnet of the port with the address of a node.
 fn subnet_of(node: &Node, ip6: bool, view: &View) -> Result<String, Rejection> {
     let address = members::address(node, ip6).unwrap_or_default();
     let fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
@@ -174,7 +174,7 @@ fn subnet_of(node: &Node, ip6: bool, view: &View) -> Result<String, Rejection> {
     })
 }
 
-/// Who may connect; the whole family if the Service does not say.
+/// The allowed CIDRs; all addresses of the family if the Service has no source ranges.
 fn allowed_cidrs(
     service: &Service,
     spec: &ServiceSpec,
@@ -200,7 +200,7 @@ fn allowed_cidrs(
                 "source range `{range}` is not a range of addresses such as 10.0.0.0/8"
             ))
         })?;
-        // Octavia rejects ranges of another family than its address has.
+        // Octavia rejects ranges of another address family than that of the load balancer.
         if net.addr().is_ipv6() == ip6 {
             cidrs.push(net.trunc().to_string());
         }
@@ -269,7 +269,7 @@ fn floating(
     }))
 }
 
-/// What the listeners of a load balancer have in common.
+/// What the listeners of a load balancer share.
 struct Parts<'a> {
     wishes: &'a Wishes,
     identity: &'a Identity,
@@ -307,8 +307,8 @@ impl Parts<'_> {
         }
     }
 
-    /// With `externalTrafficPolicy: Local`, nodes without endpoints fail the check of this port: without a monitor, they
-    /// would get traffic and drop it, so that there is always one.
+    /// The port of the health check for `externalTrafficPolicy: Local`, which nodes without endpoints fail. Without a
+    /// monitor they would receive traffic and drop it, so one is created regardless of `create-monitor`.
     fn health_check_port(&self, protocol: &str) -> Option<u16> {
         let local = self.spec.external_traffic_policy.as_deref() == Some("Local");
         let port = self.spec.health_check_node_port.filter(|port| *port > 0)?;

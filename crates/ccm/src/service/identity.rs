@@ -1,20 +1,21 @@
-//! Whose a load balancer is.
+//! The identity that marks a load balancer.
 //!
-//! Names, tags and descriptions are those of the Go manager, so that a cluster can go back to it. But two clusters of one
-//! name have the same names: what is ours carries the uids of the cluster and of the Service besides.
+//! Names, tags and descriptions are those of the Go manager, so that a cluster can switch back to it. Since these are
+//! the same for two clusters with the same name, our load balancers also have the uids of the cluster and of the
+//! Service.
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
 
-/// Octavia cuts nothing, and takes no more.
+/// The limit of Octavia, which rejects longer names.
 const LONGEST: usize = 255;
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
 const SERVICE_TAG: &str = "ferrostack-service=";
 
-/// The names and marks of a Service's load balancer.
+/// The names and tags of a Service's load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Name of the load balancer, and the Go manager's tag on all of its parts.
+    /// The name of the load balancer, and the Go manager's tag on all of its parts.
     pub(crate) name: String,
     /// `namespace/name` of the Service.
     pub(crate) service: String,
@@ -42,7 +43,7 @@ impl Identity {
         )
     }
 
-    /// Begins as that of the Go manager, which deletes a floating IP by that.
+    /// Starts with the description of the Go manager, which deletes floating IPs that have this prefix.
     pub(crate) fn floating_ip_description(&self) -> String {
         format!(
             "Floating IP for {} ({})",
@@ -51,7 +52,7 @@ impl Identity {
         )
     }
 
-    /// What the Go manager describes a floating IP of this Service with.
+    /// The description of this Service in the Go manager's floating IPs.
     fn description_of_service(&self) -> String {
         format!(
             "Kubernetes external service {} from cluster {}",
@@ -59,12 +60,12 @@ impl Identity {
         )
     }
 
-    /// Whether a floating IP was created for this very Service.
+    /// Whether a floating IP was created for this Service, according to its uid.
     pub(crate) fn owns_floating_ip(&self, description: &str) -> bool {
         description.ends_with(&format!("({})", self.service_tag()))
     }
 
-    /// Whether a floating IP on the port of our load balancer was created by a manager, ours or the Go one.
+    /// Whether a floating IP on the port of our load balancer was created by a manager: this one or the Go one.
     pub(crate) fn is_managed_floating_ip(description: &str) -> bool {
         description.starts_with("Floating IP for Kubernetes external service ")
     }
@@ -82,25 +83,24 @@ impl Identity {
         vec![self.name.clone(), self.cluster_tag(), self.service_tag()]
     }
 
-    /// Whether tags are those of this Service of this cluster.
+    /// Whether the tags are those of this Service in this cluster.
     pub(crate) fn owns(&self, tags: &[String]) -> bool {
         tags.contains(&self.cluster_tag()) && tags.contains(&self.service_tag())
     }
 
-    /// Whether name and tags are those that the Go manager gives the load balancer of this Service, and nothing says that
-    /// another cluster or Service has it.
+    /// Whether name and tags are those of the Go manager for this Service, without tags of another cluster or Service.
     pub(crate) fn is_legacy(&self, name: &str, tags: &[String]) -> bool {
         let marked = |tag: &String| tag.starts_with(CLUSTER_TAG) || tag.starts_with(SERVICE_TAG);
         name == self.name && tags.contains(&self.name) && !tags.iter().any(marked)
     }
 
-    /// The name of a part: `listener`, `pool` or `monitor` of the port with this index.
+    /// The name of a part: `listener`, `pool` or `monitor` for the port with this index.
     pub(crate) fn part(&self, what: &str, index: usize) -> String {
         cut(format!("{what}_{index}_{}", self.name))
     }
 }
 
-/// At most [`LONGEST`] bytes, as the Go manager cuts.
+/// Truncates to [`LONGEST`] bytes, as the Go manager does.
 fn cut(mut name: String) -> String {
     let end = (0..=LONGEST.min(name.len()))
         .rev()

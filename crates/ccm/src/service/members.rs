@@ -1,4 +1,4 @@
-//! The nodes that take the traffic of a load balancer.
+//! The nodes that receive the traffic of a load balancer.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const AUTOSCALER: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// What of a Node decides whether and how it is a member: other changes wake no Service.
+/// A hash of the properties that matter for members: other changes of a Node trigger no reconciles of Services.
 pub(crate) fn aspects(node: &Node) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -20,7 +20,7 @@ pub(crate) fn aspects(node: &Node) -> u64 {
     hasher.finish()
 }
 
-/// Whether a Node can be a member: readiness is not asked, as in the Go manager.
+/// Whether a Node can be a member. As in the Go manager, it need not be ready.
 pub(crate) fn is_eligible(node: &Node, selector: &[(String, Option<String>)]) -> bool {
     let excluded = node.labels().get(EXCLUDE).is_some_and(|value| {
         !matches!(
@@ -44,7 +44,7 @@ fn is_leaving(node: &Node) -> bool {
         || taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == AUTOSCALER))
 }
 
-/// The first InternalIP of a family, else the first ExternalIP.
+/// The first InternalIP of the address family, or else the first ExternalIP.
 pub(crate) fn address(node: &Node, ip6: bool) -> Option<&str> {
     let addresses = node.status.as_ref()?.addresses.as_ref()?;
     let of = |type_: &str| {

@@ -1,4 +1,4 @@
-//! The load balancer of a Service as it is, from the shared lists.
+//! The observed load balancer of a Service, from the shared lists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use openstack::network::FloatingIp;
 use super::identity::Identity;
 use super::{Rejection, annotations};
 
-/// A load balancer with all within it.
+/// A load balancer with its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) balancer: Arc<LoadBalancer>,
     /// By protocol and port.
     pub(crate) listeners: BTreeMap<(String, u16), Branch>,
-    /// Pools of ours that no listener uses.
+    /// Our pools that no listener uses.
     pub(crate) orphans: Vec<String>,
-    /// The floating IP on its port.
+    /// The floating IP of its port.
     pub(crate) floating_ip: Option<Arc<FloatingIp>>,
-    /// Whether the Service has an address already.
+    /// Whether the Service already has an address.
     pub(crate) is_published: bool,
 }
 
-/// A listener with what is behind it.
+/// A listener with its pool, members and monitor.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) listener: Arc<Listener>,
@@ -35,11 +35,11 @@ pub(crate) struct Branch {
     pub(crate) monitor: Option<Arc<Monitor>>,
 }
 
-/// The load balancer of a Service: the one with the uids of cluster and Service among its tags, or the one that the Go
-/// manager made, by the id that it wrote back together with name and tag.
+/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, or one of the Go manager,
+/// by the id in the annotation together with its name and tag.
 ///
 /// # Errors
-/// The id is that of a load balancer that is not this Service's.
+/// The id in the annotation is that of another load balancer.
 pub(crate) fn find(
     service: &Service,
     identity: &Identity,
@@ -49,7 +49,7 @@ pub(crate) fn find(
     let mut own = tagged
         .iter()
         .filter(|balancer| identity.owns(&balancer.tags));
-    // Of two, the one that is recorded; there are two only where somebody copied tags by hand.
+    // Of two, the one in the annotation; there are two only if a user copied the tags.
     let recorded = service
         .annotations()
         .get(annotations::ID)
@@ -61,7 +61,7 @@ pub(crate) fn find(
     if let Some(balancer) = own {
         return Ok(Some(with_parts(service, identity, balancer, view)));
     }
-    // An id that leads nowhere is a hint that is out of date.
+    // The annotation is out of date if no load balancer has this id.
     let Some(balancer) = recorded.and_then(|id| view.load_balancers.get(id)) else {
         return Ok(None);
     };

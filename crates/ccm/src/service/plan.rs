@@ -1,4 +1,4 @@
-//! From the load balancer as it is to the one that should be. Pure.
+//! The steps from the observed to the desired load balancer. Pure functions.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use super::observed::{Branch, Observed};
 /// A request to the cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
-    /// The whole tree.
+    /// Creates the load balancer with all its parts.
     Create(Box<LoadBalancerCreate>),
-    /// The creation failed, and nobody has its address: it is deleted, and created again.
+    /// Deletes a load balancer whose creation failed before its address was published, so that it is created again.
     DeleteBroken(String),
-    /// The marks of ours on a load balancer that the Go manager made.
+    /// Adds our tags to a load balancer of the Go manager.
     Adopt {
         id: String,
         tags: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the load balancer must be there and ready for it.
+    /// Whether the step needs a load balancer that is ready.
     pub(crate) fn needs_balancer(&self) -> bool {
         !matches!(
             self,
@@ -71,7 +71,7 @@ impl Step {
     }
 }
 
-/// The steps, in their order: what is missing comes before what is too much goes.
+/// The steps in their order: missing parts are created before surplus parts are deleted.
 pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
     let Some(observed) = observed else {
         return vec![Step::Create(Box::new(desired.tree.clone()))];
@@ -191,7 +191,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
     );
 }
 
-/// No range at all is everyone, too.
+/// An empty list also allows all addresses.
 fn same_cidrs(wanted: &[String], known: &[String]) -> bool {
     let everyone = |list: &[String]| list.is_empty() || list == ["0.0.0.0/0"] || list == ["::/0"];
     let set = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
@@ -236,7 +236,7 @@ fn monitor(
                 });
             }
         }
-        // The type of a monitor cannot be changed. The new one is created when the old one is gone.
+        // The type of a monitor is immutable: the new one is created after the old one is deleted.
         (Some(_), Some(known)) => steps.push(Step::DeleteMonitor(known.id.clone())),
         (Some(wanted), None) => steps.push(Step::CreateMonitor(Box::new(MonitorCreate {
             pool_id: Some(pool.to_owned()),

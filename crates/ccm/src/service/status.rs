@@ -1,4 +1,4 @@
-//! The address of a load balancer in the Service.
+//! Publishes the address of a load balancer in the Service.
 
 use api::k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus};
 use openstack::View;
@@ -7,7 +7,7 @@ use super::desired::Desired;
 use super::{Work, annotations, observed};
 use crate::context::Error;
 
-/// Publishes the address as soon as the load balancer serves and has it. Gives whether it is published.
+/// Publishes the address once the load balancer is active and has one. Returns whether it is published.
 pub(crate) async fn publish(
     work: &Work<'_>,
     desired: &Desired,
@@ -19,10 +19,10 @@ pub(crate) async fn publish(
     };
     let balancer = &observed.balancer;
     if record(work, &balancer.id, None).await? {
-        // The Service has changed, and is looked at again at once.
+        // The change of the Service triggers another reconcile.
         return Ok(false);
     }
-    // An address that was published stays, whatever Octavia is doing with the load balancer.
+    // A published address stays, whatever the state of the load balancer in Octavia is.
     if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
         return Ok(false);
     }
@@ -62,15 +62,14 @@ pub(crate) async fn publish(
             .recorder
             .normal(work.service, "EnsuredLoadBalancer", "Ensure", note)
             .await;
-        // The Service is read again before its annotations are written.
+        // The write triggers another reconcile, which writes the annotations.
         return Ok(true);
     }
     record(work, &balancer.id, Some(&address)).await?;
     Ok(true)
 }
 
-/// Writes id and address back, as the Go manager does.
-/// Gives whether the Service has changed by that.
+/// Writes the annotations with id and address, as the Go manager does. Returns whether the Service was changed.
 async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool, Error> {
     let mut after = work.service.clone();
     let list = after.metadata.annotations.get_or_insert_default();
@@ -84,7 +83,7 @@ async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool
         .map_err(Error::kubernetes("writing the annotations of the Service"))
 }
 
-/// Why a load balancer that should have a floating IP has none.
+/// Reports why a load balancer that should have a floating IP has none.
 async fn forced(work: &Work<'_>, view: &View) {
     let (reason, note) = match view.external_networks().next() {
         Some(_) => (

@@ -1,4 +1,4 @@
-//! The deletion of what was created for a Service.
+//! Deletes the resources of a Service.
 
 use kube::runtime::controller::Action;
 use openstack::View;
@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed};
 use crate::context::Error;
 
-/// Deletes floating IP and load balancer, and removes the finalizer when both are gone.
+/// Deletes floating IP and load balancer, and removes the finalizer after both are deleted.
 pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let known = work.view(AT_REST).await?;
     if let Some(balancer) = find(work, &known)
@@ -40,14 +40,14 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     Ok(Action::requeue(FALLBACK))
 }
 
-/// The load balancer of the Service. One that an annotation names but that is not the Service's is left alone.
+/// The load balancer of the Service. One in the annotation that does not belong to the Service is ignored.
 fn find(work: &Work<'_>, view: &View) -> Option<observed::Observed> {
     observed::find(work.service, work.identity, view)
         .ok()
         .flatten()
 }
 
-/// Deletes the floating IP on the load balancer, and one that was created for the Service and has lost its port.
+/// Deletes the floating IP of the load balancer, and floating IPs without a port that were created for the Service.
 async fn floating_ips(
     work: &Work<'_>,
     found: Option<&observed::Observed>,
@@ -78,7 +78,7 @@ async fn floating_ips(
     Ok(())
 }
 
-/// Nothing is left in the cloud: the Service forgets the load balancer.
+/// Removes annotations, address and finalizer, after everything is deleted in the cloud.
 async fn finish(work: &Work<'_>) -> Result<Action, Error> {
     let mut after = work.service.clone();
     if let Some(list) = &mut after.metadata.annotations {
@@ -95,7 +95,7 @@ async fn finish(work: &Work<'_>) -> Result<Action, Error> {
         cleared.status.get_or_insert_default().load_balancer = Some(Default::default());
         let written = operator::patch::status(&work.api(), work.service, &cleared).await;
         written.map_err(Error::kubernetes("removing the address of the Service"))?;
-        // The Service has changed, and is looked at again at once.
+        // The change of the Service triggers another reconcile.
         return Ok(Action::requeue(FALLBACK));
     }
     let note = "Deleted load balancer";

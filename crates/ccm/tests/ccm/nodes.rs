@@ -1,4 +1,4 @@
-//! Nodes follow their servers.
+//! Nodes are changed with their servers.
 
 use std::time::Duration;
 
@@ -71,7 +71,8 @@ async fn provider_ids_name_the_region_if_asked_to_and_nodes_of_other_regions_are
         .await
         .unwrap();
     world.ready("far-away", "Unknown").await;
-    // A Node of ours whose server is gone is deleted; the one of the other region is still there afterwards.
+    // Proof that deletions work: a Node of this region without a server is deleted, while that of the other region
+    // stays.
     world.server("witness").await;
     world.node("witness").await;
     world.node_where("witness", is_initialised).await;
@@ -115,7 +116,7 @@ async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready()
     }
     world.delete_server(&gone).await;
     world.cloud.reset_requests();
-    // It is looked at several times, and stays while its kubelet reports.
+    // It is checked several times, and is kept as long as the kubelet reports.
     eventually("some looks at the cloud", || async {
         let lists = world
             .requests()
@@ -138,7 +139,7 @@ async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready()
     world.nodes().get("worker-2").await.unwrap();
 }
 
-/// In the Go manager such a Node stays for ever.
+/// The Go manager never deletes such a Node.
 #[tokio::test]
 async fn a_node_without_provider_id_is_deleted_when_no_server_has_its_name() {
     let world = World::start("").await;

@@ -18,7 +18,7 @@ async fn world(workers: &[&str]) -> World {
     world
 }
 
-/// Waits until `check` gives true of what Octavia has of a kind.
+/// Waits until `check` returns true for Octavia's resources of a kind.
 async fn octavia_where(world: &World, kind: &str, check: impl Fn(&[Value]) -> bool) {
     eventually(&format!("{kind} to be as wanted"), || async {
         let all = world.octavia(kind).await;
@@ -361,7 +361,7 @@ async fn what_is_not_built_or_wrong_is_rejected_with_an_event_that_names_it() {
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-/// Another cluster of the same name has a Service of the same name: with the Go manager, the two fight for one load
+/// Another cluster with the same name has a Service with the same name: with the Go manager, both would use one load
 /// balancer.
 #[tokio::test]
 async fn the_load_balancer_of_a_cluster_of_the_same_name_is_left_alone() {

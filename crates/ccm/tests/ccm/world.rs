@@ -1,4 +1,4 @@
-//! A cluster, a simulated cloud, and the manager between them.
+//! A cluster, a simulated cloud, and the manager that connects them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) use testbed::eventually;
 
 const URL: &str = "http://cloud";
 
-/// Everything that a test plays with.
+/// The environment of a test.
 pub(crate) struct World {
     pub(crate) cluster: Management,
     pub(crate) cloud: Cloud,
@@ -36,7 +36,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Cluster and cloud with a network, and `conf` besides `[Global]` in cloud.conf, but no manager yet.
+    /// Cluster and cloud with a network, and `conf` in addition to `[Global]` in cloud.conf, without a manager.
     pub(crate) async fn open(conf: &str) -> Self {
         let cloud = Cloud::open(CloudOptions {
             quotas: ["instances", "cores", "ram", "port"]
@@ -52,7 +52,7 @@ impl World {
         let mut options = Options::new(receiver);
         options.node_monitor_period = Duration::from_millis(100);
         options.node_status_update_frequency = Duration::from_millis(500);
-        // What others do in the cloud shows soon.
+        // Changes of others in the cloud are noticed soon.
         options.clouds.intervals.idle = Duration::from_millis(200);
         options.clouds.intervals.rest = Duration::from_millis(200);
         let mut world = Self {
@@ -71,7 +71,7 @@ impl World {
         world
     }
 
-    /// All of it.
+    /// Cluster, cloud and manager.
     pub(crate) async fn start(conf: &str) -> Self {
         let mut world = Self::open(conf).await;
         world.run();
@@ -101,7 +101,7 @@ impl World {
         self.image = images["images"][0]["id"].as_str().unwrap().to_owned();
     }
 
-    /// Joins the network to the external one, so that floating IPs can be used.
+    /// Connects the network to the external one, so that floating IPs can be used.
     pub(crate) async fn route_out(&self) {
         let external = self
             .request(
@@ -136,7 +136,7 @@ impl World {
         self.ready(name, "True").await;
     }
 
-    /// A Service of type LoadBalancer for these ports, with `fields` besides.
+    /// Creates a Service of type LoadBalancer for these ports, with `fields` added.
     pub(crate) async fn service(&self, name: &str, ports: &[(&str, u16)], fields: Value) {
         let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {
             "type": "LoadBalancer", "selector": {"app": name}, "ports": ports_of(ports)}});
@@ -167,7 +167,7 @@ impl World {
         .await
     }
 
-    /// What Octavia has of a kind, such as `loadbalancers`.
+    /// Octavia's resources of a kind, such as `loadbalancers`.
     pub(crate) async fn octavia(&self, kind: &str) -> Vec<Value> {
         let all = self
             .request(
@@ -206,7 +206,7 @@ impl World {
         all["floatingips"].as_array().unwrap().clone()
     }
 
-    /// Requests that change something in the cloud.
+    /// The requests that change something in the cloud.
     pub(crate) fn writes(&self) -> BTreeMap<String, u64> {
         let mut all = self.requests();
         all.retain(|request, _| !request.starts_with("GET") && !request.contains("identity"));
@@ -232,7 +232,7 @@ impl World {
             .to_owned()
     }
 
-    /// A request of somebody else in the same project, past the manager.
+    /// A request of another user in the same project, without the manager.
     pub(crate) async fn request(&self, method: &str, path: &str, body: Value) -> Value {
         let text = if body.is_null() {
             String::new()
@@ -256,7 +256,7 @@ impl World {
         serde_json::from_slice(answer.body()).unwrap_or_default()
     }
 
-    /// Changes how the manager will run.
+    /// Changes the options of the next start.
     pub(crate) fn options(&mut self, change: impl FnOnce(&mut Options)) {
         change(&mut self.options);
     }
@@ -279,7 +279,7 @@ impl World {
         }));
     }
 
-    /// Stops the manager wherever it is, as `kill -9` would.
+    /// Stops the manager at any point, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
         if let Some(running) = self.running.take() {
             running.kill().await;
@@ -291,7 +291,7 @@ impl World {
         self.server_with(name, json!({})).await
     }
 
-    /// A server with `fields` besides the usual ones.
+    /// A server with `fields` added to the usual ones.
     pub(crate) async fn server_with(&self, name: &str, fields: Value) -> String {
         let mut server = json!({"name": name, "flavorRef": self.flavors["m1.small"], "imageRef": self.image,
             "networks": [{"uuid": self.network}]});
@@ -327,7 +327,7 @@ impl World {
         Api::all(self.cluster.client.clone())
     }
 
-    /// A Node as a kubelet registers it: tainted, not ready, with its host name alone.
+    /// A Node as a kubelet registers it: tainted, not ready, and with its host name as the only address.
     pub(crate) async fn node(&self, name: &str) {
         let node = json!({
             "metadata": {"name": name},
@@ -341,7 +341,7 @@ impl World {
         self.ready(name, "False").await;
     }
 
-    /// What the kubelet, or the node controller in its place, reports.
+    /// Sets the Ready condition, as the kubelet does or in its place the node controller.
     pub(crate) async fn ready(&self, name: &str, status: &str) {
         let time = "2026-01-01T00:00:00Z";
         let patch = json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Kubelet",
@@ -353,7 +353,7 @@ impl World {
             .unwrap();
     }
 
-    /// Waits until a Node is as `check` wants it.
+    /// Waits until `check` returns true for a Node.
     pub(crate) async fn node_where(&self, name: &str, check: impl Fn(&Node) -> bool) -> Node {
         eventually(&format!("node {name}"), || async {
             let node = self.nodes().get(name).await.unwrap();
@@ -410,7 +410,7 @@ impl World {
     }
 }
 
-/// What a cloud.conf leads to that has `conf` besides the login.
+/// The settings for a cloud.conf with `conf` in addition to the credentials.
 pub(crate) fn settings(cloud: &Cloud, conf: &str) -> Settings {
     let login = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
     let text = format!("[Global]\nuse-clouds = true\n{conf}");

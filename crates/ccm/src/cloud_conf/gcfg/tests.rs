@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{parse, quoted};
 
-/// The values of a file by `section/key`, or its first error.
+/// The values of a file by `section/key`, or its syntax error.
 fn read(text: &str) -> Result<Vec<(String, Option<String>)>, String> {
     let document = parse(text).map_err(|error| error.to_string())?;
     let entry = |entry: &super::Entry| {
