@@ -5,7 +5,6 @@
 //! Lease expires, a leader that has lost its Lease must stop at once, and a Lease that was released is acquired without
 //! waiting for its expiry. As in client-go, the age of a record counts from the time at which this process saw it
 //! change, so that the clocks of the machines need not agree.
-//! process saw it change, so that the clocks of two machines need not agree for that.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! When an error is worth another try.
+//! When a failed reconcile is retried.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// When a failed reconcile should run again.
+/// When a failed reconcile is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At once: somebody else was faster (a write conflict), the next look will be right.
+    /// At once: after a write conflict, a retry reads the newer object.
     Now,
-    /// After growing pauses: nobody knows when it will work.
+    /// With increasing pauses: it is unknown when a retry can succeed.
     Backoff,
-    /// After this pause, which somebody who knows asked for.
+    /// After this pause, if it is known, for example from a `Retry-After` header.
     After(Duration),
-    /// When the object, or something that it depends on, changes: trying again changes nothing.
+    /// When the object or a dependency changes: before that, a retry fails in the same way.
     OnChange,
 }
 
-/// An error that knows when to try again.
+/// An error that determines when its reconcile is retried.
 pub trait Retry {
-    /// When to try again.
+    /// When to retry.
     fn when(&self) -> When;
 }
 
@@ -39,10 +39,10 @@ impl Retry for kube::Error {
 const FIRST: Duration = Duration::from_millis(200);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The pause of [`When::Now`]: long enough for the watch to bring the newer object.
+/// The pause of [`When::Now`], in which the watch can receive the newer object.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Failures in a row by object; success forgets them, and so does deletion.
+/// The consecutive failures of objects. They are removed after a success or a deletion.
 #[derive(Debug)]
 pub struct Failures<K> {
     counts: Mutex<HashMap<K, u32>>,
@@ -57,18 +57,18 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Hash + Eq> Failures<K> {
-    /// Forgets the failures of `key`.
+    /// Removes the failures of `key`.
     pub fn forget(&self, key: &K) {
         self.counts.lock().remove(key);
     }
 
-    /// Records a failure and returns the pause before the next try; `None` waits for a change.
+    /// Records a failure and returns the pause before the retry; `None` waits for a change.
     pub fn pause(&self, key: K, when: When) -> Option<Duration> {
         match when {
             When::OnChange => None,
             When::After(pause) => Some(pause),
             When::Now => {
-                // A conflict that never ends is a failure like any other.
+                // A conflict that persists is treated like other failures.
                 let count = self.count(key);
                 Some(if count < 10 {
                     SOON
@@ -93,7 +93,7 @@ impl<K: Hash + Eq> Failures<K> {
     }
 }
 
-/// The pause after the `count`-th failure in a row: doubling, capped, with up to a tenth of jitter.
+/// The pause after `count` consecutive failures: exponential, with a maximum, and with up to 10 % of jitter.
 fn pause_after(count: u32) -> Duration {
     let doubled = FIRST
         .saturating_mul(1 << count.saturating_sub(1).min(16))
