@@ -9,7 +9,7 @@ use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 
 use crate::manifest::Document;
 
-/// The field manager of what `up -f` applies.
+/// The field manager of applied objects.
 const MANAGER: &str = "ferrostack";
 
 /// Why manifests could not be applied: all problems, one per line.

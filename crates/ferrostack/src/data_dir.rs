@@ -4,7 +4,7 @@
 //! lock             held by the running process
 //! version          format of this directory
 //! kubeconfig       admin access to the management API (0600)
-//! clouds.yaml      the simulated cloud (0600)
+//! clouds.yaml      credentials for the simulated cloud (0600)
 //! endpoints.json   addresses chosen at the first start, and the cloud in use
 //! pki/             CA of the management API (0600)
 //! management.db    objects of the management API

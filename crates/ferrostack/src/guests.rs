@@ -28,7 +28,7 @@ use crate::cli::SimulateGuests;
 use crate::environment::Environment;
 use crate::up::cloud;
 
-/// kubeadm's default: the load balancers of a real cloud are slow to become ready.
+/// The default of kubeadm, since the load balancers of a real cloud become ready slowly.
 const JOIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
 
 /// Observes the cloud and boots guests on its servers until `shutdown`.

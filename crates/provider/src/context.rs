@@ -37,7 +37,7 @@ impl Context {
 /// Why a reconcile failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The API server rejected a request.
+    /// A request to the API server failed.
     #[error("{doing}")]
     Kubernetes {
         /// The operation that failed.

@@ -5,7 +5,7 @@
 pub enum Type {
     /// All other conditions are met.
     Ready,
-    /// Reconciling is suspended.
+    /// Reconciling is paused.
     Paused,
     /// The object is being deleted.
     Deleting,
@@ -67,9 +67,9 @@ reasons! {
     Ready,
     /// A condition that this one summarizes is not met.
     NotReady,
-    /// Reconciling is suspended.
+    /// Reconciling is paused.
     Paused,
-    /// Reconciling is not suspended.
+    /// Reconciling is not paused.
     NotPaused,
     /// The object is being deleted.
     Deleting,

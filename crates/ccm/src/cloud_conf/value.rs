@@ -5,7 +5,7 @@ use secrecy::SecretString;
 
 use super::keys::Form;
 
-/// A length of time.
+/// The type of parsed durations.
 pub type Duration = std::time::Duration;
 
 /// A parsed value.

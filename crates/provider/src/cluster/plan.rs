@@ -19,7 +19,7 @@ use crate::reason::Type;
 
 /// One write to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)] // The names say it; `Display` says it in words.
+#[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum Step {
     CreateNetwork,
     CreateSubnet,

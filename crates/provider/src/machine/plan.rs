@@ -14,7 +14,7 @@ use crate::identity::Mark;
 
 /// One write to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The names say it; `Display` says it in words.
+#[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum Step {
     CreateVolume(usize),
     /// Creates all missing ports in one request.
