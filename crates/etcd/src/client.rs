@@ -1,4 +1,4 @@
-//! Asks one member.
+//! Client of one member.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use crate::messages::{
 };
 use crate::tls::Tls;
 
-/// Why a member did not do what it was asked.
+/// Why a call of a member failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It answered, and refused.
+    /// The member returned an error status.
     #[error(transparent)]
     Status(#[from] Status),
-    /// It did not answer in time.
+    /// The member did not respond in time.
     #[error("no answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
-    /// TLS could not be set up: a certificate was rejected by one of both sides, mostly.
+    /// The TLS handshake failed, mostly because one side rejected the certificate of the other.
     #[error("TLS: {0}")]
     Tls(std::io::Error),
-    /// The connection broke.
+    /// The connection was lost.
     #[error("the connection broke: {0}")]
     Broken(#[from] h2::Error),
-    /// What answers is no etcd.
+    /// The peer is not an etcd member.
     #[error("what answers is no etcd: {0}")]
     Foreign(String),
 }
 
 impl Error {
-    /// The status, if the member answered.
+    /// The status, if the member returned one.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -46,7 +46,7 @@ impl Error {
     }
 }
 
-/// A connection to one member. Clones share it; the last one ends it.
+/// A connection to one member. Clones share it; it closes with the last one.
 #[derive(Clone, Debug)]
 pub struct Client {
     requests: h2::client::SendRequest<Bytes>,
@@ -64,10 +64,11 @@ impl Drop for EndsWithClient {
 }
 
 impl Client {
-    /// Sets up TLS and HTTP/2 on `stream`, which leads to a member. This, and every call later, may take `limit`.
+    /// Sets up TLS and HTTP/2 on `stream`, which is connected to a member. `limit` applies to this and to each later
+    /// call.
     ///
     /// # Errors
-    /// When one of both sides rejects the other, or time runs out.
+    /// If one side rejects the other, or on a timeout.
     pub async fn connect<S>(stream: S, tls: &Tls, limit: Duration) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -80,7 +81,7 @@ impl Client {
         let done = tokio::time::timeout(limit, handshakes).await;
         let (requests, connection) = done.map_err(|_| Error::Timeout(limit))??;
         let running = tokio::spawn(async move {
-            // Calls under way fail with the same error.
+            // Pending calls fail with the same error.
             let _ = connection.await;
         });
         let connection = Arc::new(EndsWithClient(running.abort_handle()));
@@ -91,7 +92,7 @@ impl Client {
         })
     }
 
-    /// All members, as the quorum knows them.
+    /// All members. A linearizable read, which needs a quorum.
     ///
     /// # Errors
     /// See [`Error`]; also without a quorum.
@@ -100,7 +101,7 @@ impl Client {
         Ok(self.call(&request).await?.members)
     }
 
-    /// What the member says about itself. It needs no quorum.
+    /// The status of the member. It needs no quorum.
     ///
     /// # Errors
     /// See [`Error`].
@@ -116,10 +117,10 @@ impl Client {
         Ok(self.call(&AlarmRequest::default()).await?.alarms)
     }
 
-    /// Adds a member that others will reach at `peer_url`.
+    /// Adds a member that other members will reach at `peer_url`.
     ///
     /// # Errors
-    /// See [`Error`]; while a voting member cannot be reached.
+    /// See [`Error`]; also while a voting member is unreachable.
     pub async fn add(&self, peer_url: &str, learner: bool) -> Result<Member, Error> {
         let request = MemberAddRequest {
             peer_urls: vec![peer_url.to_owned()],
@@ -128,23 +129,23 @@ impl Client {
         Ok(self.call(&request).await?.member.unwrap_or_default())
     }
 
-    /// Gives a learner its vote. Returns all members.
+    /// Promotes a learner to a voting member. Returns all members.
     ///
     /// # Errors
-    /// See [`Error`]; while it has not caught up.
+    /// See [`Error`]; also while the learner has not caught up.
     pub async fn promote(&self, id: u64) -> Result<Vec<Member>, Error> {
         Ok(self.call(&MemberPromoteRequest { id }).await?.members)
     }
 
-    /// Removes a member. Returns those that are left.
+    /// Removes a member. Returns the remaining members.
     ///
     /// # Errors
-    /// See [`Error`]; when the others would have no quorum.
+    /// See [`Error`]; also if the remaining members would have no quorum.
     pub async fn remove(&self, id: u64) -> Result<Vec<Member>, Error> {
         Ok(self.call(&MemberRemoveRequest { id }).await?.members)
     }
 
-    /// Hands leadership from this member, which must be the leader, to another.
+    /// Transfers leadership from this member, which must be the leader, to another.
     ///
     /// # Errors
     /// See [`Error`].
@@ -172,7 +173,7 @@ impl Client {
         if parts.status != StatusCode::OK {
             return Err(foreign(&format!("HTTP status {}", parts.status)));
         }
-        // A failure may come in the headers, without a body.
+        // A failure may be in the headers of a response without body (gRPC: Trailers-Only).
         outcome(&parts.headers).unwrap_or(Ok(()))?;
         let message = grpc::collect(&mut body)
             .await

@@ -1,4 +1,4 @@
-//! gRPC's framing of one message, and its status codes.
+//! Framing and status codes of gRPC, for unary calls.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::HeaderMap;
@@ -6,17 +6,17 @@ use http::header::HeaderValue;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use prost::Message;
 
-/// The largest message that is read. A list of members takes some hundred bytes for each.
+/// The limit of a message, in bytes. A list of members takes some hundred bytes for each.
 pub(crate) const LARGEST: usize = 1 << 20;
 
-/// The header or trailer with the code.
+/// The header or trailer with the status code.
 const STATUS: &str = "grpc-status";
-/// The header or trailer with the words.
+/// The header or trailer with the status message.
 const MESSAGE: &str = "grpc-message";
-/// What is escaped in the words.
+/// The characters that are percent-encoded in a status message.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
 
-/// The status codes that etcd answers with; any other is kept as its number.
+/// The status codes that etcd returns; others are [`Code::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// 0
@@ -33,12 +33,12 @@ pub enum Code {
     Internal,
     /// 14
     Unavailable,
-    /// Another one.
+    /// Any other code.
     Other(u32),
 }
 
 impl Code {
-    /// As on the wire.
+    /// The number of the code on the wire.
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -69,18 +69,18 @@ impl From<u32> for Code {
     }
 }
 
-/// How a call that was answered has failed, in etcd's words.
+/// The error status of a call, with etcd's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
-    /// What kind of failure.
+    /// The code of the error.
     pub code: Code,
-    /// As `etcdserver: unhealthy cluster`.
+    /// The message, such as `etcdserver: unhealthy cluster`.
     pub message: String,
 }
 
 impl Status {
-    /// A failure.
+    /// An error status.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -88,7 +88,7 @@ impl Status {
         }
     }
 
-    /// What headers or trailers say about the call; None if they do not.
+    /// The outcome in headers or trailers; `None` if they have no status.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Result<(), Self>> {
         let text = |name: &str| headers.get(name)?.to_str().ok();
         let code = Code::from(text(STATUS)?.parse::<u32>().unwrap_or(2));
@@ -103,7 +103,7 @@ impl Status {
         Some(Err(Self { code, message }))
     }
 
-    /// The trailers that end a call with this outcome.
+    /// The trailers of a call with this outcome.
     pub(crate) fn trailers(outcome: Result<(), &Self>) -> HeaderMap {
         let mut trailers = HeaderMap::new();
         let code = outcome.map_or_else(|status| status.code, |()| Code::Ok);
@@ -118,18 +118,18 @@ impl Status {
     }
 }
 
-/// A message as it is sent: not compressed, its length, itself.
+/// The frame of a message: the flag for no compression, the length, the message.
 pub(crate) fn frame(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut out = BytesMut::with_capacity(length + 5);
     out.put_u8(0);
     out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    // A BytesMut grows, so that encoding into it does not fail.
+    // A BytesMut grows, so encoding into it does not fail.
     let _ = message.encode(&mut out);
     out.freeze()
 }
 
-/// The one message of a body.
+/// The message of a body with exactly one frame.
 pub(crate) fn unframe<M: Message + Default>(mut body: Bytes) -> Result<M, &'static str> {
     if body.remaining() < 5 {
         return Err("the body has no message");
@@ -158,7 +158,7 @@ pub(crate) async fn collect(stream: &mut h2::RecvStream) -> Result<Bytes, Unread
     Ok(body.freeze())
 }
 
-/// Why a body was not read.
+/// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error(transparent)]

@@ -1,15 +1,15 @@
-//! Requests and answers, with the field numbers of etcd's `api/etcdserverpb/rpc.proto`. Fields that nobody here reads
-//! are left out: both sides skip what they do not know.
+//! Requests and responses, with the field numbers of etcd's `api/etcdserverpb/rpc.proto`. Unused fields are omitted:
+//! both sides ignore unknown fields.
 
 use prost::{Enumeration, Message};
 
-/// What every answer begins with.
+/// The header of every response.
 #[derive(Clone, PartialEq, Message)]
 pub struct ResponseHeader {
-    /// Which cluster answered.
+    /// The id of the cluster.
     #[prost(uint64, tag = "1")]
     pub cluster_id: u64,
-    /// Which member answered.
+    /// The id of the member that responded.
     #[prost(uint64, tag = "2")]
     pub member_id: u64,
     /// The revision of the key-value store.
@@ -23,27 +23,27 @@ pub struct ResponseHeader {
 /// A member of the cluster.
 #[derive(Clone, PartialEq, Message)]
 pub struct Member {
-    /// Its number.
+    /// Its id.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// Its name; empty until it has started for the first time.
+    /// Its name; empty before its first start.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// Where other members reach it.
+    /// The URLs for other members.
     #[prost(string, repeated, tag = "3")]
     pub peer_urls: Vec<String>,
-    /// Where clients reach it; empty until it has started for the first time.
+    /// The URLs for clients; empty before its first start.
     #[prost(string, repeated, tag = "4")]
     pub client_urls: Vec<String>,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     #[prost(bool, tag = "5")]
     pub is_learner: bool,
 }
 
-/// Asks for all members.
+/// Lists all members.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberListRequest {
-    /// Whether the answer must be that of the quorum, rather than what this member knows.
+    /// Whether the list is confirmed by the quorum, rather than the local one of the member.
     #[prost(bool, tag = "1")]
     pub linearizable: bool,
 }
@@ -62,15 +62,15 @@ pub struct MemberListResponse {
 /// Adds a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberAddRequest {
-    /// Where the others will reach it.
+    /// The URLs for other members.
     #[prost(string, repeated, tag = "1")]
     pub peer_urls: Vec<String>,
-    /// Whether it does not vote until it is promoted.
+    /// Whether it is added as a learner, which does not vote until it is promoted.
     #[prost(bool, tag = "2")]
     pub is_learner: bool,
 }
 
-/// What a member was added as.
+/// The response to [`MemberAddRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberAddResponse {
     /// See [`ResponseHeader`].
@@ -87,31 +87,31 @@ pub struct MemberAddResponse {
 /// Removes a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberRemoveRequest {
-    /// Which one.
+    /// The id of the member.
     #[prost(uint64, tag = "1")]
     pub id: u64,
 }
 
-/// The members that are left.
+/// The response to [`MemberRemoveRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberRemoveResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// The members that are left.
+    /// The remaining members.
     #[prost(message, repeated, tag = "2")]
     pub members: Vec<Member>,
 }
 
-/// Gives a learner its vote.
+/// Promotes a learner to a voting member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberPromoteRequest {
-    /// Which one.
+    /// The id of the learner.
     #[prost(uint64, tag = "1")]
     pub id: u64,
 }
 
-/// The members after a promotion.
+/// The response to [`MemberPromoteRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberPromoteResponse {
     /// See [`ResponseHeader`].
@@ -122,28 +122,28 @@ pub struct MemberPromoteResponse {
     pub members: Vec<Member>,
 }
 
-/// What an alarm is about.
+/// The type of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum AlarmType {
-    /// Any, in requests.
+    /// Any type, in requests.
     None = 0,
-    /// The database has reached its limit: writes are rejected.
+    /// The database has reached its size limit: writes are rejected.
     Nospace = 1,
-    /// The database is damaged.
+    /// The database is corrupt.
     Corrupt = 2,
 }
 
-/// Reads or changes alarms; with both fields unset, reads all of them.
+/// Reads or changes alarms; the default reads all of them.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmRequest {
     /// 0 reads, 1 raises, 2 clears.
     #[prost(int32, tag = "1")]
     pub action: i32,
-    /// Of which member; 0 for all.
+    /// The id of the member; 0 for all members.
     #[prost(uint64, tag = "2")]
     pub member_id: u64,
-    /// Which alarm.
+    /// The type of the alarm.
     #[prost(enumeration = "AlarmType", tag = "3")]
     pub alarm: i32,
 }
@@ -151,30 +151,30 @@ pub struct AlarmRequest {
 /// An alarm of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmMember {
-    /// Of which member.
+    /// The id of the member.
     #[prost(uint64, tag = "1")]
     pub member_id: u64,
-    /// Which alarm.
+    /// The type of the alarm.
     #[prost(enumeration = "AlarmType", tag = "2")]
     pub alarm: i32,
 }
 
-/// The alarms that are raised.
+/// The alarms that are active.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// The alarms that are raised.
+    /// The alarms that are active.
     #[prost(message, repeated, tag = "2")]
     pub alarms: Vec<AlarmMember>,
 }
 
-/// Asks a member about itself.
+/// Requests the status of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct StatusRequest {}
 
-/// What a member says about itself.
+/// The status of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct StatusResponse {
     /// See [`ResponseHeader`].
@@ -183,38 +183,38 @@ pub struct StatusResponse {
     /// Its version, as `3.6.4`.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// Bytes of its database.
+    /// The size of its database in bytes.
     #[prost(int64, tag = "3")]
     pub db_size: i64,
-    /// The member that it follows; 0 while it knows of no leader.
+    /// The id of the leader; 0 without a known leader.
     #[prost(uint64, tag = "4")]
     pub leader: u64,
-    /// What has been committed, as far as it knows.
+    /// The raft index that is committed, as known to the member.
     #[prost(uint64, tag = "5")]
     pub raft_index: u64,
     /// The raft term.
     #[prost(uint64, tag = "6")]
     pub raft_term: u64,
-    /// What it has applied.
+    /// The raft index that it has applied.
     #[prost(uint64, tag = "7")]
     pub raft_applied_index: u64,
-    /// What is wrong with it.
+    /// Its errors.
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     #[prost(bool, tag = "10")]
     pub is_learner: bool,
 }
 
-/// Hands leadership over. Only the leader accepts it.
+/// Transfers leadership. Only the leader accepts it.
 #[derive(Clone, PartialEq, Message)]
 pub struct MoveLeaderRequest {
-    /// To which member.
+    /// The id of the new leader.
     #[prost(uint64, tag = "1")]
     pub target_id: u64,
 }
 
-/// Leadership has been handed over.
+/// The response to [`MoveLeaderRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MoveLeaderResponse {
     /// See [`ResponseHeader`].
@@ -222,11 +222,11 @@ pub struct MoveLeaderResponse {
     pub header: Option<ResponseHeader>,
 }
 
-/// A call: the path that names it, and the answer that it has.
+/// A call: the path and the response of a request.
 pub trait Call: Message + Default {
-    /// As `/etcdserverpb.Cluster/MemberList`.
+    /// The path, such as `/etcdserverpb.Cluster/MemberList`.
     const PATH: &'static str;
-    /// The answer.
+    /// The response.
     type Answer: Message + Default;
 }
 

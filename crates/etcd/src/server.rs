@@ -1,4 +1,4 @@
-//! Answers calls as a member does.
+//! Serves the calls of a member.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::messages::{
     MemberRemoveResponse, MoveLeaderRequest, MoveLeaderResponse, StatusRequest, StatusResponse,
 };
 
-/// A member. Called on the connection's task; must not block.
+/// A member. It is called on the task of the connection and must not block.
 #[allow(missing_docs)] // The names are those of etcd's API.
 pub trait Service: Send + Sync + 'static {
     fn member_list(&self, request: MemberListRequest) -> Result<MemberListResponse, Status>;
@@ -44,7 +44,7 @@ where
     while let Some(Ok((request, respond))) = connection.accept().await {
         let member = Arc::clone(&member);
         tokio::spawn(async move {
-            // A caller that is gone needs no answer.
+            // The response fails only if the client has disconnected.
             let _ = answer(member.as_ref(), request, respond).await;
         });
     }

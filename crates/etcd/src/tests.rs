@@ -13,7 +13,7 @@ use crate::{Client, Code, Error, Status};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A CA in PEM, and one certificate under it with its key.
+/// A CA, and a certificate signed by it with its key, in PEM.
 struct Site {
     ca: String,
     certificate: String,
@@ -36,7 +36,7 @@ fn site() -> Site {
     }
 }
 
-/// Three members, of which it is the first.
+/// A cluster of three members, seen from the first.
 struct Three;
 
 impl Service for Three {
@@ -134,7 +134,7 @@ async fn a_member_of_another_authority_and_a_client_of_another_are_rejected() {
     let (ours, other) = (site(), site());
     let rejected = connect(&ours, &ours, &other.ca).await.err().unwrap();
     assert!(matches!(rejected, Error::Tls(_)), "{rejected}");
-    // With TLS 1.3 the client learns of its rejection with the first answer.
+    // With TLS 1.3 the client sees the rejection of its certificate with the first response.
     let late = match connect(&ours, &other, &ours.ca).await {
         Ok(client) => client.members().await.err().unwrap(),
         Err(early) => early,

@@ -1,4 +1,4 @@
-//! TLS between a client and a member, both under etcd's CA.
+//! TLS between a client and a member, with certificates of etcd's CA.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// gRPC is HTTP/2, and Go's clients insist on its name.
+/// gRPC is HTTP/2, and Go's clients require ALPN.
 const ALPN: &[u8] = b"h2";
 
-/// Why certificates cannot be used.
+/// Why certificates or keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Not PEM, or none of what it should be.
+    /// Not PEM, or without the expected item.
     #[error("{what} cannot be read: {problem}")]
     Pem {
-        /// Which text.
+        /// The text.
         what: &'static str,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
-    /// A certificate that cannot be used.
+    /// A certificate or key that cannot be used.
     #[error("{what} cannot be used: {problem}")]
     Unusable {
-        /// Which certificate.
+        /// The certificate or key.
         what: &'static str,
-        /// Why.
+        /// The error.
         problem: String,
     },
 }
 
-/// The client's side: its certificate, and the CA that members must be certified by.
+/// TLS of a client: its certificate, and the CA of the members.
 #[derive(Clone)]
 pub struct Tls {
     connector: TlsConnector,
@@ -55,11 +55,11 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// The client's side, from PEM. A member's certificate must be signed by `ca`; the name in it does not count, for
-    /// the port is forwarded and the connection has no name of its own.
+    /// A client with certificates from PEM. A member's certificate must be signed by `ca`; its names are not verified,
+    /// because the connection is a forwarded port without a host name.
     ///
     /// # Errors
-    /// When one of the texts cannot be used.
+    /// If one of the texts is invalid.
     pub fn client(ca: &str, certificate: &str, key: &SecretString) -> Result<Self, TlsError> {
         let (provider, chain) = (
             provider(),
@@ -88,16 +88,16 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        // Sent as SNI, and not compared with anything.
+        // Sent as SNI only; the verifier accepts any name.
         let name = ServerName::try_from("localhost").map_err(std::io::Error::other)?;
         self.connector.connect(name, stream).await
     }
 }
 
-/// The side of a member, from PEM: clients must have a certificate of `ca`, as with kubeadm's `--client-cert-auth`.
+/// TLS of a member, from PEM: clients must have a certificate signed by `ca`, as with kubeadm's `--client-cert-auth`.
 ///
 /// # Errors
-/// When one of the texts cannot be used.
+/// If one of the texts is invalid.
 pub fn server(ca: &str, certificate: &str, key: &SecretString) -> Result<TlsAcceptor, TlsError> {
     let (provider, chain) = (provider(), certificates(certificate, "the certificate")?);
     let verifier =
@@ -113,7 +113,7 @@ pub fn server(ca: &str, certificate: &str, key: &SecretString) -> Result<TlsAcce
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Verifies a server's chain, and no name.
+/// Verifies a server's chain, but not its name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 
@@ -130,7 +130,7 @@ impl ServerCertVerifier for AnyName {
             self.0
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The name is compared last: the chain has been verified.
+            // The name is compared last: at this point the chain has been verified.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

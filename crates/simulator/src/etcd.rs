@@ -1,14 +1,14 @@
 //! A simulated etcd cluster: its members, not its data.
 //!
 //! ```text
-//!   rules    who may be added, promoted and removed, who leads (pure)
-//!   member   the calls of one member, as etcd answers them
-//!   here     which machines run, what is kept on disk, connections
+//!   rules    who can be added, promoted and removed, who leads (pure)
+//!   member   the calls of one member, with etcd's responses
+//!   (here)   running machines, persistence, connections
 //! ```
 //!
-//! A member belongs to a machine and outlives it: it stays in the list, and counts for the quorum, until it is removed.
-//! What is not simulated: keys and values, the log, snapshots, and the time that any of this takes. Source of the rules
-//! and words: `server/etcdserver` and `api/v3rpc/rpctypes` of etcd 3.6.
+//! A member belongs to a machine but outlives it: it stays in the list, and counts for the quorum, until it is removed.
+//! Not simulated: keys and values, the log, snapshots and delays. Source of the rules and messages: `server/etcdserver`
+//! and `api/v3rpc/rpctypes` of etcd 3.6.
 
 mod member;
 mod rules;
@@ -33,7 +33,7 @@ pub use self::rules::{Listed, Place};
 /// The port for clients.
 pub const PORT: u16 = 2379;
 
-/// An etcd cluster. Shared by the machines that it runs on.
+/// An etcd cluster, shared by the machines of its members.
 #[derive(Debug)]
 pub struct Etcd {
     path: Option<PathBuf>,
@@ -43,16 +43,16 @@ pub struct Etcd {
 #[derive(Debug)]
 struct Inner {
     state: State,
-    /// The machines that have been switched on, and when each ends.
+    /// The machines that have been powered on, with the tokens that end them.
     machines: HashMap<String, Running>,
-    /// Whether members were there before their list was kept on disk.
+    /// Whether no file existed: the members of a cluster that is older than the file are adopted.
     unlisted: bool,
 }
 
 #[derive(Debug)]
 struct Running {
     power: CancellationToken,
-    /// Ends with the power, and when the machine's member is removed.
+    /// Cancelled with `power`, and when the machine's member is removed.
     member: CancellationToken,
 }
 
@@ -62,7 +62,7 @@ impl Inner {
         running.is_some_and(|running| !running.member.is_cancelled())
     }
 
-    /// The state after whatever has happened to the machines meanwhile.
+    /// The state, updated for the machines that run now.
     fn settled(&mut self) -> &mut State {
         let up: Vec<u64> = self
             .state
@@ -76,10 +76,10 @@ impl Inner {
 }
 
 impl Etcd {
-    /// A cluster without members, or what `path` has of one. None: in memory.
+    /// A cluster with the members in the file `path`, or without members if the file does not exist. `None`: in memory.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// If the file exists but is unreadable.
     pub fn open(path: Option<PathBuf>) -> io::Result<Self> {
         let kept = path.as_deref().map(read).transpose()?.flatten();
         Ok(Self {
@@ -92,7 +92,7 @@ impl Etcd {
         })
     }
 
-    /// The first member, as `kubeadm init` makes it. Called again, it changes nothing.
+    /// Adds the first member, as `kubeadm init` does. Idempotent.
     pub fn found(&self, place: &Place) {
         self.inner.lock().unlisted = false;
         self.change(|state| {
@@ -104,7 +104,7 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// A member that was there before the list was kept on disk.
+    /// Adds a member that has existed before the cluster had a file.
     pub fn adopt(&self, place: &Place) {
         if self.inner.lock().unlisted {
             self.change(|state| {
@@ -117,10 +117,10 @@ impl Etcd {
         }
     }
 
-    /// The member of a machine runs until `power` ends or it is removed; the token that is returned ends with either.
+    /// Starts the member of a machine; it runs until `power` ends or it is removed. The token is cancelled with either.
     ///
     /// # Errors
-    /// As etcd ends, when the machine has no member (any more).
+    /// etcd's fatal message if the machine has no member (any more).
     pub fn run(
         &self,
         machine: &str,
@@ -140,10 +140,10 @@ impl Etcd {
         Ok(member)
     }
 
-    /// What `kubeadm join` asks first: whether every member that has ever started answers.
+    /// The check before `kubeadm join`: whether every member that has ever started responds.
     ///
     /// # Errors
-    /// In kubeadm's words.
+    /// The message of kubeadm.
     pub fn check(&self) -> Result<(), String> {
         let inner = self.inner.lock();
         let silent = inner
@@ -159,10 +159,10 @@ impl Etcd {
         }
     }
 
-    /// Adds the member of a machine as a learner, or finds the one that a try before has added.
+    /// Adds the member of a machine as a learner. Idempotent.
     ///
     /// # Errors
-    /// As etcd refuses it.
+    /// The status that etcd returns.
     pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
         self.change(|state| match state.of(&place.machine) {
             Some(_) => Ok(()),
@@ -170,7 +170,7 @@ impl Etcd {
         })
     }
 
-    /// The learner of a machine starts, and has caught up.
+    /// Starts the learner of a machine, which counts as in sync while it runs.
     pub fn start(&self, place: &Place) {
         self.change(|state| {
             state.start(place);
@@ -179,10 +179,10 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// Gives the member of a machine its vote.
+    /// Promotes the member of a machine. Idempotent.
     ///
     /// # Errors
-    /// As etcd refuses it.
+    /// The status that etcd returns.
     pub fn promote(&self, machine: &str) -> Result<(), Status> {
         self.change(|state| match state.of(machine) {
             Some(member) if !member.learner => Ok(()),
@@ -191,10 +191,10 @@ impl Etcd {
         })
     }
 
-    /// Whether what is written can be kept: a majority of the members that vote runs.
+    /// Whether writes can be committed: a majority of the voting members runs.
     ///
     /// # Errors
-    /// As an API server passes on what etcd says.
+    /// The message of etcd, as an API server returns it.
     pub fn takes_writes(&self) -> Result<(), String> {
         let mut inner = self.inner.lock();
         let state = inner.settled();
@@ -204,7 +204,7 @@ impl Etcd {
         Err(rules::timed_out().message)
     }
 
-    /// Raises or clears an alarm of the member of a machine.
+    /// Raises or clears an alarm for the member of a machine.
     pub fn alarm(&self, machine: &str, alarm: AlarmType, raised: bool) {
         self.change(|state| {
             if let Some(id) = state.of(machine).map(|member| member.id) {
@@ -215,7 +215,7 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// How many elections there have been, hand-overs included.
+    /// The number of elections, transfers of leadership included.
     pub fn term(&self) -> u64 {
         self.inner.lock().settled().term()
     }
@@ -235,7 +235,7 @@ impl Etcd {
         listed.collect()
     }
 
-    /// Serves one connection to the member of a machine, until its end or that of the member.
+    /// Serves one connection to the member of a machine, until the connection or the member ends.
     pub async fn serve<S>(self: Arc<Self>, machine: &str, tls: TlsAcceptor, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -253,7 +253,7 @@ impl Etcd {
         }
     }
 
-    /// Changes the state, and keeps it. Members that are removed end.
+    /// Changes and persists the state. Stops removed members.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
         let mut inner = self.inner.lock();
         let done = change(inner.settled())?;
@@ -284,7 +284,7 @@ fn read(path: &Path) -> io::Result<Option<State>> {
     }
 }
 
-/// Replaces the file by renaming.
+/// Replaces the file atomically, by renaming.
 fn write(path: &Path, state: &State) -> io::Result<()> {
     let draft = path.with_extension("new");
     std::fs::write(&draft, serde_json::to_vec(state)?)?;

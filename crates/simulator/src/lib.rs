@@ -1,9 +1,9 @@
-//! A simulated OpenStack cloud, and what runs on its servers: simulated guests that boot kubeadm nodes from their user
-//! data, or machines that a program runs.
+//! A simulated OpenStack cloud and its servers: either simulated guests that boot kubeadm nodes from user data, or
+//! machines that an external program runs.
 //!
-//! [`cloud`] answers the OpenStack APIs over HTTP; [`guest`] simulates what its servers would run, [`etcd`] included;
-//! [`runner`] starts a program for each; [`world`] is the one-way view that connects them, [`machine`] what only runners
-//! need.
+//! [`cloud`] serves the OpenStack APIs over HTTP; [`guest`] simulates the guests, [`etcd`] included; [`runner`] starts
+//! a program for each server; [`world`] is the one-way view that connects them, [`machine`] has the details that only
+//! runners need.
 
 pub mod cloud;
 pub mod etcd;

@@ -1,4 +1,4 @@
-//! A server's hardware, as a guest runner gets to know it, and the way back from the machines to the cloud.
+//! The hardware of a server, for guest runners, and the interface through which machines report to the cloud.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -7,16 +7,16 @@ use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a machine has besides what an [`Instance`](crate::world::Instance) says.
+/// The hardware of a machine, in addition to its [`Instance`](crate::world::Instance).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
-    /// The image that the server booted from; empty names for a volume without one.
+    /// The image of the server; empty for a volume without image.
     pub image: Image,
     /// The name of the flavor.
     pub flavor: String,
     /// The ports, in the order in which they were attached.
     pub ports: Vec<Port>,
-    /// The volumes that are attached.
+    /// The attached volumes.
     pub volumes: Vec<Volume>,
     /// Whether the server was created with a config drive.
     pub config_drive: bool,
@@ -31,7 +31,7 @@ pub struct Image {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Properties that whoever uploaded it chose.
+    /// Free-form properties of the image.
     pub properties: Map<String, Value>,
 }
 
@@ -40,22 +40,22 @@ pub struct Image {
 pub struct Port {
     /// Neutron's id.
     pub id: String,
-    /// The hardware address.
+    /// The MAC address.
     pub mac_address: String,
-    /// The network that it is a port of.
+    /// The id of its network.
     pub network_id: String,
-    /// That network's name.
+    /// The name of its network.
     pub network_name: String,
-    /// That network's MTU.
+    /// The MTU of its network.
     pub mtu: u32,
     /// The fixed addresses.
     pub addresses: Vec<Address>,
-    /// The TCP ports that the security groups let in from outside, to where a floating IP leads.
+    /// The TCP ports that the security groups allow from outside, for floating IPs.
     #[serde(skip)]
     pub open: Vec<RangeInclusive<u16>>,
 }
 
-/// A fixed address with what DHCP says about its subnet.
+/// A fixed address with the DHCP options of its subnet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Address {
     /// The address.
@@ -77,18 +77,18 @@ pub struct Address {
 /// A host route.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Route {
-    /// Where to.
+    /// The destination.
     pub destination: String,
-    /// By way of.
+    /// The next hop.
     pub nexthop: String,
 }
 
-/// A volume that is attached.
+/// An attached volume.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Volume {
     /// Cinder's id.
     pub id: String,
-    /// Nova's name of the device.
+    /// The device name that Nova chose.
     pub device: String,
     /// The size in GiB.
     pub size_gib: u64,
@@ -103,7 +103,7 @@ pub struct Key {
     pub public: String,
 }
 
-/// Whether a member of a load balancer's pool answers.
+/// Whether a member of a load balancer's pool accepts connections.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     /// The load balancer.
@@ -114,14 +114,14 @@ pub struct Member {
     pub answers: bool,
 }
 
-/// The servers of a cloud, as those who run the machines see them.
+/// The servers of a cloud, for guest runners.
 pub trait Servers: Send + Sync + 'static {
-    /// The hardware of a server; None once it is deleted.
+    /// The hardware of a server; `None` once it is deleted.
     fn machine(&self, server: &str) -> Option<Machine>;
-    /// The machine has switched itself off.
+    /// Reports that the machine has powered itself off.
     fn ended(&self, server: &str);
-    /// The machine cannot be started.
+    /// Reports that the machine cannot be started.
     fn failed(&self, server: &str, fault: &str);
-    /// Members of load balancers began, or ceased, to answer.
+    /// Reports members of load balancers that began, or ceased, to accept connections.
     fn answering(&self, members: &[Member]);
 }

@@ -1,8 +1,8 @@
 //! Machines: for each server that is ACTIVE, a program that runs as long as the server does.
 //!
-//! [`Runners::start`] follows the [`World`]. The program, a *guest runner*, is whatever brings a machine up: a script that
-//! makes namespaces, a hypervisor, a container. It reads one JSON document and prints what a serial console would show
-//! (docs/simulator.md has the contract).
+//! [`Runners::start`] follows the [`World`]. The program, a *guest runner*, starts a machine in any way: a script that
+//! creates namespaces, a hypervisor, a container. It reads one JSON document and prints the output of the serial
+//! console (docs/simulator.md has the contract).
 //!
 //! ```text
 //!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console
@@ -11,8 +11,8 @@
 //!                └── forward: floating address:port ──TCP──► the machines' addresses
 //! ```
 //!
-//! What the machines do comes back through [`Servers`]: one that ends is SHUTOFF, one that cannot be started is in ERROR,
-//! and members of load balancers that do not answer are reported.
+//! Machines report through [`Servers`]: a server whose machine ends is SHUTOFF, one whose machine cannot be started is
+//! in ERROR, and members of load balancers are reported when they begin or cease to accept connections.
 
 mod console;
 mod document;
@@ -37,16 +37,16 @@ use crate::guest::Outside;
 use crate::machine::Servers;
 use crate::world::World;
 
-/// How machines are run.
+/// Options of the runners.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The guest runner.
     pub program: PathBuf,
-    /// Where the machines' disks are kept.
+    /// The directory with the disks of the machines.
     pub state_dir: PathBuf,
-    /// How long a machine that is switched off may take before it is killed.
+    /// The grace period between SIGTERM and SIGKILL of a machine that is powered off.
     pub patience: Duration,
-    /// How often members of load balancers are tried.
+    /// The interval of health checks of load balancer members.
     pub probe: Duration,
     /// The addresses on which floating IPs are served.
     pub outside: Outside,
@@ -74,11 +74,11 @@ pub struct Runners {
 }
 
 impl Runners {
-    /// Follows `world` and runs its instances until `shutdown`; `metadata` serves the metadata service. Must be called
-    /// inside a tokio runtime.
+    /// Follows `world` and runs its instances until `shutdown`; `metadata` is the listener of the metadata service.
+    /// Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// The state directory cannot be used.
+    /// If the state directory cannot be used.
     pub async fn start(
         world: watch::Receiver<Arc<World>>,
         servers: Arc<dyn Servers>,
@@ -105,13 +105,13 @@ impl Runners {
         Ok(Self { consoles, stopped })
     }
 
-    /// What a machine has printed. Empty for an unknown instance.
+    /// The console log of an instance. Empty for an unknown instance.
     #[must_use]
     pub fn console(&self, instance: &str) -> String {
         self.consoles.text(instance)
     }
 
-    /// Waits until every machine has been switched off after `shutdown`.
+    /// Waits until every machine has been powered off after `shutdown`.
     pub async fn stopped(&self) {
         self.stopped.cancelled().await;
     }

@@ -1,9 +1,8 @@
-//! What the inside of the cloud looks like to its guests: the only coupling between [`crate::cloud`] and
-//! [`crate::guest`].
+//! The state of the cloud that is visible to guests: the only coupling between [`crate::cloud`] and [`crate::guest`].
 //!
-//! A [`World`] is a snapshot. The cloud publishes a new one on a watch channel after every change that a
-//! guest could notice; a guest compares it with what it is running and starts or stops accordingly.
-//! Everything is sorted by identity, so two equal clouds give equal snapshots.
+//! A [`World`] is a snapshot. The cloud publishes a new one on a watch channel after every change that is visible to
+//! guests, which compare it with their state and start or stop accordingly. All lists are sorted by identity, so equal
+//! clouds have equal snapshots.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,27 +10,27 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 
-/// One snapshot of everything guests may know of the cloud, over all projects.
+/// A snapshot of the state that is visible to guests, over all projects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct World {
-    /// Every server that exists and has been scheduled, by id. A deleted server is absent.
+    /// Every server that has been scheduled and not deleted, by id.
     pub instances: Vec<Instance>,
     /// Every associated floating IP, by floating address.
     pub addresses: Vec<Forward>,
-    /// Every load balancer listener that takes traffic, by address and port.
+    /// Every load balancer listener that accepts traffic, by address and port.
     pub listeners: Vec<Listener>,
 }
 
-/// One virtual machine, as its own firmware and metadata service would describe it.
+/// A virtual machine, as its firmware and metadata service describe it.
 #[derive(Clone, PartialEq)]
 pub struct Instance {
-    /// Nova's server id; also what cloud-init sees as the instance id.
+    /// Nova's server id; cloud-init's instance id.
     pub id: String,
     /// Nova's server name.
     pub name: String,
     /// The project that owns the server.
     pub project_id: String,
-    /// User data as the guest sees it, base64 already removed. It carries secrets: never log it.
+    /// User data, base64 removed. It contains secrets: never log it.
     pub user_data: Option<Bytes>,
     /// The fixed addresses of all ports, in the order of the ports.
     pub fixed_ips: Vec<IpAddr>,
@@ -39,11 +38,11 @@ pub struct Instance {
     pub availability_zone: String,
     /// Server metadata.
     pub metadata: BTreeMap<String, String>,
-    /// The host name Nova derives from the server name.
+    /// The host name that Nova derives from the server name.
     pub hostname: String,
     /// Whether the machine is powered on: true only while the server is ACTIVE (or rebooting out of it).
     pub running: bool,
-    /// How often the server was rebooted or rebuilt. A guest that sees this grow starts again.
+    /// The number of reboots and rebuilds. A guest restarts when this changes.
     pub boot: u64,
     /// Virtual CPUs of the flavor.
     pub vcpus: u32,
@@ -51,7 +50,7 @@ pub struct Instance {
     pub memory_mib: u64,
     /// Root disk of the flavor, in GiB.
     pub disk_gib: u64,
-    /// The name of the image the server booted from; empty when it booted from a volume without one.
+    /// The name of the server's image; empty when it booted from a volume without one.
     pub image: String,
 }
 
@@ -68,32 +67,32 @@ impl fmt::Debug for Instance {
     }
 }
 
-/// A floating address and the fixed address it stands for: a server's port or a load balancer's.
+/// A floating address and its fixed address: that of a server's port or of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// The address outside, from the external network.
+    /// The address on the external network.
     pub floating: IpAddr,
-    /// The address inside.
+    /// The fixed address.
     pub fixed: IpAddr,
 }
 
-/// A load balancer listener that takes traffic: its load balancer and itself are ACTIVE and enabled.
+/// A load balancer listener that accepts traffic: its load balancer and itself are ACTIVE and enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Octavia's listener id.
     pub id: String,
-    /// The load balancer the listener belongs to.
+    /// The id of its load balancer.
     pub load_balancer_id: String,
     /// The project that owns the load balancer.
     pub project_id: String,
-    /// The address it listens on, inside.
+    /// The fixed address of the load balancer.
     pub vip: IpAddr,
-    /// The port it listens on.
+    /// The port that it listens on.
     pub port: u16,
     /// Octavia's protocol name, such as `TCP`.
     pub protocol: String,
     /// The enabled members of the default pool, in the order of their ids.
     pub members: Vec<SocketAddr>,
-    /// Who may connect; empty means everyone.
+    /// The allowed source ranges; empty allows all.
     pub allowed_cidrs: Vec<String>,
 }

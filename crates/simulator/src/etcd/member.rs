@@ -14,10 +14,10 @@ use etcd::server::Service;
 use super::Etcd;
 use super::rules::{self, State, Stored};
 
-/// The version that members report: that of the image kubeadm 1.34 starts.
+/// The version that members report: that of kubeadm 1.34.0's etcd image.
 const VERSION: &str = "3.6.4";
 
-/// The member of one machine.
+/// The member of a machine.
 pub(super) struct Member {
     etcd: Arc<Etcd>,
     machine: String,
@@ -31,7 +31,7 @@ impl Member {
         }
     }
 
-    /// Reads as this member.
+    /// Runs a read as this member.
     fn read<T>(
         &self,
         read: impl FnOnce(&State, &Stored) -> Result<T, Status>,
@@ -42,7 +42,7 @@ impl Member {
         read(state, this)
     }
 
-    /// Changes as this member, which a learner does not.
+    /// Runs a change as this member; learners reject changes.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut State, u64) -> Result<T, Status>,
@@ -161,7 +161,7 @@ impl Service for Member {
     }
 }
 
-/// A learner answers for its status alone.
+/// Learners support only the status call.
 fn votes(member: &Stored) -> Result<(), Status> {
     if member.learner {
         return Err(rules::refused("etcdserver: rpc not supported for learner"));

@@ -1,4 +1,4 @@
-//! Who may be added, promoted and removed, and who leads: etcd's rules with `--strict-reconfig-check`, its default.
+//! Who can be added, promoted and removed, and who leads: etcd's rules with `--strict-reconfig-check`, its default.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use etcd::messages::{AlarmMember, AlarmType};
 use etcd::{Code, Status};
 use serde::{Deserialize, Serialize};
 
-/// Where a member runs.
+/// The machine of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The machine, whose disk has the member's data.
+    /// The id of the machine, whose disk has the member's data.
     pub machine: String,
-    /// The name that the member takes: that of the Node.
+    /// The name of the member, which is that of the Node.
     pub name: String,
-    /// The machine's address, in brackets if it is one of IPv6.
+    /// The machine's address; IPv6 in brackets.
     pub host: String,
 }
 
@@ -27,22 +27,22 @@ impl Place {
     }
 }
 
-/// A member as tests see it.
+/// A member, for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name; empty until it has started.
+    /// Its name; empty before its first start.
     pub name: String,
-    /// The machine it runs on.
+    /// The machine that it runs on.
     pub machine: String,
-    /// Whether it does not vote.
+    /// Whether it is a learner.
     pub learner: bool,
-    /// Whether it leads.
+    /// Whether it is the leader.
     pub leads: bool,
     /// Whether it runs.
     pub up: bool,
 }
 
-/// A member as it is kept.
+/// A member as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Stored {
@@ -55,13 +55,13 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Whether it has ever run: the others know its name from then on.
+    /// Whether it has ever started: from then on its name is set.
     pub(super) fn is_started(&self) -> bool {
         !self.name.is_empty()
     }
 }
 
-/// What a cluster agrees on.
+/// The state that is replicated by raft.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct State {
@@ -69,9 +69,9 @@ pub(super) struct State {
     term: u64,
     leader: u64,
     members: Vec<Stored>,
-    /// Alarms that are raised: member and number.
+    /// The active alarms: member id and type.
     alarms: BTreeSet<(u64, i32)>,
-    /// The members that run now.
+    /// The running members.
     #[serde(skip)]
     up: BTreeSet<u64>,
 }
@@ -98,7 +98,7 @@ impl State {
         self.term
     }
 
-    /// Takes note of who runs, and elects a leader if there is none.
+    /// Sets the running members, and elects a leader if there is none.
     pub(super) fn settle(&mut self, up: &[u64]) {
         self.up = up.iter().copied().collect();
         let voting = self.voters_up();
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// A member that votes from the start.
+    /// Adds a voting member that has started.
     pub(super) fn found(&mut self, place: &Place) {
         if self.cluster_id == 0 {
             self.cluster_id = number();
@@ -126,7 +126,7 @@ impl State {
         });
     }
 
-    /// Adds a member that has not started. Nobody knows where it will run if somebody else than the simulation adds it.
+    /// Adds a member that has not started. Without `place`, for members added through the API, its machine is unknown.
     pub(super) fn add(
         &mut self,
         peer_url: &str,
@@ -163,7 +163,7 @@ impl State {
         Ok(id)
     }
 
-    /// The member of a machine starts: the others learn its name.
+    /// Starts the member of a machine: sets its name and client URL.
     pub(super) fn start(&mut self, place: &Place) {
         let ours = |member: &&mut Stored| member.machine == place.machine;
         if let Some(member) = self.members.iter_mut().find(ours) {
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Gives a learner its vote.
+    /// Promotes a learner to a voting member.
     pub(super) fn promote(&mut self, id: u64) -> Result<(), Status> {
         self.led()?;
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
@@ -193,7 +193,7 @@ impl State {
         Ok(())
     }
 
-    /// Removes a member; `asked` is the member that was asked to.
+    /// Removes a member; `asked` is the member that received the request.
     pub(super) fn remove(&mut self, id: u64, asked: u64) -> Result<(), Status> {
         self.led()?;
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
@@ -205,7 +205,7 @@ impl State {
             if started < others().count() / 2 + 1 {
                 return Err(not_enough());
             }
-            // One that is down is no part of the quorum that works.
+            // A member that is down is not part of the active quorum.
             let works = id == asked || self.up.contains(&id);
             if works && self.voters_up().len() - 1 < others().count() / 2 + 1 {
                 return Err(unhealthy());
@@ -216,7 +216,7 @@ impl State {
         Ok(())
     }
 
-    /// Hands leadership over; `asked` is the member that was asked to.
+    /// Transfers leadership; `asked` is the member that received the request.
     pub(super) fn move_leader(&mut self, asked: u64, target: u64) -> Result<(), Status> {
         self.led()?;
         if asked != self.leader {
@@ -252,7 +252,7 @@ impl State {
         }
     }
 
-    /// Changes and linearizable reads need a leader.
+    /// Checks that there is a leader, which changes and linearizable reads need.
     pub(super) fn led(&self) -> Result<(), Status> {
         match self.leader {
             0 => Err(timed_out()),
@@ -276,7 +276,7 @@ impl State {
     }
 }
 
-/// The id of a cluster or member: never 0.
+/// A random id of a cluster or member: never 0.
 fn number() -> u64 {
     rand::random::<u64>().max(1)
 }

@@ -10,7 +10,7 @@ fn place(name: &str) -> Place {
     }
 }
 
-/// A cluster of these members, all running, and the tokens that end their machines.
+/// A cluster of these members, all running, and the tokens that power off their machines.
 fn cluster<const N: usize>(names: [&str; N]) -> (Etcd, [CancellationToken; N]) {
     let etcd = Etcd::open(None).unwrap();
     let machines = names.map(|name| {

@@ -1,11 +1,11 @@
-//! What machines print, made safe: text in lines, of bounded length and number.
+//! Console logs of the machines, sanitized: lines of text, with limits of size.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The oldest lines of a longer log are dropped, as Nova reads the end of a log only.
+/// The oldest lines of a longer log are dropped: Nova reads only the end of a log.
 const LIMIT: usize = 100 << 10;
 /// The rest of a longer line is dropped.
 const LONGEST: usize = 4 << 10;
@@ -19,12 +19,12 @@ pub(crate) struct Consoles {
 #[derive(Debug, Default)]
 struct Log {
     text: String,
-    /// The bytes since the last end of a line.
+    /// The bytes of the incomplete last line.
     partial: Vec<u8>,
 }
 
 impl Consoles {
-    /// What the console shows.
+    /// The text of the console.
     pub(crate) fn text(&self, instance: &str) -> String {
         let logs = self.logs.lock();
         logs.get(instance).map_or_else(String::new, |log| {
@@ -41,7 +41,7 @@ impl Consoles {
         lines.rfind(|line| !line.is_empty()).map(str::to_owned)
     }
 
-    /// Adds what a machine printed.
+    /// Appends the output of a machine.
     pub(crate) fn print(&self, instance: &str, bytes: &[u8]) {
         let mut logs = self.logs.lock();
         let log = logs.entry(instance.to_owned()).or_default();
@@ -62,7 +62,7 @@ impl Consoles {
         }
     }
 
-    /// Adds a line about the machine itself, on a line of its own.
+    /// Appends a message about the machine, on a new line.
     pub(crate) fn note(&self, instance: &str, line: &str) {
         let broken = self
             .logs
@@ -73,13 +73,13 @@ impl Consoles {
         self.print(instance, format!("{start}{line}\n").as_bytes());
     }
 
-    /// Forgets the console of a deleted instance.
+    /// Removes the console of a deleted instance.
     pub(crate) fn forget(&self, instance: &str) {
         self.logs.lock().remove(instance);
     }
 }
 
-/// A line as text, without what would steer a terminal.
+/// A line as text, without control characters.
 fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(line)
         .chars()

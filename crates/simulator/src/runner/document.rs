@@ -1,4 +1,4 @@
-//! What a guest runner reads on standard input, and the config drive.
+//! The JSON document on a guest runner's standard input, and the config drive.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +22,7 @@ const DRIVE: [&str; 7] = [
     "ec2/latest/user-data",
 ];
 
-/// The document about a server whose disk is `directory`.
+/// The document of a server; `directory` has its disk.
 pub(crate) fn document(
     instance: &Instance,
     machine: &Machine,
@@ -50,7 +50,7 @@ pub(crate) fn document(
     })
 }
 
-/// Writes the config drive, readable by nobody else: user data carries secrets.
+/// Writes the config drive, with mode 0600: user data contains secrets.
 pub(crate) fn write_drive(drive: &Path, instance: &Instance, machine: &Machine) -> io::Result<()> {
     for path in DRIVE {
         let Some(content) = metadata::content(instance, machine, path) else {

@@ -1,4 +1,4 @@
-//! All machines: compares every World with what runs.
+//! All machines: reconciles them with every World.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, TryLockError};
@@ -25,9 +25,9 @@ pub(crate) struct Fleet {
     guests: HashMap<String, watch::Sender<Wanted>>,
     forwards: Forwards,
     tasks: TaskTracker,
-    /// Directories of earlier processes whose servers have not been seen yet.
+    /// Directories of earlier processes whose servers have not been in the World yet.
     unclaimed: BTreeSet<String>,
-    /// Locked as long as the fleet is there: another one would end its runners.
+    /// Locked while the fleet exists: a second one would end its runners.
     _lock: File,
 }
 
@@ -49,7 +49,7 @@ impl Fleet {
             ),
             TryLockError::Error(error) => error,
         })?;
-        // The runner's working directory is another one.
+        // Absolute paths, because the runner has another working directory.
         let state_dir = std::fs::canonicalize(&options.state_dir)?;
         let program = std::fs::canonicalize(&options.program).unwrap_or(options.program);
         let options = Options {
@@ -78,7 +78,7 @@ impl Fleet {
         })
     }
 
-    /// Follows `world` until `shutdown`, and switches all machines off then.
+    /// Follows `world` until `shutdown`, then powers off all machines.
     pub(crate) async fn run(
         mut self,
         mut world: watch::Receiver<Arc<World>>,
@@ -132,7 +132,7 @@ impl Fleet {
             if present.contains_key(id.as_str()) {
                 return true;
             }
-            // One in ERROR is not in the World, but keeps its disk and its console.
+            // A server in ERROR is not in the World, but keeps its disk and console.
             let kept = self.shared.servers.machine(id).is_some();
             sender.send_if_modified(|wanted| switch_off(wanted, kept));
             kept
@@ -142,7 +142,7 @@ impl Fleet {
         }
     }
 
-    /// What earlier processes left of servers that are gone.
+    /// Removes the directories of earlier processes whose servers no longer exist.
     fn sweep(&mut self) {
         for id in std::mem::take(&mut self.unclaimed) {
             if self.shared.servers.machine(&id).is_none() && uuid::Uuid::parse_str(&id).is_ok() {
@@ -168,7 +168,7 @@ fn switch_off(wanted: &mut Wanted, kept: bool) -> bool {
     }
 }
 
-/// Writes a file that nobody else may read.
+/// Writes a file with mode 0600.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -1,4 +1,4 @@
-//! The data plane: TCP from floating addresses to the machines, directly or through load balancers.
+//! The data plane: TCP from floating addresses to machines, directly or through load balancers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -20,26 +20,26 @@ use crate::guest::Outside;
 use crate::machine::{Member, Servers};
 use crate::world::World;
 
-/// A security group may open all ports: ranges longer than this are not forwarded.
+/// The longest range of ports that is forwarded: a security group may allow all ports.
 const LONGEST_RANGE: usize = 64;
-/// How long a machine may take to accept a connection.
+/// The timeout of a connection to a machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where each address and port outside leads.
+/// The target of each outside address and port.
 pub(crate) type Routes = BTreeMap<SocketAddr, Route>;
 
-/// Where an address and port outside leads.
+/// The target of an outside address and port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) targets: Vec<SocketAddr>,
-    /// Who may connect; empty means everyone.
+    /// The allowed source ranges; empty allows all.
     pub(crate) allowed: Vec<IpNet>,
 }
 
-/// The routes of a world. `open` gives the ports of a server that its security groups let in.
+/// The routes of a world. `open` returns the ports of a server that its security groups allow.
 ///
-/// Fixed addresses are not unique, but there is one network here: what leads to an address that several servers have is
-/// left out.
+/// Fixed addresses are not unique, but there is only one network here: an address that several servers have gets no
+/// routes.
 pub(crate) fn routes(
     world: &World,
     open: impl Fn(&str) -> Vec<RangeInclusive<u16>>,
@@ -86,17 +86,17 @@ fn ranges(texts: &[String]) -> Vec<IpNet> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The addresses that are bound, and what is known of those behind them.
+/// The bound addresses and the health of their targets.
 pub(crate) struct Forwards {
     servers: Arc<dyn Servers>,
     bound: BTreeMap<SocketAddr, Bound>,
     failing: BTreeSet<SocketAddr>,
     silent: Silent,
-    /// What the cloud was last told of each member.
+    /// The last reported state of each member.
     reported: BTreeSet<Member>,
 }
 
-/// The targets that did not answer when they were last tried.
+/// The targets that did not accept their last connection.
 type Silent = Arc<Mutex<BTreeSet<SocketAddr>>>;
 
 struct Bound {
@@ -115,7 +115,8 @@ impl Forwards {
         }
     }
 
-    /// Binds what is in `routes`, unbinds what is not. An address that cannot be bound is tried again the next time.
+    /// Binds the addresses in `routes`, and unbinds others. An address that cannot be bound is retried with the next
+    /// call.
     pub(crate) async fn follow(&mut self, routes: Routes) {
         self.bound.retain(|address, bound| {
             let keep = routes.contains_key(address);
@@ -142,7 +143,7 @@ impl Forwards {
         }
     }
 
-    /// Tries every member of every load balancer, and reports those that began or ceased to answer.
+    /// Connects to every member of every load balancer, and reports those that began or ceased to accept connections.
     pub(crate) async fn probe(&mut self, world: &World) {
         let members: BTreeSet<(&str, SocketAddr)> = world
             .listeners
@@ -166,7 +167,7 @@ impl Forwards {
         self.reported = found;
     }
 
-    /// Unbinds everything and ends all connections.
+    /// Unbinds all addresses and closes all connections.
     pub(crate) fn close(&mut self) {
         for bound in std::mem::take(&mut self.bound).into_values() {
             bound.stop.cancel();
@@ -207,7 +208,7 @@ async fn accept(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, most likely: give others the time to close some.
+                // Probably out of file descriptors: wait for others to close some.
                 debug!("accept: {error}");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -228,7 +229,7 @@ async fn accept(
     }
 }
 
-/// The targets in the order in which they are tried: those that answered in turn, the others at last.
+/// The targets in the order of attempts: healthy ones round-robin, then the others.
 fn in_turn(targets: &[SocketAddr], silent: &BTreeSet<SocketAddr>, first: usize) -> Vec<SocketAddr> {
     let (mut good, bad): (Vec<_>, Vec<_>) =
         targets.iter().copied().partition(|at| !silent.contains(at));

@@ -1,4 +1,4 @@
-//! One server's machine: switched on and off as the server is.
+//! The machine of one server, powered on and off with it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,30 +18,30 @@ use super::process::{self, Process};
 use crate::machine::{Machine, Servers};
 use crate::world::Instance;
 
-/// A runner ends with this status where it cannot start the machine.
+/// The exit status of a runner that cannot start the machine.
 const CANNOT_START: i32 = 126;
 
-/// What all machines share.
+/// State shared by all machines.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) servers: Arc<dyn Servers>,
     pub(crate) consoles: Consoles,
-    /// Where the metadata service is.
+    /// The address of the metadata service.
     pub(crate) service: String,
 }
 
-/// What a server is to be: None once it has been deleted.
+/// The desired state of a server: `None` once it has been deleted.
 pub(crate) type Wanted = Option<Instance>;
 
-/// How a machine ended by itself.
+/// Why a machine ended.
 enum End {
-    /// It was switched off, because the server was, or starts again.
+    /// It was stopped, because the server was stopped, deleted or rebooted.
     Stopped,
-    /// It switched itself off.
+    /// It ended by itself.
     Itself(io::Result<ExitStatus>),
 }
 
-/// The runner of a machine, as it is noted on disk.
+/// The process of a machine's runner, as it is stored on disk.
 #[derive(Deserialize, Serialize)]
 struct Left {
     pid: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Guest {
     id: String,
     directory: PathBuf,
     wanted: watch::Receiver<Wanted>,
-    /// The boot that ended by itself: the next one is another.
+    /// The boot that ended by itself: the machine starts again only with another one.
     spent: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Guest {
         }
     }
 
-    /// Starts the machine and waits for its end.
+    /// Starts the machine and waits until it ends.
     async fn boot(&mut self, instance: &Instance, shutdown: &CancellationToken) {
         let mut process = match self.start(instance) {
             Ok(process) => process,
@@ -139,7 +139,7 @@ impl Guest {
         Ok(process)
     }
 
-    /// The machine's directory, config drive and document.
+    /// Creates the machine's directory and config drive; returns the document.
     fn prepare(&self, instance: &Instance, machine: &Machine) -> io::Result<Vec<u8>> {
         end_left_behind(&self.directory);
         let disk = self.directory.join("disk");
@@ -155,7 +155,7 @@ impl Guest {
         Ok(document.to_string().into_bytes())
     }
 
-    /// Notes the process on disk, so that the next start of the cloud ends what a killed one left.
+    /// Stores the process on disk, so that the next start of the cloud ends the runner if this process is killed.
     fn note(&self, process: &Process) {
         let left = process.id().and_then(|pid| {
             let started = process::started(pid)?;
@@ -192,17 +192,17 @@ impl Guest {
     }
 }
 
-/// Waits until the server is switched off, deleted or booted again.
+/// Waits until the server is stopped, deleted or rebooted.
 async fn switched(wanted: &mut watch::Receiver<Wanted>, boot: u64) {
     let stays = |wanted: &Wanted| {
         let instance = wanted.as_ref();
         instance.is_some_and(|it| it.running && it.boot == boot)
     };
-    // The sender goes with the fleet, which ends by shutdown.
+    // The sender is dropped with the fleet, which ends by shutdown.
     let _ = wanted.wait_for(|wanted| !stays(wanted)).await;
 }
 
-/// Ends the runner that an earlier process left in `directory`.
+/// Ends the runner that an earlier process has left in `directory`.
 pub(crate) fn end_left_behind(directory: &Path) {
     let file = directory.join("runner.json");
     let Ok(text) = std::fs::read(&file) else {

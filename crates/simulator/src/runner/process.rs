@@ -1,4 +1,4 @@
-//! A guest runner's process, with the group that it leads.
+//! The process of a guest runner, and its process group.
 
 use std::io;
 use std::path::Path;
@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 
 use super::console::Consoles;
 
-/// A pause after a full read: endless output must not take a processor whole.
+/// The pause after a full read, so that endless output does not use a whole CPU.
 const BREATH: Duration = Duration::from_millis(5);
-/// How long the rest of the output may take once the runner has ended: a process that left the group may keep it open.
+/// The time to read remaining output after the runner's end: a process that left the group may keep the pipe open.
 const REST: Duration = Duration::from_millis(500);
 
 /// A running guest runner.
@@ -25,10 +25,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `program` in `directory` and hands it `document`.
+    /// Starts `program` in `directory` with `document` on its standard input.
     ///
     /// # Errors
-    /// The program is missing or cannot be executed.
+    /// If the program is missing or cannot be executed.
     pub(crate) fn start(
         program: &Path,
         directory: &Path,
@@ -50,7 +50,7 @@ impl Process {
             .and_then(Pid::from_raw);
         let mut readers = JoinSet::new();
         if let Some(mut input) = child.stdin.take() {
-            // One that does not read it is told by the end of the pipe.
+            // A runner may close its standard input without reading it: a broken pipe is no error.
             readers.spawn(async move { drop(input.write_all(&document).await) });
         }
         if let Some(output) = child.stdout.take() {
@@ -66,12 +66,12 @@ impl Process {
         })
     }
 
-    /// The number of the process, until it has ended.
+    /// The id of the process, until it has ended.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Waits for the end of the runner, then ends what is left of its group.
+    /// Waits until the runner ends, then kills the rest of its group.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         self.kill();
@@ -82,7 +82,7 @@ impl Process {
         Ok(status)
     }
 
-    /// Asks the runner to end, and kills it and its group if it has not after `patience`.
+    /// Sends SIGTERM to the runner, and kills its group if it has not ended after `patience`.
     pub(crate) async fn stop(&mut self, patience: Duration) {
         if let Some(pid) = self.group.filter(|_| self.child.id().is_some()) {
             let _ = kill_process(pid, Signal::TERM);
@@ -118,8 +118,8 @@ async fn read(mut from: impl AsyncRead + Unpin, consoles: Consoles, instance: St
     }
 }
 
-/// When a process started, in ticks since the start of the system: with it, a number that was given to another process
-/// is noticed. None where it does not run.
+/// The start time of a process, in clock ticks since the system's boot: it distinguishes processes with the same id.
+/// `None` if the process does not exist.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -127,7 +127,7 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     fields.get(19)?.parse().ok()
 }
 
-/// Ends the group of a runner that an earlier process of ours has left behind.
+/// Kills the group of a runner that an earlier process has left.
 pub(crate) fn end_left_behind(pid: u32, ticks: u64) {
     if started(pid) == Some(ticks)
         && let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)

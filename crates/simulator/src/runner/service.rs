@@ -1,4 +1,4 @@
-//! The metadata service: a server is known by the address that its request comes from.
+//! The metadata service: servers are identified by the source address of their requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn answer(
     }
 }
 
-/// What the server with this address is to see. An address that two servers have belongs to neither.
+/// The content for the server with an address; none if several servers have it.
 fn content(source: &Source, address: IpAddr, path: &str) -> Option<Vec<u8>> {
     let world = Arc::clone(&source.world.borrow());
     let mut owners = world
@@ -73,7 +73,7 @@ fn content(source: &Source, address: IpAddr, path: &str) -> Option<Vec<u8>> {
         return None;
     }
     let machine = source.servers.machine(&instance.id)?;
-    // On the config drive only.
+    // Nova has these paths on the config drive only.
     if path.trim_start_matches('/').starts_with("ec2/") {
         return None;
     }

@@ -15,7 +15,7 @@ use crate::world::Instance;
 
 const ID: &str = "3f2b8a54-0000-4000-8000-000000000001";
 
-/// What the machines told the cloud.
+/// The reports of the machines to the cloud.
 #[derive(Default)]
 struct Told {
     machine: Mutex<Option<Machine>>,
@@ -59,7 +59,7 @@ fn instance() -> Instance {
         name: "Node 1".to_owned(),
         project_id: "p".to_owned(),
         user_data: Some(Bytes::from_static(b"no cloud-config at all\n")),
-        // The metadata service knows servers by their address, and this test's is the loopback.
+        // The metadata service identifies servers by their address; this test connects from the loopback.
         fixed_ips: vec![[127, 0, 0, 1].into()],
         availability_zone: "az1".to_owned(),
         metadata: BTreeMap::from([("role".to_owned(), "worker".to_owned())]),
@@ -216,7 +216,7 @@ async fn a_machine_that_ends_is_switched_off_and_not_started_again() {
     bed.told(&format!("{ID} ended")).await;
     bed.shows("nothing to do\nthe guest runner ended: exit status: 3\n")
         .await;
-    // ACTIVE still, as long as the cloud has not noted it: no second start.
+    // The server is still ACTIVE while the cloud has not handled the report: no second start.
     bed.change(|server| server.metadata.clear());
     bed.change(|server| server.running = false);
     bed.change(|server| server.boot = 2);
@@ -236,7 +236,7 @@ async fn what_cannot_be_started_is_a_fault_of_the_server() {
         let bed = bed(program).await;
         bed.told(fault).await;
         bed.shows(fault).await;
-        // In ERROR it is not in the World, but exists: its console stays.
+        // A server in ERROR is not in the World, but exists: its console is kept.
         bed.world.send_replace(Arc::default());
         tokio::time::sleep(Duration::from_millis(100)).await;
         bed.shows(fault).await;
@@ -286,7 +286,7 @@ async fn what_a_killed_cloud_left_running_is_ended_by_the_next_one() {
     let left: Value =
         serde_json::from_slice(&std::fs::read(first.file("runner.json")).unwrap()).unwrap();
     let pid = left["pid"].to_string();
-    // The next one finds the directory as it is left while the runner still runs.
+    // The next fleet finds the directory while the runner still runs.
     let next = TempDir::new().unwrap();
     let orphan = "3f2b8a54-0000-4000-8000-000000000002";
     std::fs::create_dir(next.path().join(orphan)).unwrap();

@@ -111,7 +111,7 @@ fn those_that_answered_are_tried_in_turn_and_the_others_last() {
     assert!(in_turn(&[], &silent, 1).is_empty());
 }
 
-/// The servers of nobody, and what they were reported.
+/// Records reports; has no servers.
 #[derive(Default)]
 struct Reports(Mutex<Vec<Member>>);
 
