@@ -1,8 +1,8 @@
 //! Simulated guests, booted from the user data of simulated servers.
 //!
-//! [`Guests::start`] follows the [`World`]. Every running instance is booted once from its user data, as
-//! cloud-init and kubeadm would do it: files are written, `runcmd` is searched for `kubeadm init` or
-//! `kubeadm join`, and the node comes up or the console says why not.
+//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init and
+//! kubeadm would do it: files are written, `runcmd` is searched for `kubeadm init` or `kubeadm join`, and the node
+//! comes up or the console has the error.
 //!
 //! ```text
 //!   World ──► fleet (what is new, gone, stopped?) ──► boot: user_data, jinja, kubeadm (pure), pki
@@ -11,13 +11,12 @@
 //!             network: floating address:port ──TLS──► a control plane guest's API server
 //! ```
 //!
-//! Fixed addresses exist inside the simulation only; *floating* addresses inside 127.0.0.0/8, and whatever is inside
-//! the ranges of [`Outside`], are bound for real, so that kubectl and the controllers reach a workload cluster as they
-//! would anywhere.
+//! Fixed addresses exist inside the simulation only; *floating* addresses in 127.0.0.0/8 and in the ranges of
+//! [`Outside`] are bound for real, so that kubectl and the controllers reach a workload cluster at its usual address.
 //!
-//! What is not simulated: containers, the network between pods, what is in etcd (its members are, see [`crate::etcd`]),
-//! and the taint `node.cloudprovider.kubernetes.io/uninitialized` of
-//! `cloud-provider=external`, which would stay forever as long as no cloud controller manager runs.
+//! Not simulated: containers, the network between pods, the data of etcd (its members are, see [`crate::etcd`]), and
+//! the taint `node.cloudprovider.kubernetes.io/uninitialized` of `cloud-provider=external`, which would stay forever
+//! without a cloud controller manager.
 
 mod api;
 mod boot;
@@ -53,23 +52,23 @@ use crate::world::World;
 
 pub use self::outside::Outside;
 
-/// How many guests boot at the same moment; the others wait for the CPU.
+/// The number of guests that boot concurrently; the others wait.
 const BOOTS: usize = 16;
 
-/// How guests are simulated.
+/// Options of the simulated guests.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where workload clusters and what has been booted are kept, so that they survive the process.
-    /// None: in memory. The directory is created when missing.
+    /// The directory that persists workload clusters and booted guests; it is created if it does not exist. `None`: in
+    /// memory.
     pub state_dir: Option<PathBuf>,
-    /// How long a kubelet may be silent before its Node counts as unreachable. The kube-controller-manager
-    /// waits 50 s by default; the simulation is quicker.
+    /// The time without heartbeats after which a Node is unreachable. The kube-controller-manager waits 50 s by
+    /// default; the simulation is quicker.
     pub node_grace: Duration,
-    /// The longest pause between two tries of a kubeadm step (kubeadm: 5 s). The first pauses are shorter.
+    /// The longest pause between two attempts of a kubeadm step (kubeadm: 5 s). The first pauses are shorter.
     pub retry: Duration,
-    /// How long `kubeadm init` waits for the control plane endpoint (kubeadm: 4 minutes).
+    /// The timeout of `kubeadm init` for the control plane endpoint (kubeadm: 4 minutes).
     pub init_timeout: Duration,
-    /// How long `kubeadm join` tries to discover the cluster (kubeadm: 5 minutes).
+    /// The timeout of `kubeadm join` for discovery (kubeadm: 5 minutes).
     pub join_timeout: Duration,
     /// The addresses on which guests are served and reached.
     pub outside: Outside,
@@ -99,8 +98,8 @@ pub struct Guests {
 impl Guests {
     /// Follows `world` and runs its instances until `shutdown`. Must be called inside a tokio runtime.
     ///
-    /// The first World must be complete unless it is empty: what the state directory has of instances
-    /// that are not in it is removed.
+    /// The first World must be complete unless it is empty: state of instances that are not in it is removed from the
+    /// state directory.
     pub fn start(
         world: watch::Receiver<Arc<World>>,
         options: Options,
@@ -135,12 +134,12 @@ impl Guests {
         Self { consoles, stopped }
     }
 
-    /// The console log of an instance: what cloud-init and kubeadm printed. Empty for an unknown instance.
+    /// The console log of an instance: the output of cloud-init and kubeadm. Empty for an unknown instance.
     pub fn console(&self, instance_id: &str) -> String {
         self.consoles.text(instance_id)
     }
 
-    /// Waits until everything has stopped after `shutdown` and what must be on disk is there.
+    /// Waits until all tasks have ended after `shutdown` and all state is on disk.
     pub async fn stopped(&self) {
         self.stopped.cancelled().await;
     }

@@ -1,4 +1,4 @@
-//! JSON objects in and out of a workload API server.
+//! A client of a workload API server for JSON objects.
 
 use http::{Method, Request, StatusCode};
 use kube::Client;
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::objects::Manifest;
 
-/// A client for objects as JSON, addressed by path.
+/// A client for JSON objects, by path.
 #[derive(Clone)]
 pub(crate) struct Api {
     client: Client,
     program: &'static str,
 }
 
-/// What goes wrong between a guest and its API server.
+/// A failed request of a guest to its API server.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: {source}")]
 pub(crate) struct Error {
@@ -32,17 +32,17 @@ impl Error {
 }
 
 impl Api {
-    /// Requests carry the name of `program`, which real ones would come from.
+    /// A client whose requests have the user agent of `program`.
     pub(crate) fn new(client: Client, program: &'static str) -> Self {
         Self { client, program }
     }
 
-    /// The same for another program.
+    /// The same client for another program.
     pub(crate) fn of(&self, program: &'static str) -> Self {
         Self::new(self.client.clone(), program)
     }
 
-    /// The object, or None when there is none.
+    /// The object, or `None` if it does not exist.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Error> {
         match self.send(Method::GET, path, None, "").await {
             Ok(value) => Ok(Some(value)),
@@ -60,8 +60,8 @@ impl Api {
         }
     }
 
-    /// Creates the object unless there is one of its name. Its status is written too, which the API
-    /// takes only in a second request for most kinds. Returns the object.
+    /// Creates the object unless it exists. Writes its status, too, which needs a second request for most kinds.
+    /// Returns the object.
     pub(crate) async fn ensure(&self, manifest: &Manifest) -> Result<Value, Error> {
         let path = format!("{}/{}", manifest.collection, manifest.name());
         match self
@@ -85,13 +85,13 @@ impl Api {
         }
     }
 
-    /// Writes fields of the status, by JSON merge patch.
+    /// Updates fields of the status by JSON merge patch.
     pub(crate) async fn patch_status(&self, path: &str, status: &Value) -> Result<Value, Error> {
         self.patch(&format!("{path}/status"), &json!({"status": status}))
             .await
     }
 
-    /// JSON merge patch.
+    /// Applies a JSON merge patch.
     pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Result<Value, Error> {
         self.send(
             Method::PATCH,
@@ -102,7 +102,7 @@ impl Api {
         .await
     }
 
-    /// Deletes the object at once, if it is there.
+    /// Deletes the object without grace period, if it exists.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Error> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,

@@ -1,7 +1,6 @@
-//! The first boot of a guest: cloud-init reads the user data, kubeadm makes a node of the machine.
+//! The first boot of a guest: cloud-init reads the user data, kubeadm turns the machine into a node.
 //!
-//! Everything here may be cut off at any moment and run again from the start: each step looks for what
-//! is there already.
+//! A boot may be interrupted at any moment and run again from the start: each step checks for existing results.
 
 mod init;
 mod join;
@@ -33,7 +32,7 @@ use super::{kubeadm, user_data};
 use crate::etcd::Place;
 use crate::world::Instance;
 
-/// What all guests share.
+/// State shared by all guests.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Options,
@@ -41,16 +40,16 @@ pub(crate) struct Shared {
     pub(crate) state: StateDir,
     pub(crate) clusters: Clusters,
     pub(crate) events: mpsc::UnboundedSender<Event>,
-    /// Bounds how many guests use the CPU at a time; waiting guests do not count.
+    /// Limits the number of guests that use the CPU concurrently, not counting those that wait.
     pub(crate) permits: Semaphore,
 }
 
-/// What a guest tells the fleet.
+/// An event of a guest for the fleet.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// An API server is up.
     Serving(Arc<Member>),
-    /// The first boot has ended. `run` tells the guest's runs apart.
+    /// The first boot has ended. `run` distinguishes the guest's runs.
     Booted {
         instance: String,
         run: u64,
@@ -58,22 +57,22 @@ pub(crate) enum Event {
     },
 }
 
-/// How a first boot ended.
+/// The result of a first boot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The machine is a node.
     Node(Membership),
-    /// The user data asks for no node.
+    /// The user data has no kubeadm command.
     Nothing,
-    /// kubeadm, or cloud-init, gave up. A reboot does not change that.
+    /// kubeadm or cloud-init failed. A reboot does not change that.
     Failed,
 }
 
-/// One guest while it boots.
+/// A guest while it boots.
 pub(crate) struct Boot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) instance: Instance,
-    /// The floating addresses that lead to the instance.
+    /// The floating addresses of the instance.
     pub(crate) floating: Vec<IpAddr>,
     /// Cancelled when the machine is switched off.
     pub(crate) power: CancellationToken,
@@ -127,7 +126,7 @@ impl Boot {
             .map_err(|error| format!("util.py[WARNING]: Failed loading user data: {error}"))
     }
 
-    /// The node's name: as registered, or the host name.
+    /// The node's name: that of the NodeRegistration, or the host name.
     fn node_name(&self, registration: &NodeRegistration) -> String {
         let hostname = user_data::local_hostname(&self.instance.hostname);
         let name = registration
@@ -152,7 +151,7 @@ impl Boot {
         }
     }
 
-    /// Opens the cluster's API server. A database that cannot be used now may be usable soon.
+    /// Opens the cluster's API server. Retries until the timeout, because errors of the database may be temporary.
     async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, String> {
         let mut tries = Tries::new(self.shared.options.init_timeout, self.shared.options.retry);
         loop {
@@ -168,7 +167,7 @@ impl Boot {
         }
     }
 
-    /// Starts to serve the cluster's API from this machine.
+    /// Starts to serve the cluster's API at the addresses of this machine.
     fn serve(
         &self,
         cluster: &Arc<Cluster>,
@@ -208,13 +207,13 @@ impl Boot {
             serving,
             etcd,
         };
-        // Fails only when the fleet is gone, and this task with it.
+        // Fails only if the fleet has ended, and this task with it.
         let _ = self.shared.events.send(Event::Serving(Arc::new(member)));
         Ok(())
     }
 
-    /// A kubelet that talks to the API server of its own machine, as from Kubernetes 1.31 on, falls silent when that has
-    /// lost its etcd member.
+    /// The node becomes unreachable when the API server of its machine loses its etcd member: since Kubernetes 1.31 a
+    /// kubelet uses the API server of its own machine.
     fn down_without_member(&self, cluster: &Arc<Cluster>, node: &str, serving: CancellationToken) {
         let (cluster, node, power) = (Arc::downgrade(cluster), node.to_owned(), self.power.clone());
         tokio::spawn(async move {
@@ -227,7 +226,7 @@ impl Boot {
         });
     }
 
-    /// Where the etcd member of this machine runs.
+    /// The machine of the etcd member, with the name and address of the member.
     fn place(&self, node: &str) -> Place {
         let host = match self.instance.fixed_ips.first() {
             Some(IpAddr::V6(address)) => format!("[{address}]"),
@@ -241,15 +240,15 @@ impl Boot {
         }
     }
 
-    /// The names in the certificate of an etcd member, as kubeadm chooses them.
+    /// The names in the serving certificate of an etcd member, as kubeadm chooses them.
     fn member_names(&self, node: &str) -> Vec<String> {
         let local = ["localhost", "127.0.0.1", "::1", node].map(str::to_owned);
         let addresses = self.instance.fixed_ips.iter().map(ToString::to_string);
         local.into_iter().chain(addresses).collect()
     }
 
-    /// The names in the API server's certificate, as kubeadm chooses them. Real machines do not know
-    /// their floating addresses, but many set-ups list them in `certSANs`, so they are there too.
+    /// The names in the API server's certificate, as kubeadm chooses them. Real machines do not know their floating
+    /// addresses, but many deployments list them in `certSANs`, so they are included.
     fn serving_names(
         &self,
         configuration: &ClusterConfiguration,
@@ -305,7 +304,7 @@ impl Boot {
         };
         let found = api.ensure(&manifest).await?;
         if !is_ready(&found) || system_uuid(&found) != machine.uuid {
-            // A Node that was there before, or whose status was cut off: the kubelet takes it over.
+            // The Node existed before, or its status is incomplete: the kubelet adopts it.
             let path = format!("{NODES}/{}", machine.name);
             api.patch_status(&path, &node::status(machine, &now))
                 .await?;
@@ -336,7 +335,7 @@ fn system_uuid(node: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// A file of the user data that kubeadm is pointed at.
+/// A file of the user data that a kubeadm command names.
 fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String> {
     let bytes = config.files.get(path).ok_or_else(|| {
         format!("unable to read config from {path:?}: open {path}: no such file or directory")
@@ -344,7 +343,7 @@ fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String>
     std::str::from_utf8(bytes).map_err(|_| format!("unable to read config from {path:?}: not text"))
 }
 
-/// The tries of one step until its timeout, with growing pauses.
+/// The attempts of one step until its timeout, with increasing pauses.
 struct Tries {
     deadline: Instant,
     pause: Duration,
@@ -360,7 +359,7 @@ impl Tries {
         }
     }
 
-    /// Waits for the next try. False when the time is over.
+    /// Waits for the next attempt. False after the timeout.
     async fn again(&mut self) -> bool {
         let next = Instant::now() + self.pause;
         if next > self.deadline {

@@ -1,5 +1,5 @@
-//! One workload cluster: its API server, the control plane guests that serve it, and a keeper task that
-//! does what kube-controller-manager would do for nodes and tokens.
+//! A workload cluster: its API server, the control plane guests that serve it, and the keeper task, which has the part
+//! of kube-controller-manager for nodes and tokens.
 
 mod keeper;
 
@@ -26,23 +26,22 @@ use crate::etcd::{self, Etcd};
 
 pub(crate) use keeper::Signal;
 
-/// How many past events of each resource a workload API server keeps; there may be thousands of them.
+/// The number of past events of each resource that a workload API server keeps; there may be thousands of servers.
 const HISTORY: usize = 200;
 
 /// A workload cluster that at least one control plane guest has opened.
 pub(crate) struct Cluster {
-    /// What tells clusters apart: the hash of the authority and the id of the instance that ran
-    /// `kubeadm init`.
+    /// The unique key: the hash of the authority, and the id of the instance that ran `kubeadm init`.
     pub(crate) key: String,
     /// `sha256:<hex>` of the authority's public key.
     pub(crate) ca_hash: String,
-    /// The host of the control plane endpoint, as kubeconfigs have it.
+    /// The host of the control plane endpoint, as in kubeconfigs.
     pub(crate) endpoint_host: Option<String>,
-    /// Objects of the cluster, as an administrator.
+    /// A client with the permissions of an administrator.
     pub(crate) api: Api,
-    /// The members of etcd; without any where etcd is external.
+    /// The members of etcd; empty if etcd is external.
     pub(crate) etcd: Arc<Etcd>,
-    /// What the API server knows of the guests.
+    /// The kubelets, for the API server.
     pub(crate) kubelets: Arc<Kubelets>,
     server: ApiServer,
     signals: mpsc::UnboundedSender<Signal>,
@@ -57,7 +56,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// etcd as the API servers see it.
+/// etcd as the backend of the API servers.
 struct Behind(Arc<Etcd>);
 
 impl Backend for Behind {
@@ -74,15 +73,15 @@ pub(crate) struct Member {
     pub(crate) node: String,
     /// The cluster that it serves.
     pub(crate) cluster: Arc<Cluster>,
-    /// Its own serving certificate, and the authority of client certificates.
+    /// Its serving certificate, and the authority of client certificates.
     pub(crate) tls: Arc<ServerConfig>,
-    /// Its addresses inside, with the port of the API server.
+    /// Its fixed addresses, with the port of the API server.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Cancelled when the guest stops; its connections end with it.
+    /// Cancelled when the guest stops; its connections are closed then.
     pub(crate) alive: CancellationToken,
-    /// Cancelled with `alive`, and when its etcd member is removed: its API server has no other.
+    /// Cancelled with `alive`, and when its etcd member is removed: its API server uses no other.
     pub(crate) serving: CancellationToken,
-    /// TLS of its etcd member; none where etcd is external.
+    /// TLS of its etcd member; `None` if etcd is external.
     pub(crate) etcd: Option<TlsAcceptor>,
 }
 
@@ -95,7 +94,7 @@ impl std::fmt::Debug for Member {
     }
 }
 
-/// What a cluster is opened with.
+/// The arguments of [`Clusters::open`].
 #[derive(Clone, Debug)]
 pub(crate) struct Opening<'a> {
     /// See [`Cluster::key`].
@@ -104,7 +103,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) pki: &'a Pki,
     /// See [`Cluster::endpoint_host`].
     pub(crate) endpoint_host: Option<String>,
-    /// The version that `/version` reports, as `v1.34.1`.
+    /// The version that `/version` reports, such as `v1.34.1`.
     pub(crate) version: String,
 }
 
@@ -133,7 +132,7 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// No clusters yet; their keepers will run as `tasks`.
+    /// No clusters; their keepers run in `tasks`.
     pub(crate) fn new(
         state: StateDir,
         node_grace: Duration,
@@ -149,7 +148,7 @@ impl Clusters {
         }
     }
 
-    /// The cluster, opened if it is not open.
+    /// The cluster; opens it if necessary.
     pub(crate) async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, OpenError> {
         let mut open = self.open.lock().await;
         let key = opening.key.to_owned();
@@ -158,7 +157,7 @@ impl Clusters {
         }
         let store = match self.state.database(&key) {
             Ok(None) => Store::Memory,
-            // The cluster must survive `kill -9`, not loss of power.
+            // The cluster must survive `kill -9`, but not loss of power.
             Ok(Some(path)) => Store::Sqlite {
                 path,
                 synchronous: Synchronous::Normal,
@@ -208,7 +207,7 @@ impl Clusters {
         Ok(cluster)
     }
 
-    /// The open clusters with this authority; several when an authority has been used twice.
+    /// The open clusters with this authority; several if an authority is used more than once.
     pub(crate) async fn with_authority(&self, hash: &str) -> Vec<Arc<Cluster>> {
         let open = self.open.lock().await;
         open.values()
@@ -217,7 +216,7 @@ impl Clusters {
             .collect()
     }
 
-    /// Removes a cluster for good, with everything that was in it.
+    /// Deletes a cluster and all its objects.
     pub(crate) async fn remove(&self, key: &str) {
         let mut open = self.open.lock().await;
         if let Some(cluster) = open.remove(key) {
@@ -226,7 +225,7 @@ impl Clusters {
         self.state.remove_cluster(key);
     }
 
-    /// Closes all clusters; what is on disk stays.
+    /// Closes all clusters; their files are kept.
     pub(crate) async fn close(&self) {
         let clusters: Vec<_> = self.open.lock().await.drain().collect();
         for (_, cluster) in clusters {
@@ -236,9 +235,9 @@ impl Clusters {
 }
 
 impl Cluster {
-    /// Tells the keeper.
+    /// Sends a signal to the keeper.
     pub(crate) fn signal(&self, signal: Signal) {
-        // The keeper ends with the cluster; then there is nobody left to tell.
+        // Fails only after the end of the keeper, which ends with the cluster.
         let _ = self.signals.send(signal);
     }
 
@@ -249,8 +248,8 @@ impl Cluster {
 }
 
 impl Member {
-    /// Serves one connection to this member's API server, from the TLS handshake to its end. It asks
-    /// who is there and what they may do, as any API server does.
+    /// Serves one connection to this member's API server, from the TLS handshake to its end. Requests are authenticated
+    /// and authorized, as by any API server.
     pub(crate) async fn serve<S>(&self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -259,7 +258,7 @@ impl Member {
         self.cluster.server.serve_stream(stream, tls).await;
     }
 
-    /// Whether anybody listens on a port of the machine.
+    /// Whether the machine listens on a port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let api = self.addresses.iter().any(|at| at.port() == port);
         let etcd = self.etcd.is_some() && port == etcd::PORT;
@@ -280,7 +279,7 @@ impl Member {
         }
     }
 
-    /// Whether the cluster's kubeconfigs name `address`.
+    /// Whether `address` is the host in the cluster's kubeconfigs.
     pub(crate) fn is_endpoint(&self, address: IpAddr) -> bool {
         self.cluster
             .endpoint_host

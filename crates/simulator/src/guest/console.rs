@@ -1,4 +1,4 @@
-//! Console logs: what the serial port of each guest has shown.
+//! Console logs: the output of each guest's serial port.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The oldest lines of a longer log are dropped, as Nova keeps a ring of 64 KiB or so too.
+/// The oldest lines of a longer log are dropped; Nova's ring buffer is about 64 KiB, too.
 const LIMIT: usize = 64 << 10;
 
 /// The consoles of all guests. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consoles {
     logs: Arc<Mutex<HashMap<String, Log>>>,
-    /// Told of every new line.
+    /// Notified of every new line.
     changed: Arc<Notify>,
 }
 
@@ -23,17 +23,17 @@ pub(crate) struct Consoles {
 struct Log {
     text: String,
     since: Instant,
-    /// When the machine was switched on last.
+    /// When the machine was last powered on.
     on: Timestamp,
-    /// When each line of the text was shown.
+    /// The time of each line of the text.
     times: VecDeque<Timestamp>,
-    /// How many lines have been shown, those that have been dropped included.
+    /// The number of lines ever printed, dropped ones included.
     shown: u64,
-    /// How many of them before the machine was switched on last.
+    /// The number of lines before the machine was last powered on.
     before: u64,
 }
 
-/// A line of a console, without the time since the machine was switched on.
+/// A line of a console, without its time stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) at: Timestamp,
@@ -56,7 +56,7 @@ impl Consoles {
         }
     }
 
-    /// What the console of `instance` shows.
+    /// The text of an instance's console.
     pub(crate) fn text(&self, instance: &str) -> String {
         self.logs
             .lock()
@@ -65,8 +65,8 @@ impl Consoles {
             .unwrap_or_default()
     }
 
-    /// The lines since the machine was switched on, from the one with the number `from` on, and the number of the next
-    /// one. None for an unknown instance.
+    /// The lines since the machine was powered on, starting with the line number `from`, and the number of the next
+    /// line. `None` for an unknown instance.
     pub(crate) fn lines(&self, instance: &str, from: u64) -> Option<(Vec<Line>, u64)> {
         let logs = self.logs.lock();
         let log = logs.get(instance)?;
@@ -84,17 +84,17 @@ impl Consoles {
         Some((lines.collect(), log.shown))
     }
 
-    /// Told of every new line of any console.
+    /// Notified of every new line of any console.
     pub(crate) fn changed(&self) -> &Arc<Notify> {
         &self.changed
     }
 
-    /// When the machine was switched on last.
+    /// When the machine was last powered on.
     pub(crate) fn on(&self, instance: &str) -> Option<Timestamp> {
         self.logs.lock().get(instance).map(|log| log.on)
     }
 
-    /// Puts back what a console showed before the process was restarted, of a machine switched on at `on`.
+    /// Restores a console after a restart of the process; the machine was powered on at `on`.
     pub(crate) fn restore(&self, instance: &str, text: &str, on: Option<Timestamp>) {
         let on = on.unwrap_or(Timestamp::UNIX_EPOCH);
         let time = |line: &str| {
@@ -115,14 +115,14 @@ impl Consoles {
         self.logs.lock().insert(instance.to_owned(), log);
     }
 
-    /// Forgets the console of a deleted instance.
+    /// Removes the console of a deleted instance.
     pub(crate) fn forget(&self, instance: &str) {
         self.logs.lock().remove(instance);
     }
 }
 
 impl Console {
-    /// The machine is switched on: the time stamps start again.
+    /// Powers the machine on: time stamps restart from zero.
     pub(crate) fn power_on(&self) {
         let mut logs = self.consoles.logs.lock();
         let log = logs.entry(self.instance.clone()).or_insert_with(Log::new);
@@ -133,7 +133,7 @@ impl Console {
         self.line("kernel: Linux version 6.8.0-simulated (ferrostack)");
     }
 
-    /// Shows a line of the kernel or of systemd.
+    /// Prints a line of the kernel or of systemd.
     pub(crate) fn line(&self, line: &str) {
         let mut logs = self.consoles.logs.lock();
         let log = logs.entry(self.instance.clone()).or_insert_with(Log::new);
@@ -153,7 +153,7 @@ impl Console {
         self.consoles.changed.notify_waiters();
     }
 
-    /// Shows a line that cloud-init prints, or a command that it runs.
+    /// Prints the output of cloud-init, or of a command that it runs.
     pub(crate) fn cloud_init(&self, line: &str) {
         for line in line.lines() {
             self.line(&format!("cloud-init[731]: {line}"));

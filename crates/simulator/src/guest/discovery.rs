@@ -1,8 +1,8 @@
-//! How a joining node comes to trust a cluster: `kubeadm join`'s discovery by bootstrap token.
+//! Discovery by bootstrap token of `kubeadm join`, which establishes the joining node's trust in the cluster.
 //!
-//! Reference: kubeadm's token-based discovery. `cluster-info` is read without trusting anybody, believed
-//! because the token signs it, its authority is compared with the pinned hashes, and everything is read
-//! again over TLS that this authority vouches for.
+//! Reference: kubeadm's token-based discovery. `cluster-info` is read over unverified TLS, its signature is verified
+//! with the token, its CA is compared with the pinned hashes, and it is read again over TLS that is verified with this
+//! CA.
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,39 +31,39 @@ use super::{jws, pki};
 /// The path of `cluster-info`.
 pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/// How long one request may take, as kubeadm's clients have it.
+/// The timeout of a request, as in kubeadm's clients.
 const REQUEST: Duration = Duration::from_secs(10);
-/// No ConfigMap is larger.
+/// The limit of a response body in bytes; no ConfigMap is larger.
 const LIMIT: usize = 2 << 20;
 
-/// Whom a connection trusts.
+/// The verification of server certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
-    /// Whoever answers.
+    /// No verification.
     Anybody,
-    /// Servers whose certificate this authority issued, for the name that was dialled.
+    /// The certificate is issued by this authority, for the host of the endpoint.
     Authority(CertificateDer<'static>),
 }
 
-/// Why discovery did not succeed, in kubeadm's words.
+/// Why discovery failed, with kubeadm's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It may still come: kubeadm tries again until its timeout.
+    /// The failure may be temporary: kubeadm retries until its timeout.
     NotYet(String),
-    /// It never will.
+    /// The failure is permanent.
     Never(String),
 }
 
-/// What `cluster-info` says, once believed.
+/// The verified content of `cluster-info`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterInfo {
-    /// The kubeconfig as it stands.
+    /// The kubeconfig, verbatim.
     pub(crate) kubeconfig: String,
     /// The cluster's authority.
     pub(crate) authority: CertificateDer<'static>,
 }
 
-/// One round of discovery.
+/// One attempt of discovery.
 pub(crate) async fn discover(
     join: &Join,
     endpoint: &(String, u16),
@@ -95,7 +95,7 @@ fn not_yet(what: &str, problem: &str) -> Refusal {
     Refusal::NotYet(format!("{what}: {problem}"))
 }
 
-/// Decides whether `cluster-info` is to be believed.
+/// Verifies the signature and the CA of `cluster-info`.
 pub(crate) fn believe(config_map: &Value, join: &Join) -> Result<ClusterInfo, Refusal> {
     let token = &join.discovery_token;
     let signature = config_map
@@ -146,7 +146,7 @@ fn kubeconfig_of(config_map: &Value) -> Option<&str> {
     config_map.get("data")?.get("kubeconfig")?.as_str()
 }
 
-/// The authorities in a kubeconfig with a single cluster.
+/// The certificates of the authority in a kubeconfig with a single cluster.
 fn authorities(kubeconfig: &str) -> Option<Vec<CertificateDer<'static>>> {
     let kubeconfig: Value = serde_saphyr::from_str(kubeconfig).ok()?;
     let [cluster] = kubeconfig.get("clusters")?.as_array()?.as_slice() else {
@@ -160,7 +160,7 @@ fn authorities(kubeconfig: &str) -> Option<Vec<CertificateDer<'static>>> {
     (!authorities.is_empty()).then_some(authorities)
 }
 
-/// GET over a new TLS connection. The answer is JSON of a 200; everything else is a message.
+/// GET over a new TLS connection. Returns the JSON of a 200; any other response is an error.
 pub(crate) async fn fetch(
     endpoint: &(String, u16),
     outside: &Outside,
@@ -191,7 +191,7 @@ pub(crate) async fn fetch(
     })
 }
 
-/// Whether an API server answers whose certificate `trust` accepts, whatever it says.
+/// Whether an API server responds, with any status, whose certificate is valid for `trust`.
 pub(crate) async fn answers(
     endpoint: &(String, u16),
     outside: &Outside,
@@ -241,7 +241,7 @@ async fn get(
         let body = body.collect().await.map_err(|error| error.to_string())?;
         Ok((status, body.to_bytes()))
     };
-    // The connection is driven here, not by a task of its own, so that it ends with the request.
+    // The connection is polled here, not in a separate task, so that it ends with the request.
     let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
         answer = &mut exchange => answer,
@@ -259,7 +259,7 @@ async fn connect(host: &str, port: u16, outside: &Outside) -> Result<TcpStream, 
     };
     let mut problem = format!("dial tcp: lookup {host}: no such host");
     for address in addresses {
-        // Anything else might be somebody's.
+        // Other addresses might be those of real machines.
         if !outside.contains(address.ip()) {
             problem = format!("dial tcp {address}: connect: no route to host");
             continue;
@@ -292,8 +292,8 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, rustls::Error> {
     })
 }
 
-/// Accepts every certificate whose key the server holds. What is read this way is believed for the
-/// token's signature, not for the connection.
+/// Accepts any certificate; only the proof of its key is verified. The content is verified by the token's signature,
+/// not by the connection.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

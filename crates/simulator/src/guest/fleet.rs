@@ -1,4 +1,4 @@
-//! All guests: compares every World with what is running, and switches guests on and off.
+//! All guests: reconciles them with every World, powering guests on and off.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -17,20 +17,20 @@ use super::network::{self, Network};
 use super::record::{Membership, Record};
 use crate::world::{Instance, World};
 
-/// When an address that could not be bound is tried again.
+/// The delay before an address that could not be bound is retried.
 const REBIND: Duration = Duration::from_secs(1);
 
 /// One instance of the World.
 struct Guest {
-    /// Grows with every switching on.
+    /// The number of times that it was powered on.
     run: u64,
-    /// The `boot` counter of the instance when it was last looked at.
+    /// The `boot` counter of the instance in the last World.
     boot: u64,
-    /// Cancelled by switching off; None while off.
+    /// Cancelled by power-off; `None` while off.
     power: Option<CancellationToken>,
-    /// How its first boot ended; None until then.
+    /// The result of its first boot; `None` until then.
     record: Option<Record>,
-    /// The API server it serves, or served before it was switched off.
+    /// The API server that it serves, or served before it was powered off.
     member: Option<Arc<Member>>,
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Fleet {
     tasks: TaskTracker,
     network: Network,
     guests: HashMap<String, Guest>,
-    /// Records of earlier processes whose instances have not been seen in the World yet.
+    /// Records of earlier processes whose instances have not been in the World yet.
     unclaimed: HashMap<String, Record>,
-    /// Clusters that have been served since the process started.
+    /// Clusters that have been served since the start of the process.
     clusters: HashMap<String, Arc<Cluster>>,
-    /// Nodes whose instances went while their cluster was not open, by cluster.
+    /// Nodes whose instances were deleted while their cluster was not open, by cluster.
     gone: HashMap<String, Vec<String>>,
-    /// Whether any World has been seen.
+    /// Whether a World has been received.
     followed: bool,
-    /// Whether what earlier processes left behind has been looked through.
+    /// Whether the state of earlier processes has been cleaned up.
     swept: bool,
     world: Arc<World>,
 }
@@ -95,7 +95,7 @@ impl Fleet {
                         let next = Arc::clone(&world.borrow_and_update());
                         self.follow(next);
                     }
-                    // The cloud is gone; its guests run on until shutdown.
+                    // The cloud has ended; its guests run until shutdown.
                     Err(_) => open = false,
                 },
                 Some(event) = events.recv() => self.hear(event),
@@ -130,7 +130,7 @@ impl Fleet {
         for id in removed {
             self.remove(&id);
         }
-        // An empty first World may only mean that the cloud is still being read.
+        // An empty first World may only mean that the cloud has not been loaded yet.
         let complete = self.followed || !world.instances.is_empty();
         if complete && !self.swept {
             self.sweep(&present);
@@ -184,7 +184,7 @@ impl Fleet {
         guest.power = Some(power.clone());
         guest.run += 1;
         let booted = match &guest.record {
-            // Nothing runs in a worker that has been booted, nor in a guest without a node.
+            // A worker that has booted, and a guest without a node, run no task.
             Some(record) => match &record.node {
                 Some(node) if node.bind_port.is_some() => Some(node.clone()),
                 _ => return,
@@ -235,7 +235,7 @@ impl Fleet {
         {
             return;
         }
-        // The cluster has just been opened: tell it what happened to its nodes meanwhile.
+        // The cluster has just been opened: signal the changes of its nodes in the meantime.
         for guest in self.guests.values() {
             if let Some(node) = guest.node().filter(|node| node.cluster == cluster.key) {
                 let name = node.name.clone();
@@ -262,7 +262,7 @@ impl Fleet {
             .get_mut(instance)
             .filter(|guest| guest.run == run)
         else {
-            // Deleted or switched off in the last moment. If it is to boot again, it finds its Node.
+            // Deleted or powered off just now. If it boots again, it finds its Node.
             if let Some(node) = node
                 && !self.guests.contains_key(instance)
                 && let Some(cluster) = self.clusters.get(&node.cluster)
@@ -285,7 +285,7 @@ impl Fleet {
         guest.record = Some(record);
     }
 
-    /// The instance has been deleted.
+    /// Removes a deleted instance.
     fn remove(&mut self, id: &str) {
         let Some(guest) = self.guests.remove(id) else {
             return;
@@ -301,7 +301,7 @@ impl Fleet {
         self.leave(id, node.or(member));
     }
 
-    /// Takes a deleted instance out of its cluster, and its cluster down with the last control plane.
+    /// Removes a deleted instance from its cluster, and the cluster with its last control plane.
     fn leave(&mut self, id: &str, node: Option<(String, String)>) {
         if let Some((key, name)) = node {
             if self.has_control_plane(&key) {
@@ -326,7 +326,7 @@ impl Fleet {
                     .node()
                     .is_some_and(|node| node.cluster == key && node.bind_port.is_some())
         };
-        // A record that nobody has claimed yet may still turn out to be one.
+        // A record whose instance has not been seen yet may be one.
         let unclaimed = |record: &Record| {
             let node = record.node.as_ref();
             node.is_some_and(|node| node.cluster == key && node.bind_port.is_some())
@@ -347,7 +347,7 @@ impl Fleet {
         });
     }
 
-    /// After a restart: what belongs to instances that are gone goes too.
+    /// Removes the state of instances that were deleted while the process was down.
     fn sweep(&mut self, present: &HashSet<&str>) {
         let orphans: Vec<(String, Record)> =
             std::mem::take(&mut self.unclaimed).into_iter().collect();
@@ -356,7 +356,7 @@ impl Fleet {
             self.leave(&id, record.node.map(|node| (node.cluster, node.name)));
         }
         for key in self.shared.state.cluster_keys() {
-            // An init that was cut off has a directory, but no record yet.
+            // An interrupted init has a directory, but no record yet.
             let creator = key.split_once('-').map_or("", |(_, instance)| instance);
             if !present.contains(creator) && !self.has_control_plane(&key) {
                 self.drop_cluster(key);
@@ -364,7 +364,7 @@ impl Fleet {
         }
     }
 
-    /// Brings the bound addresses up to date. Returns when to try again, if something failed.
+    /// Updates the bound addresses. Returns the time of the next attempt if one could not be bound.
     async fn route(&mut self) -> Option<Instant> {
         let members: Vec<Arc<Member>> = self
             .guests
@@ -391,7 +391,7 @@ impl Guest {
     }
 }
 
-/// Runs a guest until it has nothing more to do; what it serves is served by the network.
+/// Boots or resumes a guest; its API is served by the network.
 async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
     let console = boot.shared.consoles.of(&boot.instance.id);
     console.power_on();
@@ -418,7 +418,7 @@ async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
     }
 }
 
-/// The floating addresses that lead to one of the fixed ones.
+/// The floating addresses of the fixed addresses.
 fn floating(world: &World, fixed: &[IpAddr]) -> Vec<IpAddr> {
     let owners = |address: &IpAddr| {
         world

@@ -1,7 +1,7 @@
-//! The part of Jinja that cloud-init users write: `{{ path }}` with a few filters, and comments.
+//! The subset of Jinja that cloud-init users need: `{{ path }}` with a few filters, and comments.
 //!
-//! Statements (`{% if %}`) are refused with a message, except `{% raw %}`. A variable that does not exist
-//! becomes `CI_MISSING_JINJA_VAR/<path>`, as cloud-init has it.
+//! Statements (`{% if %}`) are errors, except `{% raw %}`. A variable that does not exist becomes
+//! `CI_MISSING_JINJA_VAR/<path>`, as in cloud-init.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct Error {
     /// The line of the template, from 1.
     pub(crate) line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub(crate) problem: String,
 }
 
@@ -82,7 +82,7 @@ impl Tag {
     }
 }
 
-/// The text before the first tag, the tag, and the text after its opening.
+/// The text before the first tag, the tag, and the text after its opening delimiter.
 fn next_tag(text: &str) -> Option<(&str, Tag, &str)> {
     let (at, tag) = [Tag::Expression, Tag::Statement, Tag::Comment]
         .into_iter()
@@ -97,13 +97,13 @@ fn next_tag(text: &str) -> Option<(&str, Tag, &str)> {
     Some((before, tag, after))
 }
 
-/// The inside of a tag without its whitespace control.
+/// The content of a tag without its whitespace control.
 fn trimmed(inner: &str) -> &str {
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
     inner.strip_suffix(['-', '+']).unwrap_or(inner).trim()
 }
 
-/// What stands before `{% endraw %}`, and what follows it.
+/// The text before `{% endraw %}`, and the text after it.
 fn end_of_raw(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     loop {
@@ -131,7 +131,7 @@ fn expression(text: &str, facts: &Value) -> Result<String, String> {
     Ok(value.unwrap_or_else(|| format!("CI_MISSING_JINJA_VAR/{}", first.trim())))
 }
 
-/// A quoted string, or what a path leads to.
+/// A quoted string, or the value of a path.
 fn operand(text: &str, facts: &Value) -> Result<Option<String>, String> {
     if let Some(literal) = unquote(text) {
         return Ok(Some(literal.to_owned()));
@@ -140,7 +140,7 @@ fn operand(text: &str, facts: &Value) -> Result<Option<String>, String> {
     for key in path(text)? {
         value = value.and_then(|value| match value {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-            // cloud-init offers every key that has a hyphen with an underscore too.
+            // cloud-init also offers every key with hyphens with underscores.
             _ => value.get(key).or_else(|| {
                 value
                     .as_object()?

@@ -1,21 +1,20 @@
-//! The signature that lets a joining node believe `cluster-info`: a detached JWS (RFC 7515, appendix F)
-//! with HS256 and the secret half of a bootstrap token, as the bootstrap signer of
-//! kube-controller-manager makes it.
+//! The signature of `cluster-info`: a detached JWS (RFC 7515, appendix F) with HS256 and the secret of a bootstrap
+//! token, as created by the bootstrap signer of kube-controller-manager.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// The detached signature of `content` by the token `id`.`secret`.
+/// The detached signature of `content` with the token `id`.`secret`.
 pub(crate) fn sign(content: &str, id: &str, secret: &SecretString) -> String {
-    // The same bytes as the Go library that kube-controller-manager uses.
+    // Byte by byte as written by the Go library of kube-controller-manager.
     let header = URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"HS256","kid":"{id}"}}"#));
     let signature = hmac::sign(&key(secret), signed(&header, content).as_bytes());
     format!("{header}..{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// Whether `signature` is the one that the token `id`.`secret` gives `content`.
+/// Whether `signature` is the signature of `content` with the token `id`.`secret`.
 pub(crate) fn verify(signature: &str, content: &str, id: &str, secret: &SecretString) -> bool {
     let Some((header, mac)) = signature.split_once("..") else {
         return false;

@@ -1,7 +1,7 @@
 //! kubeadm's command line and configuration files, v1beta3 and v1beta4.
 //!
-//! Reference: the kubeadm API (`kubeadm.k8s.io`); the messages are what kubeadm prints for the same
-//! mistake, so that a console log of a simulated guest reads like one of a real machine.
+//! Reference: the kubeadm API (`kubeadm.k8s.io`); errors have kubeadm's messages, so that the console log of a
+//! simulated guest reads like that of a real machine.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::user_data::Command;
 
-/// Where the API server of a control plane listens unless told otherwise.
+/// The default port of the API server.
 pub(crate) const DEFAULT_PORT: u16 = 6443;
 
-/// A `kubeadm` command that `runcmd` contains.
+/// A `kubeadm` command in `runcmd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Run {
     /// `kubeadm init --config PATH`.
@@ -24,7 +24,7 @@ pub(crate) enum Run {
     Join(String),
 }
 
-/// Why a configuration cannot be used, in kubeadm's words.
+/// Why a configuration is invalid, with kubeadm's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error("`kubeadm {0}` without --config is not simulated")]
@@ -37,62 +37,62 @@ pub(crate) enum Error {
     Kind {
         /// Version and kind of the document.
         kind: String,
-        /// What does not fit.
+        /// The error.
         problem: String,
     },
     #[error("{field}: {problem}")]
     Field {
-        /// The field's own path.
+        /// The path of the field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
 }
 
-/// What `kubeadm init` is told.
+/// The configuration of `kubeadm init`.
 #[derive(Clone, Debug)]
 pub(crate) struct Init {
     /// The ClusterConfiguration as written, for the ConfigMap `kubeadm-config`.
     pub(crate) document: Value,
-    /// The same, read.
+    /// The same, parsed.
     pub(crate) cluster: ClusterConfiguration,
     /// How the node registers.
     pub(crate) node: NodeRegistration,
     /// The port of the API server.
     pub(crate) bind_port: u16,
-    /// Tokens that kubeadm itself creates.
+    /// Bootstrap tokens to create.
     pub(crate) tokens: Vec<Token>,
-    /// Phases that are left out, as `addon/kube-proxy`.
+    /// Phases to skip, such as `addon/kube-proxy`.
     pub(crate) skip_phases: Vec<String>,
 }
 
-/// What `kubeadm join` is told.
+/// The configuration of `kubeadm join`.
 #[derive(Clone, Debug)]
 pub(crate) struct Join {
     /// How the node registers.
     pub(crate) node: NodeRegistration,
     /// Host and port of the API server to join.
     pub(crate) endpoint: String,
-    /// The bootstrap token that authenticates the cluster's information.
+    /// The bootstrap token that authenticates `cluster-info`.
     pub(crate) discovery_token: Token,
     /// The bootstrap token that authenticates the node.
     pub(crate) tls_token: Token,
-    /// `sha256:<hex>` of accepted authorities; empty when verification is switched off.
+    /// `sha256:<hex>` of accepted authorities; empty if verification is disabled.
     pub(crate) ca_hashes: Vec<String>,
     /// The port of the API server if this node becomes a control plane.
     pub(crate) control_plane: Option<u16>,
 }
 
-/// A bootstrap token, `abcdef.0123456789abcdef`.
+/// A bootstrap token, such as `abcdef.0123456789abcdef`.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
-    /// The public half, which names the Secret.
+    /// The public part, which names the Secret.
     pub(crate) id: String,
-    /// The secret half.
+    /// The secret part.
     pub(crate) secret: SecretString,
 }
 
-/// The part of a ClusterConfiguration that the simulation looks at.
+/// The fields of a ClusterConfiguration that the simulation uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ClusterConfiguration {
@@ -140,7 +140,7 @@ pub(crate) struct Image {
 pub(crate) struct NodeRegistration {
     pub(crate) name: Option<String>,
     pub(crate) cri_socket: Option<String>,
-    /// None: the default of the role. An empty list: no taints at all.
+    /// `None`: the default of the role. An empty list: no taints.
     pub(crate) taints: Option<Vec<Taint>>,
     kubelet_extra_args: Arguments,
 }
@@ -177,8 +177,8 @@ struct Argument {
 }
 
 impl NodeRegistration {
-    /// The last value of a kubelet flag, without the shell quotes that templates put into it
-    /// (`openstack:///'<id>'`): systemd removes them when it starts the kubelet.
+    /// The last value of a kubelet flag, without the shell quotes that templates add (`openstack:///'<id>'`): systemd
+    /// removes them when it starts the kubelet.
     pub(crate) fn kubelet_argument(&self, name: &str) -> Option<String> {
         let value = match &self.kubelet_extra_args {
             Arguments::None(()) => None,
@@ -200,7 +200,7 @@ impl ClusterConfiguration {
     }
 }
 
-/// Finds the kubeadm command among the commands of the user data.
+/// The first kubeadm command of the user data.
 pub(crate) fn command(commands: &[Command]) -> Result<Option<Run>, Error> {
     for command in commands {
         let words: Vec<&str> = match command {
@@ -246,7 +246,7 @@ fn config_flag(arguments: &[&str]) -> Option<String> {
     })
 }
 
-/// Reads the file of `kubeadm init`.
+/// Parses the file of `kubeadm init`.
 pub(crate) fn init(text: &str) -> Result<Init, Error> {
     let documents = documents(text)?;
     let cluster = documents
@@ -285,7 +285,7 @@ pub(crate) fn init(text: &str) -> Result<Init, Error> {
     })
 }
 
-/// Reads the file of `kubeadm join`.
+/// Parses the file of `kubeadm join`.
 pub(crate) fn join(text: &str) -> Result<Join, Error> {
     let documents = documents(text)?;
     let document = documents
@@ -359,7 +359,7 @@ pub(crate) fn join(text: &str) -> Result<Join, Error> {
     })
 }
 
-/// Reads the ClusterConfiguration that `kubeadm-config` holds.
+/// Parses the ClusterConfiguration in `kubeadm-config`.
 pub(crate) fn stored(text: &str) -> Result<ClusterConfiguration, Error> {
     documents(text)?
         .iter()
@@ -368,7 +368,7 @@ pub(crate) fn stored(text: &str) -> Result<ClusterConfiguration, Error> {
         .read()
 }
 
-/// Host and port of `host`, `host:port`, `address`, `[address]:port`; the port defaults to 6443.
+/// The host and port in `host`, `host:port`, `address` or `[address]:port`; the port defaults to 6443.
 pub(crate) fn split_endpoint(endpoint: &str) -> Option<(String, u16)> {
     let endpoint = endpoint
         .strip_prefix("https://")
@@ -410,7 +410,7 @@ fn parse_token(token: &str, field: &'static str) -> Result<Token, Error> {
         {
             Ok(Token { id: id.to_owned(), secret: SecretString::from(secret) })
         }
-        // The token itself stays out of the message: consoles are readable by the whole project.
+        // The message must not contain the token: consoles are readable by the whole project.
         _ => Err(Error::Field {
             field,
             problem: "the bootstrap token is not of the form \"\\\\A([a-z0-9]{6})\\\\.([a-z0-9]{16})\\\\z\""
@@ -419,7 +419,7 @@ fn parse_token(token: &str, field: &'static str) -> Result<Token, Error> {
     }
 }
 
-/// One YAML document of a kubeadm file.
+/// A YAML document of a kubeadm file.
 struct Document {
     version: String,
     kind: String,
@@ -440,7 +440,7 @@ impl Document {
 }
 
 fn documents(text: &str) -> Result<Vec<Document>, Error> {
-    // No snippet, for it would show tokens.
+    // A snippet could contain tokens.
     let options = serde_saphyr::options! { with_snippet: false };
     let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| Error::Yaml(error.to_string()))?;
@@ -467,7 +467,7 @@ fn documents(text: &str) -> Result<Vec<Document>, Error> {
     Ok(documents)
 }
 
-/// kubeadm before 1.31 does not know v1beta4.
+/// kubeadm before 1.31 rejects v1beta4.
 fn check_version(document: &Document, cluster: &ClusterConfiguration) -> Result<(), Error> {
     let Some(version) = cluster.kubernetes_version.as_deref() else {
         return Err(Error::Field {
@@ -488,7 +488,7 @@ fn check_version(document: &Document, cluster: &ClusterConfiguration) -> Result<
     Ok(())
 }
 
-/// The minor number of `v1.34.2`.
+/// The minor version of a version such as `v1.34.2`.
 fn minor(version: &str) -> Option<u32> {
     let mut numbers = version.strip_prefix('v').unwrap_or(version).split('.');
     numbers.next().filter(|major| *major == "1")?;
@@ -502,7 +502,7 @@ fn minor(version: &str) -> Option<u32> {
     Some(minor)
 }
 
-/// Extra arguments are a map in v1beta3 and a list since v1beta4; each refuses the other's.
+/// Extra arguments are a map in v1beta3 and a list since v1beta4; each rejects the form of the other.
 fn check_arguments(document: &Document, node: &NodeRegistration) -> Result<(), Error> {
     let problem = match (&node.kubelet_extra_args, document.version.as_str()) {
         (Arguments::List(_), "v1beta3") => {

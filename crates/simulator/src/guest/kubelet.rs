@@ -1,7 +1,7 @@
-//! The kubelets of the guests, as far as their API server has business with them: logs and forwarded ports.
+//! The kubelets of the guests, for their API server: logs and forwarded ports.
 //!
-//! There are no containers. The log of any pod is what the console of its node's machine has shown since it was switched
-//! on, which is what really happened there; the only ports that anybody listens on are those of a control plane's API server and etcd.
+//! There are no containers. The log of any pod is the console log of its node since power-on, which has the real
+//! events; the only open ports are those of a control plane's API server and etcd.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use super::cluster::Member;
 use super::console::{self, Consoles};
 use super::objects::node;
 
-/// Bytes on their way to an API server, and on their way back.
+/// The buffer size of a forwarded connection, in each direction.
 const BUFFER: usize = 64 << 10;
 
 /// The kubelets of one workload cluster.
@@ -35,14 +35,14 @@ impl Kubelets {
         }
     }
 
-    /// A control plane serves.
+    /// Registers a control plane that serves.
     pub(crate) fn serves(&self, member: &Arc<Member>) {
         let mut members = self.members.lock();
         members.retain(|_, member| member.strong_count() > 0);
         members.insert(member.instance.clone(), Arc::downgrade(member));
     }
 
-    /// The control plane on a Node, if it is one and switched on.
+    /// The control plane on a Node, if it is one and powered on.
     fn member(&self, node: &Value) -> Option<Arc<Member>> {
         let member = self.members.lock().get(instance(node))?.upgrade()?;
         (!member.alive.is_cancelled()).then_some(member)
@@ -53,7 +53,7 @@ impl Kubelet for Kubelets {
     fn is_reachable(&self, node: &Value) -> bool {
         let conditions = node["status"]["conditions"].as_array();
         let ready = conditions.is_some_and(|conditions| node::is_ready(conditions));
-        // The Node of a machine that has just been switched off is ready for a while.
+        // The Node of a machine that has just been powered off is still ready for a while.
         let control_plane = self.members.lock().contains_key(instance(node));
         ready && (!control_plane || self.member(node).is_some())
     }
@@ -90,7 +90,7 @@ impl Kubelet for Kubelets {
 
 impl Kubelets {
     fn open(&self, node: &Value, pod: &Value, port: u16) -> Result<Box<dyn Connection>, String> {
-        // A port of the machine is a port of those pods alone that use its network.
+        // Only pods with `hostNetwork` have the ports of the machine.
         let inside = pod["spec"]["hostNetwork"] == true;
         let member = self.member(node).filter(|_| inside);
         let Some(member) = member.filter(|member| member.listens(port)) else {
@@ -116,7 +116,7 @@ impl Kubelets {
     }
 }
 
-/// The machine of a Node.
+/// The instance id of a Node.
 fn instance(node: &Value) -> &str {
     let id = &node["status"]["nodeInfo"]["systemUUID"];
     id.as_str().unwrap_or_default()
@@ -129,7 +129,7 @@ fn line(line: console::Line) -> Line {
     }
 }
 
-/// The lines of a console from the one with the number `next` on, as they come, until the machine is deleted.
+/// A stream of the lines of a console from number `next` on, until the machine is deleted.
 fn to_come(consoles: Consoles, instance: String, next: u64) -> impl Stream<Item = Line> + Send {
     let chunks = stream::unfold(next, move |next| {
         let (consoles, instance) = (consoles.clone(), instance.clone());
@@ -137,7 +137,7 @@ fn to_come(consoles: Consoles, instance: String, next: u64) -> impl Stream<Item 
             loop {
                 let changed = Arc::clone(consoles.changed()).notified_owned();
                 let mut changed = std::pin::pin!(changed);
-                // From here on no line is missed.
+                // Registered before the lines are read, so that none is missed.
                 changed.as_mut().enable();
                 let (lines, after) = consoles.lines(&instance, next)?;
                 if !lines.is_empty() {

@@ -1,8 +1,7 @@
-//! The data plane: floating addresses that lead to the API servers of control plane guests.
+//! The data plane: forwards floating addresses to the API servers of control plane guests.
 //!
-//! [`routes`] is pure: it works out which floating address and port leads to which guests, directly or
-//! through a load balancer listener. [`Network`] binds exactly those, accepts, and hands every
-//! connection to a guest that is alive.
+//! [`routes`] is pure: it computes the guests behind each floating address and port, directly or through a load
+//! balancer listener. [`Network`] binds exactly those addresses and passes every connection to a guest that is alive.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -20,11 +19,11 @@ use super::cluster::Member;
 use super::outside::Outside;
 use crate::world::{Listener, World};
 
-/// A control plane guest as the data plane sees it. Tests use their own.
+/// A control plane guest as a target of routes; a trait for tests.
 pub(crate) trait Target: Clone {
-    /// Where it serves inside.
+    /// Its fixed addresses and ports.
     fn addresses(&self) -> &[SocketAddr];
-    /// Whether its cluster's kubeconfigs name this address.
+    /// Whether `address` is the host in its cluster's kubeconfigs.
     fn is_endpoint(&self, address: IpAddr) -> bool;
 }
 
@@ -38,10 +37,10 @@ impl Target for Arc<Member> {
     }
 }
 
-/// Which address and port outside leads to which guests.
+/// The guests behind each outside address and port.
 ///
-/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. Where two guests could be meant,
-/// those whose cluster calls the outside address its endpoint are; if there is none, nobody is.
+/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. If several guests match, those whose cluster has
+/// the outside address as its endpoint are chosen; if there are none, there is no route.
 pub(crate) fn routes<T: Target>(
     world: &World,
     targets: &[T],
@@ -70,7 +69,7 @@ pub(crate) fn routes<T: Target>(
         .addresses
         .iter()
         .map(|forward| (forward.floating, forward.fixed));
-    // An address of a server or load balancer on the external network itself leads there too.
+    // The address of a server or load balancer on the external network leads to it, too.
     let direct = owners
         .keys()
         .chain(listeners.keys())
@@ -112,7 +111,7 @@ pub(crate) fn routes<T: Target>(
         .collect()
 }
 
-/// Those that an outside address may lead to, and whether each is the only one it could be.
+/// The guests that may be behind an outside address, and whether each is unambiguous.
 struct Candidates<'a, T>(Vec<(&'a T, bool)>);
 
 impl<T> Default for Candidates<'_, T> {
@@ -152,12 +151,12 @@ impl<'a, T: Target> Candidates<'a, T> {
     }
 }
 
-/// The addresses that are bound.
+/// The bound addresses.
 #[derive(Debug)]
 pub(crate) struct Network {
     tasks: TaskTracker,
     bound: BTreeMap<SocketAddr, Bound>,
-    /// The addresses that could not be bound when last tried.
+    /// The addresses whose last attempt to bind failed.
     failing: BTreeSet<SocketAddr>,
 }
 
@@ -168,7 +167,7 @@ struct Bound {
 }
 
 impl Network {
-    /// Nothing bound; connections will run as `tasks`.
+    /// No bound addresses; connections run in `tasks`.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
         Self {
             tasks,
@@ -177,8 +176,8 @@ impl Network {
         }
     }
 
-    /// Binds what is in `routes`, unbinds what is not. Returns whether an address could not be bound and
-    /// is to be tried again.
+    /// Binds the addresses in `routes`, and unbinds others. Returns whether one could not be bound and has to be
+    /// retried.
     pub(crate) async fn follow(&mut self, routes: BTreeMap<SocketAddr, Vec<Arc<Member>>>) -> bool {
         self.bound.retain(|address, bound| {
             let keep = routes.contains_key(address);
@@ -207,7 +206,7 @@ impl Network {
         !self.failing.is_empty()
     }
 
-    /// Unbinds everything and ends all connections.
+    /// Unbinds all addresses and closes all connections.
     pub(crate) fn close(&mut self) {
         for bound in std::mem::take(&mut self.bound).into_values() {
             bound.stop.cancel();
@@ -240,7 +239,7 @@ async fn accept(
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely: give others the time to close some.
+                // Probably out of file descriptors: wait for others to close some.
                 if !is_of_connection(&error) {
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 }

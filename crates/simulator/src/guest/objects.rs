@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   node     the Node that a kubelet registers, and its status
-//!   pods     the static pods of a control plane, as the mirror pods that the API shows
-//!   kubeadm  what `kubeadm init` leaves behind: kubeadm-config, kubelet-config, cluster-info, RBAC
+//!   pods     the mirror pods of a control plane's static pods
+//!   kubeadm  the objects of `kubeadm init`: kubeadm-config, kubelet-config, cluster-info, RBAC
 //!   addons   kube-proxy and CoreDNS
 //! ```
 
@@ -19,10 +19,10 @@ use super::kubeadm::ClusterConfiguration;
 /// kubeadm's service network.
 pub(crate) const SERVICE_SUBNET: &str = "10.96.0.0/12";
 
-/// Where images come from unless the ClusterConfiguration says otherwise.
+/// The default image registry.
 const REGISTRY: &str = "registry.k8s.io";
 
-/// An object and the collection it is created in, as `/api/v1/namespaces/kube-system/configmaps`.
+/// An object and the path of its collection, such as `/api/v1/namespaces/kube-system/configmaps`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     /// The path of the collection.
@@ -48,13 +48,13 @@ impl Manifest {
     }
 }
 
-/// The image `name` of the cluster's registry.
+/// The image `name` in the cluster's registry.
 fn image(cluster: &ClusterConfiguration, name: &str, tag: &str) -> String {
     let registry = cluster.image_repository.as_deref().unwrap_or(REGISTRY);
     format!("{registry}/{name}:{tag}")
 }
 
-/// The cluster's version with its `v`.
+/// The cluster's version with the prefix `v`.
 pub(crate) fn version(cluster: &ClusterConfiguration) -> String {
     let version = cluster.kubernetes_version.as_deref().unwrap_or_default();
     format!("v{}", version.trim_start_matches('v'))

@@ -1,20 +1,20 @@
-//! Which addresses exist outside of the simulation, where this process may listen and connect.
+//! The addresses outside the simulation on which this process may listen, and to which it may connect.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Loopback addresses, and the ranges that are said to be this machine's own.
+/// Loopback addresses, and ranges that are configured as local to this machine.
 ///
-/// A range makes sense in a network namespace in which all of it is local
-/// (`ip route add local 198.51.100.0/24 dev lo`): elsewhere it might be somebody's.
+/// A range is safe in a network namespace in which all of it is local (`ip route add local 198.51.100.0/24 dev lo`):
+/// elsewhere its addresses might be those of other machines.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
     ranges: Vec<IpNet>,
 }
 
 impl Outside {
-    /// Loopback addresses and those of `ranges`.
+    /// Loopback addresses and those in `ranges`.
     #[must_use]
     pub fn with(ranges: Vec<IpNet>) -> Self {
         Self { ranges }

@@ -1,5 +1,5 @@
-//! The certificates under `/etc/kubernetes/pki`: read from user data, checked as kubeadm checks them, and
-//! used to issue what kubeadm issues from them.
+//! The certificates of `/etc/kubernetes/pki`: read from user data, validated as kubeadm validates them, and used to
+//! issue the certificates that kubeadm issues.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,26 +28,26 @@ pub(crate) enum Error {
     Absent {
         /// Certificate, private key or public key.
         what: &'static str,
-        /// Where it should be.
+        /// The expected path.
         path: String,
     },
     #[error("couldn't load the {what} file {path}: {problem}")]
     Unreadable {
         /// Certificate, private key or public key.
         what: &'static str,
-        /// Which file.
+        /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
     #[error("certificate {path} is not a CA")]
     NotAuthority {
-        /// Which file.
+        /// The path.
         path: String,
     },
     #[error("certificate {path} is not valid now: it holds from {from} to {until}")]
     Expired {
-        /// Which file.
+        /// The path.
         path: String,
         /// Start of validity.
         from: String,
@@ -56,7 +56,7 @@ pub(crate) enum Error {
     },
     #[error("{path}: the key does not belong to the certificate")]
     Mismatch {
-        /// The certificate.
+        /// The path of the certificate.
         path: String,
     },
     #[error("cannot issue the certificate for {0}: {1}")]
@@ -65,7 +65,7 @@ pub(crate) enum Error {
 
 /// A certificate authority with its key.
 pub(crate) struct Authority {
-    /// The certificate as PEM, as it stands in user data.
+    /// The certificate as PEM, verbatim from the user data.
     pub(crate) pem: String,
     /// The same as DER.
     pub(crate) der: CertificateDer<'static>,
@@ -80,20 +80,20 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// Everything a control plane machine is given.
+/// The keys and certificates of a control plane machine.
 #[derive(Debug)]
 pub(crate) struct Pki {
-    /// The cluster's authority, for servers and clients.
+    /// The cluster's CA, for servers and clients.
     pub(crate) ca: Authority,
-    /// etcd's authority; none where etcd is external.
+    /// etcd's CA; `None` if etcd is external.
     pub(crate) etcd: Option<Authority>,
     /// The private key of service account tokens, as PEM.
     pub(crate) service_account_key: SecretString,
 }
 
 impl Pki {
-    /// Takes the authorities from the files of a machine and checks each: it parses, is a CA, is valid
-    /// at `now` (seconds since the epoch), and its key is its own.
+    /// Reads the CAs from the files of a machine and validates each: it can be parsed, is a CA, is valid at `now`
+    /// (seconds since the epoch), and matches its key.
     pub(crate) fn load(
         files: &BTreeMap<String, Vec<u8>>,
         external_etcd: bool,
@@ -115,13 +115,13 @@ impl Pki {
 }
 
 impl Authority {
-    /// `sha256:<hex>` of the public key, as `discovery-token-ca-cert-hash` has it.
+    /// `sha256:<hex>` of the public key, as in `discovery-token-ca-cert-hash`.
     pub(crate) fn hash(&self) -> String {
         spki_hash(&self.der).unwrap_or_default()
     }
 
-    /// TLS of an API server: a fresh certificate for `names`, and client certificates of this authority
-    /// are asked for but not demanded, so that bootstrap tokens and discovery work.
+    /// TLS of an API server: a new certificate for `names`; client certificates of this CA are requested but not
+    /// required, so that bootstrap tokens and discovery work.
     pub(crate) fn server_config(&self, names: &[String]) -> Result<Arc<ServerConfig>, Error> {
         const WHAT: &str = "kube-apiserver";
         let (chain, key) = self.issue(WHAT, WHAT, names)?;
@@ -130,7 +130,7 @@ impl Authority {
             .map_err(|error| fail(&error))
     }
 
-    /// TLS of the etcd member `node`: a fresh certificate for `names`, and clients need one of this authority.
+    /// TLS of the etcd member `node`: a new certificate for `names`; client certificates of this CA are required.
     pub(crate) fn etcd_server(&self, node: &str, names: &[String]) -> Result<TlsAcceptor, Error> {
         const WHAT: &str = "etcd/server";
         let (chain, key) = self.issue(WHAT, node, names)?;
@@ -138,7 +138,7 @@ impl Authority {
             .map_err(|error| Error::Issue(WHAT, error.to_string()))
     }
 
-    /// A certificate for `names` and its key, as PEM.
+    /// A new certificate for `names` and its key, as PEM.
     fn issue(
         &self,
         what: &'static str,
@@ -166,7 +166,7 @@ impl Authority {
     }
 }
 
-/// `sha256:<hex>` of the SubjectPublicKeyInfo of a certificate. None when it cannot be parsed.
+/// `sha256:<hex>` of the SubjectPublicKeyInfo of a certificate. `None` if it cannot be parsed.
 pub(crate) fn spki_hash(der: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     Some(format!(
@@ -231,7 +231,7 @@ fn authority(files: &BTreeMap<String, Vec<u8>>, name: &str, now: i64) -> Result<
     })
 }
 
-/// kubeadm accepts a private key with its public half; both must be there and match.
+/// The private key of service account tokens. As in kubeadm, both key files are required and must match.
 fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<SecretString, Error> {
     let (public, private) = (format!("{DIRECTORY}/sa.pub"), format!("{DIRECTORY}/sa.key"));
     let pem = text(files, "public key", &public)?;
@@ -279,8 +279,8 @@ fn key_pair(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Result<KeyPair, Er
     KeyPair::try_from(&PrivateKeyDer::from(pkcs8)).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Wraps PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`), which Go writes and ring does not
-/// read, into PKCS#8 (RFC 5208).
+/// Wraps PKCS#1 (`RSA PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`), which Go writes but ring does not read, in PKCS#8
+/// (RFC 5208).
 fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<PrivatePkcs8KeyDer<'static>> {
     const RSA: &[u8] = &[
         0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
@@ -297,7 +297,7 @@ fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<PrivatePkcs8KeyDer<'static>> {
         PrivateKeyDer::Pkcs8(key) => return Some(key.clone_key()),
         PrivateKeyDer::Pkcs1(key) => (RSA, key.secret_pkcs1_der()),
         PrivateKeyDer::Sec1(key) => {
-            // The curve stands in the key's own parameters: the last element of the algorithms above.
+            // The parameters of the key name the curve: the last element of the algorithms above.
             let inner = key.secret_sec1_der();
             let names = |curve: &[u8]| inner.windows(curve.len()).any(|window| window == curve);
             let curve = [(P256, &P256[11..]), (P384, &P384[11..])]
@@ -313,7 +313,7 @@ fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<PrivatePkcs8KeyDer<'static>> {
     Some(PrivatePkcs8KeyDer::from(element(0x30, &content)?))
 }
 
-/// One DER element of less than 64 KiB.
+/// A DER element of less than 64 KiB.
 fn element(tag: u8, content: &[u8]) -> Option<Vec<u8>> {
     let [high, low] = u16::try_from(content.len()).ok()?.to_be_bytes();
     let mut out = vec![tag];

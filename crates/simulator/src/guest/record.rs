@@ -1,4 +1,4 @@
-//! What survives the process: one small file per booted instance, one directory per workload cluster.
+//! Persistent state: a file per booted instance, a directory per workload cluster.
 //!
 //! ```text
 //!   <state_dir>/instances/<instance id>.json    Record
@@ -6,7 +6,7 @@
 //!   <state_dir>/clusters/<cluster key>/etcd.json  the members of its etcd
 //! ```
 //!
-//! Files are replaced by renaming, so that `kill -9` leaves the old or the new one.
+//! Files are replaced by renaming, so that after `kill -9` there is either the old or the new one.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,17 +16,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-/// The end of an instance's first boot. An instance with a record never runs its user data again.
+/// The result of an instance's first boot. An instance with a record never runs its user data again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
-    /// The node it has become, if it has.
+    /// The node of the instance, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<Membership>,
-    /// What the console showed.
+    /// The console log.
     #[serde(default)]
     pub(crate) console: String,
-    /// When the machine was switched on last, which the times on the console count from.
+    /// When the machine was last powered on: the time stamps of the console are relative to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on: Option<Timestamp>,
 }
@@ -35,18 +35,18 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Membership {
-    /// Which cluster.
+    /// The key of the cluster.
     pub(crate) cluster: String,
     /// The Node's name.
     pub(crate) name: String,
-    /// The Kubernetes version it runs, as `v1.34.1`.
+    /// The Kubernetes version it runs, such as `v1.34.1`.
     pub(crate) version: String,
     /// The port of its API server, if it is a control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bind_port: Option<u16>,
 }
 
-/// The directory of all that; None keeps nothing.
+/// The state directory; `None` stores nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateDir {
     root: Option<PathBuf>,
@@ -57,8 +57,8 @@ impl StateDir {
         Self { root }
     }
 
-    /// All records, by instance id. A file that cannot be read is left alone and its instance boots
-    /// again, which is safe: every step of a boot looks for what is there already.
+    /// All records, by instance id. An unreadable file is kept, and its instance boots again, which is safe: every step
+    /// of a boot checks for existing results.
     pub(crate) fn records(&self) -> HashMap<String, Record> {
         let Some(directory) = self.instances() else {
             return HashMap::new();
@@ -100,14 +100,14 @@ impl StateDir {
         std::fs::rename(draft, path)
     }
 
-    /// Forgets an instance.
+    /// Removes the record of an instance.
     pub(crate) fn remove(&self, instance: &str) {
         if let (Some(directory), Some(name)) = (self.instances(), file_name(instance)) {
             let _ = std::fs::remove_file(directory.join(format!("{name}.json")));
         }
     }
 
-    /// The database of a cluster; its directory is created. None: in memory.
+    /// The path of a cluster's database; its directory is created. `None`: in memory.
     pub(crate) fn database(&self, cluster: &str) -> io::Result<Option<PathBuf>> {
         let Some(directory) = self.clusters().map(|clusters| clusters.join(cluster)) else {
             return Ok(None);
@@ -116,7 +116,7 @@ impl StateDir {
         Ok(Some(directory.join("api.db")))
     }
 
-    /// The file of the etcd members of a cluster, beside its database. None: in memory.
+    /// The path of a cluster's etcd members. `None`: in memory.
     pub(crate) fn members(&self, cluster: &str) -> Option<PathBuf> {
         Some(self.clusters()?.join(cluster).join("etcd.json"))
     }
@@ -134,7 +134,7 @@ impl StateDir {
             .collect()
     }
 
-    /// Removes a cluster with all its objects.
+    /// Removes a cluster and all its objects.
     pub(crate) fn remove_cluster(&self, cluster: &str) {
         if let (Some(directory), Some(name)) = (self.clusters(), file_name(cluster)) {
             let _ = std::fs::remove_dir_all(directory.join(name));
@@ -150,13 +150,13 @@ impl StateDir {
     }
 }
 
-/// Instance ids are UUIDs; anything that could leave the directory is refused.
+/// Instance ids are UUIDs; names that could leave the directory are rejected.
 fn file_name(name: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (!name.is_empty() && name.chars().all(plain)).then_some(name)
 }
 
-/// Creates a directory that only its owner can look into: the databases hold Secrets.
+/// Creates a directory with mode 0700: the databases contain Secrets.
 fn create(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new()

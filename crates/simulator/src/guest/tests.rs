@@ -1,4 +1,4 @@
-//! Clusters of guests, driven by hand-made Worlds and looked at through real TLS.
+//! Clusters of guests with hand-written Worlds, observed over real TLS.
 
 mod cloud;
 mod etcd;
@@ -21,7 +21,7 @@ fn quick() -> Options {
     }
 }
 
-/// Lists, again if the connection broke: it may have led to a machine that has just been deleted.
+/// Lists objects, with a retry if the connection broke: its machine may just have been deleted.
 async fn list<K>(api: Api<K>, params: &ListParams) -> Vec<K>
 where
     K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
@@ -117,7 +117,7 @@ async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
     );
     assert_eq!(pod.owner_references()[0].name, "cp-1");
     assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
-    // Its log is what happened on its machine.
+    // Its log has the events of its machine.
     let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
     let log = pods.logs("etcd-cp-1", &LogParams::default()).await.unwrap();
     let joining = "[etcd] Announced new etcd member joining to the existing etcd cluster";
@@ -216,7 +216,7 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
             == 3
     };
     eventually(&cloud, "records", async || written()).await;
-    // A node that somebody deletes stays deleted: its machine does not boot again.
+    // A Node that a user deletes stays deleted: its machine does not boot again.
     Api::<Node>::all(client.clone())
         .delete("worker-1", &Default::default())
         .await
@@ -239,7 +239,7 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
             .contains("joined the cluster")
     );
 
-    // While the process is down, a worker is deleted.
+    // A worker is deleted while the process is down.
     cloud.stop().await;
     cloud.remove("worker-0");
     cloud.restart(options.clone());
@@ -251,7 +251,7 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
     })
     .await;
 
-    // And at last the control plane.
+    // Finally the control plane, too.
     cloud.stop().await;
     cloud.remove("cp-0");
     cloud.restart(options);
@@ -283,7 +283,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
     })
     .await;
 
-    // A stopped worker becomes unreachable, and comes back.
+    // A stopped worker becomes unreachable, and recovers.
     cloud.change("worker-0", |machine| machine.running = false);
     let is =
         async |node: &str, status: &str| readiness(&client, node).await.as_deref() == Some(status);
@@ -302,7 +302,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
         .unwrap();
     assert_eq!(worker.spec.unwrap().taints.unwrap_or_default(), []);
 
-    // A pod that is deleted gracefully goes when its kubelet has ended it.
+    // A pod that is deleted with a grace period is removed once its kubelet has stopped it.
     let pods = Api::<Pod>::namespaced(client.clone(), "default");
     let pod = json!({
         "metadata": {"name": "app"},
@@ -320,7 +320,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
     })
     .await;
 
-    // A deleted control plane machine takes its pods with it, and not its etcd member; the others serve on.
+    // The pods of a deleted control plane machine are deleted, but not its etcd member; the others continue to serve.
     cloud.remove("cp-0");
     eventually(&cloud, "cp-0's pods to go", async || {
         control_plane_pods(&client).await.len() == 8
@@ -331,7 +331,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
     })
     .await;
 
-    // So does a deleted Node.
+    // The same for a deleted Node.
     Api::<Node>::all(client.clone())
         .delete("cp-1", &Default::default())
         .await
@@ -344,7 +344,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
     })
     .await;
 
-    // With the last control plane machine the cluster is gone and its address is free.
+    // With the last control plane machine the cluster is deleted and its address is free.
     cloud.remove("cp-1");
     cloud.remove("cp-2");
     let endpoint = cloud.endpoint;
@@ -417,7 +417,7 @@ async fn tokens_sign_cluster_info_while_they_hold_and_open_no_other_doors() {
     assert_eq!(code(&wrong, "kube-system", "kubeadm-config").await, 401);
     assert_eq!(code(&member, "kube-system", "kubeadm-config").await, 403);
 
-    // Expiry takes the signature away.
+    // An expired token's signature is removed.
     let secrets =
         Api::<k8s_openapi::api::core::v1::Secret>::namespaced(client.clone(), "kube-system");
     let expired = json!({"stringData": {"expiration": "2020-01-01T00:00:00Z"}});

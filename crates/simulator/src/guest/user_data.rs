@@ -1,5 +1,5 @@
-//! User data as cloud-init reads it: plain or gzip, optionally a Jinja template, a `#cloud-config`
-//! document with `write_files` and `runcmd`.
+//! Parses user data like cloud-init: plain or gzip, optionally a Jinja template, a `#cloud-config` document with
+//! `write_files` and `runcmd`.
 //!
 //! Reference: cloud-init's documentation of user data formats, modules `cc_write_files` and `cc_runcmd`.
 
@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use super::jinja;
 use crate::world::Instance;
 
-/// More than this is refused after decompression; Nova takes 64 KiB of base64.
+/// The limit after decompression, in bytes; Nova accepts 64 KiB of base64.
 const LIMIT: u64 = 4 << 20;
 
-/// What user data asks for, as far as guests are simulated.
+/// The parts of user data that are simulated.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct CloudConfig {
-    /// The files to write, by path. They carry keys and tokens: `Debug` shows sizes only.
+    /// The files to write, by path. They contain keys and tokens: `Debug` prints sizes only.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
-    /// `runcmd`, each either one shell line or a program with its arguments.
+    /// `runcmd`, each either a shell line or a program with its arguments.
     pub(crate) commands: Vec<Command>,
     /// Whether the user data is a script (`#!`), which is not run.
     pub(crate) script: bool,
@@ -52,7 +52,7 @@ impl fmt::Debug for CloudConfig {
     }
 }
 
-/// Why user data cannot be used. Every message goes to the console of the guest.
+/// Why user data is invalid. The message is printed on the console of the guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error("user data is gzip, but cannot be decompressed: {0}")]
@@ -73,14 +73,14 @@ pub(crate) enum Error {
     Yaml(String),
     #[error("{at}: {problem}")]
     Field {
-        /// Where in the cloud-config, as `write_files[2].content`.
+        /// The path in the cloud-config, such as `write_files[2].content`.
         at: String,
-        /// What is wrong.
+        /// The error.
         problem: String,
     },
 }
 
-/// Reads user data (base64 already removed). `facts` are the variables of Jinja templates.
+/// Parses user data (base64 already removed). `facts` are the variables of Jinja templates.
 pub(crate) fn parse(raw: &[u8], facts: &Value) -> Result<CloudConfig, Error> {
     let raw = decompressed(raw)?;
     let text = std::str::from_utf8(&raw).map_err(|_| Error::NotText)?;
@@ -116,7 +116,7 @@ pub(crate) fn parse(raw: &[u8], facts: &Value) -> Result<CloudConfig, Error> {
     Err(Error::Unknown)
 }
 
-/// The variables that cloud-init offers to Jinja templates on OpenStack.
+/// The variables of cloud-init's Jinja templates on OpenStack.
 pub(crate) fn facts(instance: &Instance) -> Value {
     let local = local_hostname(&instance.hostname);
     let v1 = json!({
@@ -148,7 +148,7 @@ pub(crate) fn facts(instance: &Instance) -> Value {
     facts
 }
 
-/// The host name up to the first dot, as cloud-init sets it.
+/// The host name up to the first dot, which cloud-init sets.
 pub(crate) fn local_hostname(hostname: &str) -> &str {
     hostname.split('.').next().unwrap_or(hostname)
 }
@@ -173,7 +173,7 @@ fn gunzip(raw: &[u8]) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The text behind the line `## template: jinja`, if there is one.
+/// The text after the line `## template: jinja`, if it has that line.
 fn without_jinja_header(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let words: String = first.split_whitespace().collect();
@@ -183,12 +183,12 @@ fn without_jinja_header(text: &str) -> Option<&str> {
 }
 
 fn cloud_config(text: &str) -> Result<CloudConfig, Error> {
-    // As PyYAML has it: the last of two equal keys counts. No snippet, for it would show secrets.
+    // As in PyYAML, the last of duplicate keys wins. A snippet could contain secrets.
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
     };
-    // A document of nothing but comments is YAML's null.
+    // A document that consists of comments is YAML's null.
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| Error::Yaml(error.to_string()))?;
     let document = match documents.into_iter().next() {
@@ -260,7 +260,7 @@ fn write_file(files: &mut BTreeMap<String, Vec<u8>>, entry: &Value, at: &str) ->
     Ok(())
 }
 
-/// The bytes of a file, by the names that cloud-init accepts for encodings.
+/// The decoded content of a file, with the encodings that cloud-init accepts.
 fn decoded(content: &str, encoding: &str) -> Result<Vec<u8>, String> {
     let base64 = |content: &str| {
         let content: String = content.split_whitespace().collect();

@@ -63,8 +63,7 @@ impl Boot {
         })
     }
 
-    /// Waits until the control plane endpoint leads to this API server: kubeadm talks to the cluster
-    /// through it.
+    /// Waits until the control plane endpoint leads to this API server: kubeadm uses it for its requests.
     async fn wait_for(
         &self,
         endpoint: &(String, u16),
@@ -139,7 +138,7 @@ impl Boot {
         for manifest in addons::manifests(init) {
             cluster.api.ensure(&manifest).await?;
         }
-        // Last, for it tells the control plane controller that the cluster is initialized.
+        // Last, because it marks the cluster as initialized for the control plane controller.
         cluster
             .api
             .ensure(&objects::kubeadm::kubeadm_config(init))
@@ -148,7 +147,7 @@ impl Boot {
     }
 }
 
-/// What tells clusters apart, also when their authority is the same.
+/// The key of a cluster, which is unique even if clusters share an authority.
 fn cluster_key(pki: &Pki, instance: &str) -> String {
     let hash: String = pki
         .ca

@@ -1,4 +1,4 @@
-//! `kubeadm join`: every machine but the first.
+//! `kubeadm join`: every machine except the first.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Boot {
         })
     }
 
-    /// Adds the machine's member to etcd: as a learner, which is promoted once it has caught up.
+    /// Adds the machine's member to etcd: as a learner, which is promoted once it is in sync.
     async fn join_etcd(
         &self,
         cluster: &Cluster,
@@ -112,7 +112,7 @@ impl Boot {
         Ok(())
     }
 
-    /// Tries a step of kubeadm's until its timeout. The error is that of the last try.
+    /// Retries a step of kubeadm until its timeout. The error is that of the last attempt.
     async fn until(&self, step: impl Fn() -> Result<(), String>) -> Result<(), String> {
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
         loop {
@@ -124,7 +124,7 @@ impl Boot {
         }
     }
 
-    /// Discovery, tried again until its timeout.
+    /// Discovery, retried until its timeout.
     async fn discover(
         &self,
         join: &Join,
@@ -155,7 +155,7 @@ impl Boot {
         }
     }
 
-    /// Reads `kubeadm-config` as the token allows.
+    /// Reads `kubeadm-config` with the permissions of the bootstrap token.
     async fn cluster_configuration(
         &self,
         join: &Join,
@@ -184,7 +184,7 @@ impl Boot {
         kubeadm::stored(text).map_err(|error| format!("{prefix}: {error}"))
     }
 
-    /// Two machines of one name are refused, unless the other one is not there any more.
+    /// Rejects the name of a Node that is ready and belongs to another machine.
     async fn refuse_taken_name(
         &self,
         node: &str,
@@ -207,7 +207,7 @@ impl Boot {
         Ok(())
     }
 
-    /// The simulated cluster behind the endpoint, found by the authority that TLS has just proved.
+    /// The simulated cluster at the endpoint, found by the authority that has just been verified.
     async fn cluster(&self, info: &ClusterInfo, host: &str) -> Result<Arc<Cluster>, String> {
         let hash = pki::spki_hash(&info.authority).unwrap_or_default();
         let clusters = self.shared.clusters.with_authority(&hash).await;

@@ -1,4 +1,4 @@
-//! Switching on a control plane machine that has been booted before: its static pods start again.
+//! Power-on of a control plane machine that has booted before: its static pods start again.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::super::user_data::CloudConfig;
 use super::{Boot, text_file};
 
 impl Boot {
-    /// Serves the cluster's API again. The error says why the API server does not come up.
+    /// Serves the cluster's API again. The error is the reason why the API server does not start.
     pub(crate) async fn resume(&self, node: &Membership) -> Result<(), String> {
         let Some(port) = node.bind_port else {
             return Ok(());

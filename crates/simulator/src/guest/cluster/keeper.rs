@@ -1,10 +1,10 @@
-//! What kube-controller-manager does for a cluster's nodes and bootstrap tokens: one task per cluster,
-//! with one timer, which is off while nothing is pending.
+//! The part of kube-controller-manager for nodes and bootstrap tokens: one task per cluster, with one timer, which is
+//! off while nothing is pending.
 //!
-//! - bootstrap signer: `kube-public/cluster-info` carries a signature by every valid bootstrap token;
-//! - node lifecycle: a silent kubelet's Node becomes `Ready=Unknown` after a grace, and tainted;
-//! - pod collector: the pods of a deleted Node go;
-//! - kubelet: a pod that is being deleted goes, for its containers have nothing to finish.
+//! - bootstrap signer: `kube-public/cluster-info` is signed with every valid bootstrap token;
+//! - node lifecycle: the Node of an unresponsive kubelet becomes `Ready=Unknown` after a grace period, and is tainted;
+//! - pod garbage collector: the pods of a deleted Node are deleted;
+//! - kubelet: a terminating pod is removed at once, because it has no containers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,19 +28,19 @@ use super::super::objects::kubeadm::{PUBLIC, SECRETS};
 use super::super::objects::node::{self, NODES};
 use super::super::objects::pods::{self, COMPONENTS, PODS};
 
-/// The type of the Secrets that hold bootstrap tokens.
+/// The type of the Secrets of bootstrap tokens.
 const TOKEN: &str = "bootstrap.kubernetes.io/token";
-/// The key of a signature in `cluster-info`, before the token's id.
+/// The prefix of a signature's key in `cluster-info`, before the id of the token.
 const SIGNATURE: &str = "jws-kubeconfig-";
 
 /// All pods of the cluster.
 const ALL_PODS: &str = "/api/v1/pods";
-/// When what could not be written is tried again.
+/// The delay before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(1);
-/// How many deletions are looked after at once.
+/// The limit of deletions that are handled at once.
 const BATCH: usize = 1024;
 
-/// What the keeper is told about guests.
+/// A change of a guest, for the keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// The kubelet of this node runs.
@@ -59,17 +59,17 @@ pub(crate) struct Keeper {
     api: Api,
     signals: mpsc::UnboundedReceiver<Signal>,
     grace: Duration,
-    /// Nodes whose kubelet is silent, and when that counts.
+    /// Nodes with unresponsive kubelets, and when they become unreachable.
     silent: BTreeMap<String, Instant>,
     /// When the next bootstrap token expires.
     expiry: Option<Instant>,
-    /// What could not be written, and is tried again.
+    /// The signals whose writes failed.
     again: Vec<Signal>,
-    /// When.
+    /// When they are retried.
     retry: Option<Instant>,
 }
 
-/// A bootstrap token as its Secret has it.
+/// The content of a bootstrap token's Secret.
 struct StoredToken {
     id: String,
     secret: SecretString,
@@ -77,7 +77,7 @@ struct StoredToken {
     signing: bool,
 }
 
-/// A pod, and the node it is on.
+/// A pod and its node.
 struct PodOnNode {
     path: String,
     node: String,
@@ -113,7 +113,7 @@ impl Keeper {
         }
     }
 
-    /// Runs until dropped.
+    /// Runs until the cluster is dropped.
     pub(crate) async fn run(mut self) {
         let mut tokens = std::pin::pin!(token_changes(&self.client));
         let mut nodes = std::pin::pin!(node_deletions(&self.client).ready_chunks(BATCH));
@@ -139,7 +139,7 @@ impl Keeper {
         }
     }
 
-    /// Does what a signal asks for; later again, if it cannot be written now.
+    /// Handles a signal; it is retried later if that fails.
     async fn hear(&mut self, signal: Signal) -> Result<(), Error> {
         let heard = self.heed(signal.clone()).await;
         if heard.is_err() {
@@ -181,7 +181,7 @@ impl Keeper {
             .map(|(node, _)| node.clone())
             .collect();
         for node in due {
-            // Due again until it is written.
+            // Retried until the write succeeds.
             self.silent.insert(node.clone(), now + RETRY);
             self.set_ready(&node, false).await?;
             self.silent.remove(&node);
@@ -190,7 +190,7 @@ impl Keeper {
             self.retry = None;
             let mut failed = Ok(());
             for signal in std::mem::take(&mut self.again) {
-                // One that fails is tried again, and does not keep the others from being heard.
+                // A signal that fails again is retried, and does not block the others.
                 failed = failed.and(self.hear(signal).await);
             }
             failed?;
@@ -201,7 +201,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes a Node, and the mirror pods on it, show whether its kubelet runs.
+    /// Sets the conditions of a Node, and the status of its mirror pods, to whether its kubelet runs.
     async fn set_ready(&self, name: &str, ready: bool) -> Result<(), Error> {
         let path = format!("{NODES}/{name}");
         let Some(found) = self.api.get(&path).await? else {
@@ -262,7 +262,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes the pods whose Node does not exist any more.
+    /// Deletes the pods of Nodes that no longer exist.
     async fn collect_pods(&self) -> Result<(), Error> {
         let nodes: BTreeSet<String> = self
             .api
@@ -286,7 +286,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Lets a pod that is being deleted go, if its kubelet runs or there is none.
+    /// Removes a terminating pod, if its kubelet runs or its Node does not exist.
     async fn finish_pod(&self, pod: &PodOnNode) -> Result<(), Error> {
         if !pod.node.is_empty()
             && let Some(node) = self.api.get(&format!("{NODES}/{}", pod.node)).await?
@@ -299,7 +299,7 @@ impl Keeper {
         self.api.delete(&pod.path).await
     }
 
-    /// Lets the pods go that were deleted while their kubelet was silent.
+    /// Removes the pods that were deleted while their kubelet did not run.
     async fn finish_pods_on(&self, node: &str) -> Result<(), Error> {
         for pod in self.api.list(ALL_PODS).await? {
             if pod.pointer("/metadata/deletionTimestamp").is_some()
@@ -311,7 +311,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Brings the signatures of `cluster-info` up to date with the tokens.
+    /// Updates the signatures of `cluster-info` for the valid tokens.
     async fn sign(&mut self) -> Result<(), Error> {
         self.expiry = None;
         let path = format!("{PUBLIC}/cluster-info");
@@ -343,7 +343,7 @@ impl Keeper {
     }
 }
 
-/// A bootstrap token's Secret, read. None for other Secrets and damaged ones.
+/// Parses the Secret of a bootstrap token. `None` for other and for invalid Secrets.
 fn stored_token(secret: &Value) -> Option<StoredToken> {
     (secret.get("type")? == TOKEN).then_some(())?;
     let field = |key: &str| {
@@ -353,20 +353,20 @@ fn stored_token(secret: &Value) -> Option<StoredToken> {
     Some(StoredToken {
         id: field("token-id")?,
         secret: SecretString::from(field("token-secret")?),
-        // An expiration that cannot be read counts as passed, as in kube-apiserver.
+        // An expiration that cannot be parsed counts as past, as in kube-apiserver.
         expires: field("expiration").map(|at| at.parse().unwrap_or(Timestamp::UNIX_EPOCH)),
         signing: field("usage-bootstrap-signing").is_some_and(|on| on == "true"),
     })
 }
 
 impl StoredToken {
-    /// Whether the token still holds.
+    /// Whether the token has not expired.
     fn is_valid(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|at| at > now)
     }
 }
 
-/// The fields of `cluster-info` to change so that exactly the valid signing tokens sign it.
+/// The patch of `cluster-info` after which exactly the valid signing tokens sign it.
 fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<String, Value> {
     let empty = Map::new();
     let data = info
@@ -397,7 +397,7 @@ fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<
     stale.chain(missing).collect()
 }
 
-/// Fires after every change of a bootstrap token.
+/// A stream of the changes of bootstrap tokens.
 fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
     let secrets = kube::Api::<Secret>::namespaced(client.clone(), "kube-system");
     watcher(secrets, watcher::Config::default())
@@ -413,7 +413,7 @@ fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
         })
 }
 
-/// Fires when a Node has been deleted, and when a deletion may have been missed.
+/// An item for each deletion of a Node, and after a relist, when deletions may have been missed.
 fn node_deletions(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
     let nodes = kube::Api::<Node>::all(client.clone());
     watcher(nodes, watcher::Config::default())
@@ -427,7 +427,7 @@ fn node_deletions(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
         })
 }
 
-/// The pods that are being deleted.
+/// The terminating pods.
 fn pod_deletions(client: &Client) -> impl Stream<Item = PodOnNode> + Send + use<> {
     let pods = kube::Api::<Pod>::all(client.clone());
     watcher(pods, watcher::Config::default())

@@ -36,7 +36,7 @@ async fn the_log_of_a_pod_is_the_console_of_its_machine_since_it_was_switched_on
     );
     assert!(log.lines.is_sorted_by_key(|line| line.at));
 
-    // What comes is followed until the machine is gone.
+    // New lines are followed until the machine is deleted.
     let more = log.more.unwrap();
     console.line("one");
     let shown = tokio::spawn(more.map(|line| line.text).collect::<Vec<_>>());

@@ -160,7 +160,7 @@ fn two_clusters_with_the_same_fixed_addresses_do_not_mix() {
         ("127.9.0.2:6443".to_owned(), vec!["b"]),
     ];
     assert_eq!(shown(&world, &[a.clone(), b]), expected);
-    // The other cluster is not up yet: its address leads nowhere, and not to the first one.
+    // The other cluster is not up yet: its address has no route, in particular none to the first cluster.
     assert_eq!(shown(&world, &[a]), expected[..1]);
 }
 
@@ -173,7 +173,7 @@ fn addresses_outside_of_loopback_are_not_bound() {
     );
     let guests = [guest("a", "10.6.0.10:6443", "203.0.113.5")];
     assert!(shown(&world, &guests).is_empty());
-    // Unless the machine, or its network namespace, has them for its own: floating and fixed ones.
+    // Unless the ranges, of floating and of fixed addresses, are local to the machine or network namespace.
     let all = Outside::with(vec![
         "203.0.113.0/24".parse().unwrap(),
         "10.6.0.0/24".parse().unwrap(),

@@ -12,10 +12,10 @@ const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/kube-system";
 
-/// kubeadm's default CoreDNS.
+/// The tag of kubeadm's CoreDNS image.
 const COREDNS: &str = "v1.12.1";
 
-/// The add-ons that `skipPhases` leaves in.
+/// The objects of the add-ons that `skipPhases` does not skip.
 pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
     let skipped = |phase: &str| {
         init.skip_phases
@@ -32,7 +32,7 @@ pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
     all
 }
 
-/// The address `index` of a service subnet, as `10.96.0.1` for index 1 of `10.96.0.0/12`.
+/// The address `index` of a service subnet, such as `10.96.0.1` for index 1 of `10.96.0.0/12`.
 pub(crate) fn service_address(subnet: &str, index: u128) -> Option<IpAddr> {
     let first = subnet.split(',').next()?.trim();
     match first.parse::<ipnet::IpNet>().ok()? {
@@ -142,7 +142,7 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     all
 }
 
-/// Gives a role of the whole cluster to a service account of kube-system.
+/// Binds a ClusterRole to a service account of kube-system.
 fn of_cluster(name: &str, role: &str, account: &str) -> Manifest {
     binding(
         format!("{RBAC}/clusterrolebindings"),

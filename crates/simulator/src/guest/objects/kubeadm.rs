@@ -1,4 +1,4 @@
-//! What `kubeadm init` leaves behind in the API, besides nodes, pods and add-ons.
+//! The objects that `kubeadm init` creates, except nodes, pods and add-ons.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use super::super::kubeadm::{Init, Token};
 use super::addons::service_address;
 use super::{Manifest, SERVICE_SUBNET};
 
-/// The collection of `kube-system`'s ConfigMaps.
+/// The collection of ConfigMaps in `kube-system`.
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
-/// The collection of `kube-public`'s ConfigMaps.
+/// The collection of ConfigMaps in `kube-public`.
 pub(crate) const PUBLIC: &str = "/api/v1/namespaces/kube-public/configmaps";
-/// The collection of `kube-system`'s Secrets.
+/// The collection of Secrets in `kube-system`.
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
-/// The group that every bootstrap token of kubeadm puts its bearer into.
+/// The group of the users of kubeadm's bootstrap tokens.
 pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// The kubeconfig inside `cluster-info`: the authority and where the API server is, nothing else.
+/// The kubeconfig in `cluster-info`: only the CA and the address of the API server.
 pub(crate) fn cluster_info_kubeconfig(ca_pem: &str, endpoint: &str) -> String {
     format!(
         "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {}\n    server: https://{endpoint}\n  name: \"\"\ncontexts: null\ncurrent-context: \"\"\nkind: Config\npreferences: {{}}\nusers: null\n",
@@ -28,7 +28,7 @@ pub(crate) fn cluster_info_kubeconfig(ca_pem: &str, endpoint: &str) -> String {
     )
 }
 
-/// Namespaces, ConfigMaps, RBAC and tokens, in an order in which they can be created.
+/// Namespaces, ConfigMaps, RBAC and tokens, in the order of their creation.
 pub(crate) fn manifests(init: &Init, ca_pem: &str, endpoint: &str) -> Vec<Manifest> {
     let mut all: Vec<Manifest> = ["kube-system", "kube-public", "kube-node-lease", "default"]
         .into_iter()
@@ -55,7 +55,7 @@ pub(crate) fn manifests(init: &Init, ca_pem: &str, endpoint: &str) -> Vec<Manife
     all
 }
 
-/// The Service `kubernetes`, which kube-apiserver creates for itself.
+/// The Service `kubernetes`, which kube-apiserver creates.
 fn kubernetes_service(init: &Init) -> Option<Manifest> {
     let subnet = init
         .cluster
@@ -84,7 +84,7 @@ fn kubernetes_service(init: &Init) -> Option<Manifest> {
     ))
 }
 
-/// The ConfigMap `kubeadm-config`. It comes last: its existence says that the cluster is initialized.
+/// The ConfigMap `kubeadm-config`. Created last: its existence marks the cluster as initialized.
 pub(crate) fn kubeadm_config(init: &Init) -> Manifest {
     config_map(
         "kube-system",
@@ -93,7 +93,7 @@ pub(crate) fn kubeadm_config(init: &Init) -> Manifest {
     )
 }
 
-/// The ClusterConfiguration with kubeadm's defaults filled in, as it is stored in the cluster.
+/// The ClusterConfiguration with kubeadm's defaults, as stored in the cluster.
 fn cluster_configuration(init: &Init) -> Value {
     let mut document = init.document.clone();
     let Some(fields) = document.as_object_mut() else {
@@ -152,7 +152,7 @@ fn kubelet_configuration(init: &Init) -> String {
     }))
 }
 
-/// The Secret of a bootstrap token that kubeadm itself creates; it does not expire here.
+/// The Secret of a bootstrap token that kubeadm creates; it does not expire here.
 fn token_secret(token: &Token) -> Manifest {
     let name = format!("bootstrap-token-{}", token.id);
     let encode = |text: &str| STANDARD.encode(text);
@@ -304,7 +304,6 @@ pub(super) fn rbac_object(
     Manifest::new(collection, body)
 }
 
-/// A ConfigMap.
 pub(super) fn config_map(namespace: &str, name: &str, data: Value) -> Manifest {
     Manifest::new(
         format!("/api/v1/namespaces/{namespace}/configmaps"),
@@ -317,7 +316,7 @@ pub(super) fn config_map(namespace: &str, name: &str, data: Value) -> Manifest {
     )
 }
 
-/// A value as YAML. JSON is YAML too, should the value not be writable otherwise.
+/// A value as YAML. Falls back to JSON, which is YAML, too.
 fn yaml(value: &Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string())
 }

@@ -1,4 +1,4 @@
-//! The Node that a kubelet registers, and what it reports as its status.
+//! The Node that a kubelet registers, and its status.
 
 use std::net::IpAddr;
 
@@ -12,18 +12,18 @@ pub(crate) const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// The collection of Nodes.
 pub(crate) const NODES: &str = "/api/v1/nodes";
 
-/// What a kubelet knows of its machine.
+/// The data of a machine that its kubelet reports.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Machine {
     /// Nova's server id, which a guest sees as its system UUID.
     pub(crate) uuid: String,
     /// The node's name.
     pub(crate) name: String,
-    /// Addresses inside.
+    /// Fixed addresses.
     pub(crate) internal: Vec<IpAddr>,
     /// Floating addresses.
     pub(crate) external: Vec<IpAddr>,
-    /// The kubelet's version, as `v1.34.1`.
+    /// The kubelet's version, such as `v1.34.1`.
     pub(crate) version: String,
     /// Virtual CPUs.
     pub(crate) vcpus: u32,
@@ -31,11 +31,11 @@ pub(crate) struct Machine {
     pub(crate) memory_mib: u64,
     /// Root disk in GiB.
     pub(crate) disk_gib: u64,
-    /// Whether kubeadm makes it a control plane.
+    /// Whether kubeadm sets it up as a control plane.
     pub(crate) control_plane: bool,
 }
 
-/// The Node as registered by the kubelet and marked by kubeadm.
+/// The Node as registered by the kubelet and labelled and tainted by kubeadm.
 pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str) -> Value {
     let mut labels = Map::new();
     for (key, value) in [
@@ -87,7 +87,7 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
     })
 }
 
-/// Since 1.34 kubeadm tells the socket to the kubelet alone.
+/// The annotations of a Node. kubeadm records the CRI socket there before 1.34 only.
 fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
     let mut annotations = json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"});
     if minor(&machine.version) < 34 {
@@ -107,7 +107,7 @@ fn minor(version: &str) -> u32 {
         .unwrap_or_default()
 }
 
-/// The status of a kubelet in good health.
+/// The status of a healthy kubelet.
 pub(crate) fn status(machine: &Machine, now: &str) -> Value {
     let addresses: Vec<Value> = machine
         .internal
@@ -161,7 +161,7 @@ pub(crate) fn status(machine: &Machine, now: &str) -> Value {
     })
 }
 
-/// Type, status, reason and message of the conditions of a kubelet in good health.
+/// The type, status, reason and message of the conditions of a healthy kubelet.
 const HEALTHY: [(&str, &str, &str, &str); 4] = [
     (
         "MemoryPressure",
@@ -189,7 +189,7 @@ const HEALTHY: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Whether the conditions say that the node is ready.
+/// Whether the condition `Ready` is true.
 pub(crate) fn is_ready(conditions: &[Value]) -> bool {
     conditions.iter().any(|condition| {
         condition.get("type").is_some_and(|kind| kind == "Ready")
@@ -199,8 +199,7 @@ pub(crate) fn is_ready(conditions: &[Value]) -> bool {
     })
 }
 
-/// The conditions of a Node whose kubelet runs again, made from those it had. Conditions that are not
-/// the kubelet's stay.
+/// The conditions of a Node whose kubelet runs again, from its former ones. Conditions of others are kept.
 pub(crate) fn recovered(conditions: &[Value], now: &str) -> Vec<Value> {
     conditions
         .iter()
@@ -221,8 +220,8 @@ pub(crate) fn recovered(conditions: &[Value], now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The conditions of a Node whose kubelet has fallen silent, made from those it had, as the node
-/// lifecycle controller writes them.
+/// The conditions of a Node whose kubelet is unresponsive, from its former ones, as the node lifecycle controller sets
+/// them.
 pub(crate) fn silent(conditions: &[Value], now: &str) -> Vec<Value> {
     conditions
         .iter()
@@ -242,7 +241,7 @@ pub(crate) fn silent(conditions: &[Value], now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The taints of an unreachable node, beside those it had.
+/// The taints of an unreachable node, in addition to its other taints.
 pub(crate) fn unreachable_taints(taints: &[Value], now: &str) -> Vec<Value> {
     let mut taints = reachable_taints(taints);
     for effect in ["NoSchedule", "NoExecute"] {
@@ -251,7 +250,7 @@ pub(crate) fn unreachable_taints(taints: &[Value], now: &str) -> Vec<Value> {
     taints
 }
 
-/// The taints of a node without those for being unreachable.
+/// The taints of a node without those of an unreachable one.
 pub(crate) fn reachable_taints(taints: &[Value]) -> Vec<Value> {
     taints
         .iter()

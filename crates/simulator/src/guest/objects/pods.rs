@@ -1,7 +1,7 @@
-//! The static pods of a control plane, as the mirror pods that a kubelet makes of them.
+//! The mirror pods of a control plane's static pods.
 //!
-//! The pod `etcd-<node>` runs the member of the etcd cluster on that node. It goes with the Node; the member stays until
-//! it is removed (`crate::etcd`).
+//! The pod `etcd-<node>` runs the etcd member of that node. It is deleted with the Node; the member remains until it is
+//! removed (`crate::etcd`).
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use super::super::kubeadm::ClusterConfiguration;
 use super::Manifest;
 use super::node::Machine;
 
-/// The collection that static pods are in.
+/// The collection of the static pods.
 pub(crate) const PODS: &str = "/api/v1/namespaces/kube-system/pods";
 
-/// The components that run as static pods, in the order kubeadm writes their manifests.
+/// The components that run as static pods, in the order in which kubeadm writes their manifests.
 pub(crate) const COMPONENTS: [&str; 4] = [
     "etcd",
     "kube-apiserver",
@@ -20,10 +20,10 @@ pub(crate) const COMPONENTS: [&str; 4] = [
     "kube-scheduler",
 ];
 
-/// The tag of kubeadm's etcd, of v1.34.2.
+/// The tag of etcd's image in kubeadm v1.34.2.
 const ETCD: &str = "3.6.5-0";
 
-/// The mirror pods of a control plane node, owned by its Node.
+/// The mirror pods of a control plane node, with the Node as owner.
 pub(crate) fn mirror_pods(
     cluster: &ClusterConfiguration,
     machine: &Machine,
@@ -53,8 +53,8 @@ pub(crate) fn mirror_pods(
         .collect()
 }
 
-/// The status of a pod, as the kubelet reports it while its containers run (`ready`), or as the node
-/// lifecycle controller leaves it when the kubelet is silent. The address stays that of the old status.
+/// The status of a pod as the kubelet sets it while its containers run (`ready`), or as the node lifecycle controller
+/// sets it when the kubelet is unresponsive. The addresses of the old status are kept.
 pub(crate) fn status(pod: &Value, ready: bool, now: &str) -> Value {
     let text = |pointer: &str| {
         pod.pointer(pointer)
@@ -101,7 +101,7 @@ fn mirror_pod(
     now: &str,
 ) -> Value {
     let (image, command) = container(cluster, machine, component, address, port);
-    // The kubelet hashes the manifest; any value that is the same for the same manifest will do.
+    // The kubelet hashes the manifest; any deterministic value will do.
     let hash = hash(&format!("{component} {image} {}", machine.uuid));
     let mut annotations = json!({
         "kubernetes.io/config.hash": hash,

@@ -4,7 +4,7 @@ use rcgen::{BasicConstraints, IsCa};
 
 use super::*;
 
-/// The files of a control plane machine, with fresh ECDSA authorities.
+/// The files of a control plane machine, with new ECDSA CAs.
 pub(crate) fn files() -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for name in ["ca", "etcd/ca", "front-proxy-ca"] {
@@ -41,7 +41,7 @@ fn self_signed(ca: bool) -> (String, KeyPair) {
     (params.self_signed(&key).unwrap().pem(), key)
 }
 
-/// Certificate and key, as PEM, of a client that the cluster's authority vouches for.
+/// The certificate and key, as PEM, of a client with a certificate of the cluster's CA.
 pub(crate) fn client(
     files: &BTreeMap<String, Vec<u8>>,
     name: &str,
@@ -50,7 +50,7 @@ pub(crate) fn client(
     client_under("ca", files, name, group)
 }
 
-/// The same under another authority.
+/// The same with another CA.
 pub(crate) fn client_under(
     authority_name: &str,
     files: &BTreeMap<String, Vec<u8>>,
@@ -147,8 +147,8 @@ fn external_etcd_needs_no_etcd_authority() {
     assert!(Pki::load(&files, false, now()).is_err());
 }
 
-/// The kinds of keys that Cluster API writes: RSA as PKCS#1 by default. The fixtures were made with
-/// openssl for this test and are used nowhere else.
+/// The key formats of Cluster API: RSA as PKCS#1 by default. The fixtures were generated with openssl for this test and
+/// are used nowhere else.
 #[test]
 fn rsa_and_p384_sets_in_the_traditional_forms_are_accepted() {
     for (key, public) in [
@@ -177,11 +177,11 @@ fn rsa_and_p384_sets_in_the_traditional_forms_are_accepted() {
 #[test]
 fn the_key_forms_that_go_writes_are_read() {
     let sec1 = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIjzUKU2ZSrLsXLIjKAGX6ycJFcyhxS1CfLpXnL9gMqxoAoGCCqGSM49\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----\n";
-    // Truncated on purpose: it must be refused, not panic.
+    // Truncated on purpose: it must be rejected without a panic.
     let files = BTreeMap::from([("/k".to_owned(), sec1.as_bytes().to_vec())]);
     assert!(key_pair(&files, "/k").is_err());
 
-    // A PKCS#8 P-256 key holds the SEC 1 key, but without the curve's name, which Go adds.
+    // A PKCS#8 P-256 key contains the SEC 1 key, but without the curve's name, which Go adds.
     let key = KeyPair::generate().unwrap();
     let der = key.serialize_der();
     // PrivateKeyInfo: SEQ, INT 0, AlgorithmIdentifier (21 bytes), OCTET STRING with the SEC 1 key.

@@ -1,4 +1,4 @@
-//! A hand-made cloud: one cluster's machines behind one load balancer.
+//! A hand-written World: the machines of one cluster behind a load balancer.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -33,12 +33,12 @@ pub(super) struct Machine {
     pub(super) user_data: String,
     pub(super) running: bool,
     pub(super) boot: u64,
-    /// Whether the load balancer has it as a member.
+    /// Whether it is a member of the load balancer.
     pub(super) balanced: bool,
     address: IpAddr,
 }
 
-/// Waits until `check` holds; fails with the consoles if it never does.
+/// Waits until `check` is true; fails with the consoles on a timeout.
 pub(super) async fn eventually(cloud: &Cloud, what: &str, mut check: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !check().await {
@@ -54,7 +54,7 @@ pub(super) async fn eventually(cloud: &Cloud, what: &str, mut check: impl AsyncF
     }
 }
 
-/// An address that no other test, and no other test process, uses.
+/// An address that is not used by any other test or test process.
 fn fresh_address() -> IpAddr {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let [_, _, high, low] = std::process::id().to_be_bytes();
@@ -64,7 +64,7 @@ fn fresh_address() -> IpAddr {
 
 impl Cloud {
     pub(super) fn start(options: Options) -> Self {
-        // Another test may have been first.
+        // Fails if another test has installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (world, follower) = watch::channel(Arc::default());
         let shutdown = CancellationToken::new();
@@ -112,12 +112,12 @@ impl Cloud {
         self.publish();
     }
 
-    /// An administrator's client.
+    /// A client with the permissions of an administrator.
     pub(super) fn client(&self) -> Client {
         self.client_with(Some(("kubernetes-admin", "system:masters")), None)
     }
 
-    /// A client with a certificate (CN, O), or a token, or neither.
+    /// A client with a certificate (CN, O), a token, or neither.
     pub(super) fn client_with(&self, user: Option<(&str, &str)>, token: Option<&str>) -> Client {
         let url = format!("https://{}:6443", self.endpoint).parse().unwrap();
         let mut config = kube::Config::new(url);
@@ -176,7 +176,7 @@ impl Cloud {
             .unwrap();
     }
 
-    /// Waits until a token signs `cluster-info`.
+    /// Waits until `cluster-info` is signed with a token.
     pub(super) async fn signed_by(&self, client: &Client, id: &str) {
         let maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-public");
         let key = format!("jws-kubeconfig-{id}");
@@ -191,8 +191,7 @@ impl Cloud {
         .await;
     }
 
-    /// A client of the etcd member on a node, through its forwarded port, whose certificate one of the cluster's
-    /// authorities has signed.
+    /// A client of the etcd member on a node, through a forwarded port, with a certificate of one of the cluster's CAs.
     pub(super) async fn etcd(
         &self,
         client: &Client,
@@ -287,14 +286,14 @@ impl Machine {
 
     /// The same machine with other user data.
     pub(super) fn replacing(mut self, from: &str, to: &str) -> Self {
-        // The name is a variable in the user data.
+        // The user data has the name as a variable.
         let from = from.replace(&format!("'{}'", self.name), "'{{ local_hostname }}'");
         assert!(self.user_data.contains(&from), "{from}");
         self.user_data = self.user_data.replace(&from, to);
         self
     }
 
-    /// The same machine with certificates of another cluster.
+    /// The same machine with the certificates of another cluster.
     pub(super) fn with_other_certificates(mut self) -> Self {
         let document = self.user_data.split("write_files:\n").nth(1).unwrap();
         let kubeadm = document
@@ -365,7 +364,7 @@ const HEADER: &str = "## template: jinja\n#cloud-config\n\nwrite_files:\n";
 
 const REGISTRATION: &str = "nodeRegistration:\n  name: '{{ local_hostname }}'\n  kubeletExtraArgs:\n  - name: cloud-provider\n    value: external\n  - name: provider-id\n    value: openstack:///'{{ instance_id }}'\n";
 
-/// One line per file: JSON is YAML.
+/// `write_files` of the files, one line each: JSON is YAML.
 fn write_files(files: &BTreeMap<String, Vec<u8>>) -> String {
     files
         .iter()

@@ -1,8 +1,8 @@
-//! etcd of the guests, asked through the API server as a control plane controller asks it.
+//! etcd of the guests, accessed through the API server like a control plane controller does.
 
 use super::*;
 
-/// A cluster of control plane machines, the first of which has initialized it.
+/// A cluster of control plane machines; the first one initializes it.
 async fn control_plane(options: Options, machines: &[&str]) -> (Cloud, Client) {
     let mut cloud = Cloud::start(options);
     cloud.add(Machine::init(&cloud, "cp-0"));
@@ -20,7 +20,7 @@ async fn control_plane(options: Options, machines: &[&str]) -> (Cloud, Client) {
     (cloud, client)
 }
 
-/// The members' names, and which of them leads.
+/// The names of the members, and that of the leader.
 async fn members(cloud: &Cloud, client: &Client, asked: &str) -> (Vec<String>, String) {
     let etcd = cloud.etcd(client, asked, "etcd/ca").await.unwrap();
     let (members, status) = (etcd.members().await.unwrap(), etcd.status().await.unwrap());
@@ -50,7 +50,7 @@ async fn members_answer_behind_the_forwarded_port_to_clients_of_their_own_author
     assert_eq!(members(&cloud, &client, "cp-1").await.1, "cp-2");
     let refused = etcd.move_leader(successor.id).await.unwrap_err();
     assert_eq!(refused.to_string(), "etcdserver: not leader");
-    // The cluster's authority, which vouches for its administrators, is not etcd's.
+    // The cluster's CA, which signs administrators' certificates, is not etcd's CA.
     let stranger = match cloud.etcd(&client, "cp-0", "ca").await {
         Ok(etcd) => etcd.status().await.err(),
         Err(early) => Some(early),
@@ -124,7 +124,7 @@ async fn a_machine_whose_member_was_removed_serves_no_more() {
     let list = etcd.members().await.unwrap();
     let going = list.iter().find(|member| member.name == "cp-1").unwrap();
     etcd.remove(going.id).await.unwrap();
-    // Its kubelet talks to the API server of its own machine.
+    // Its kubelet uses the API server of its own machine.
     eventually(&cloud, "cp-1 unreachable", async || {
         readiness(&client, "cp-1").await.as_deref() == Some("Unknown")
     })
