@@ -1,19 +1,19 @@
 //! Defaulting and validation beyond schemas, dispatched by API group and kind.
 //!
-//! Both the embedded API server (in process) and the admission webhooks call these functions with
-//! objects in the stored version, v1beta2.
+//! The embedded API server (in process) and the admission webhooks call these functions with objects in the stored
+//! version, v1beta2.
 
 use serde_json::Value;
 
 mod decode;
 
-/// One thing wrong with an object.
+/// An error of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct FieldError {
-    /// Where, as `spec.managedSubnets[0].cidr`.
+    /// The path of the field, such as `spec.managedSubnets[0].cidr`.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what would be valid.
     pub message: String,
 }
 
@@ -32,21 +32,21 @@ impl FieldError {
 pub struct Review<'a> {
     /// The object as it will be stored.
     pub object: &'a Value,
-    /// The object as it is stored, on an update.
+    /// The stored object, on an update.
     pub old: Option<&'a Value>,
-    /// Whether nothing will be stored.
+    /// Whether the request is a dry run.
     pub dry_run: bool,
 }
 
 impl<'a> Review<'a> {
-    /// Whether the write leaves the spec as it is: only metadata or status change.
+    /// Whether the write does not change the spec: only metadata or status.
     pub(crate) fn keeps_spec(&self) -> bool {
         let Some(old) = self.old else { return false };
         let same = |old: &Value| without_empty(&old["spec"]) == without_empty(&self.object["spec"]);
         same(old) || same(&defaulted(old))
     }
 
-    /// Whether the object is being deleted: it waits for its finalizers, and its spec no longer matters.
+    /// Whether the object is being deleted: its spec no longer has any effect.
     pub(crate) fn is_deleting(&self) -> bool {
         let deleted = self.object.pointer("/metadata/deletionTimestamp");
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
@@ -57,14 +57,14 @@ impl<'a> Review<'a> {
         !self.is_deleting() && !self.keeps_spec()
     }
 
-    /// The object that the change of the spec starts from. An object that cannot be decoded does not count: its fields
-    /// had no effect, and whoever repairs it may change any of them.
+    /// The old object, for rules about changes. `None` if it cannot be decoded: its fields had no effect, so a repair
+    /// may change any of them.
     pub(crate) fn changed_from(&self) -> Option<&'a Value> {
         self.old.filter(|old| decode::problem(old).is_none())
     }
 }
 
-/// The stored object with the defaults that the new one has, too: they may be more recent than the object.
+/// The stored object with the same defaults as the new one: defaults may be newer than the object.
 fn defaulted(old: &Value) -> Value {
     let mut defaulted = old.clone();
     default_object(&mut defaulted, Some(old));
@@ -90,22 +90,21 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-/// Fills in what the defaulting webhooks of Cluster API fill in. `old` is the stored object on an update.
+/// Sets the defaults of Cluster API's defaulting webhooks. `old` is the stored object on an update.
 pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::core::admission::default_object(object, old);
     crate::bootstrap::admission::default_object(object, old);
     crate::controlplane::admission::default_object(object, old);
 }
 
-/// Checks what schemas do not: that the controllers can decode the object, relations between fields, and fields
-/// that must not change.
+/// Validates what schemas cannot: that the controllers can decode the object, relations between fields, and immutable
+/// fields.
 ///
-/// An update is judged by what it changes. A write of metadata or status passes, whatever the spec; so does one to an
-/// object that is being deleted, unless it makes the object undecodable. Of what is wrong with the rest, only what was
-/// not wrong with the stored object counts, so that a rule never blocks an object that is older than the rule.
-///
+/// An update is validated by what it changes. A write of metadata or status is valid with any spec; so is a write to an
+/// object that is being deleted, unless it makes the object undecodable. Errors that the stored object also has are
+/// ignored, so that a rule never blocks an object that is older than the rule.
 /// # Errors
-/// Every problem found, each with the path of its field.
+/// All errors, each with the path of its field.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
     let mut errors = problems(review);
     if let Some(old) = review.old.filter(|_| !errors.is_empty()) {
@@ -141,8 +140,8 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether `error` of `object` is what was wrong with `old`, too: the same message about the same value of the same
-/// field, perhaps at another index of a list.
+/// Whether `error` of `object` is the error `known` of `old`: the same message about the same value of the same field,
+/// possibly at another index of a list.
 fn is_same(known: &FieldError, old: &Value, error: &FieldError, object: &Value) -> bool {
     known.message == error.message
         && without_indices(&known.path) == without_indices(&error.path)

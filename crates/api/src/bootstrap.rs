@@ -1,4 +1,4 @@
-//! `bootstrap.cluster.x-k8s.io`: what a machine runs on its first boot to become a Node.
+//! `bootstrap.cluster.x-k8s.io`: the bootstrap data with which a machine becomes a Node.
 //!
 //! ```text
 //!   v1beta2      KubeadmConfig, KubeadmConfigTemplate (stored)

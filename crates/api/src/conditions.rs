@@ -1,24 +1,24 @@
 //! Conditions: reading and writing lists of `metav1.Condition`.
 //!
-//! The rules are those of KEP-1623: one condition a type, `lastTransitionTime` moves only when the
-//! status changes, reasons are CamelCase and never empty.
+//! The rules are those of KEP-1623: one condition per type, `lastTransitionTime` changes only with the status, reasons
+//! are CamelCase and never empty.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
-/// The value of a condition.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The condition is false.
     False,
     /// The condition is true.
     True,
-    /// Nobody knows (yet).
+    /// The status is not known (yet).
     Unknown,
 }
 
 impl Status {
-    /// The word used on the wire.
+    /// The value in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::False => "False",
@@ -27,7 +27,7 @@ impl Status {
         }
     }
 
-    /// Reads the word used on the wire; anything else is `Unknown`.
+    /// Parses the value in JSON; any other value is `Unknown`.
     pub fn parse(word: &str) -> Self {
         match word {
             "True" => Status::True,
@@ -43,21 +43,21 @@ impl From<bool> for Status {
     }
 }
 
-/// A condition about to be set.
+/// A condition to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The condition's type, such as `Ready`.
     pub type_: &'static str,
-    /// Whether the condition is true.
+    /// The status of the condition.
     pub status: Status,
-    /// A CamelCase word for machines.
+    /// A machine-readable CamelCase reason.
     pub reason: String,
-    /// A sentence for people; may be empty.
+    /// A human-readable message; may be empty.
     pub message: String,
 }
 
 impl Verdict {
-    /// A verdict without a message.
+    /// A condition without a message.
     pub fn new(type_: &'static str, status: impl Into<Status>, reason: impl Into<String>) -> Self {
         Self {
             type_,
@@ -67,7 +67,7 @@ impl Verdict {
         }
     }
 
-    /// The same verdict with a message for people.
+    /// The same condition with a message.
     #[must_use]
     pub fn because(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
@@ -75,8 +75,8 @@ impl Verdict {
     }
 }
 
-/// Sets `verdict` in `conditions`, sorted by type; the transition time moves only with the status.
-/// Returns whether anything but the observed generation changed.
+/// Sets `verdict` in `conditions`, sorted by type; the transition time changes only with the status. Returns whether
+/// anything but the observed generation changed.
 pub fn set(
     conditions: &mut Vec<Condition>,
     verdict: Verdict,
@@ -113,7 +113,7 @@ pub fn set(
     true
 }
 
-/// Removes the condition of this type, if there is one.
+/// Removes the condition of this type, if it exists.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
     conditions.retain(|c| c.type_ != type_);
 }
@@ -123,7 +123,7 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
     conditions.iter().find(|c| c.type_ == type_)
 }
 
-/// Whether the condition of this type is there and `True`.
+/// Whether the condition of this type exists and is `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|c| c.status == "True")
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   v1beta2      KubeadmControlPlane, KubeadmControlPlaneTemplate (stored)
 //!   convert      v1beta1 <-> v1beta2
-//!   admission    defaulting, validation, which fields may change
+//!   admission    defaulting, validation, immutable fields
 //!   crd          the CustomResourceDefinitions
 //! ```
 

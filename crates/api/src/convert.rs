@@ -1,7 +1,6 @@
 //! Conversion between the served versions of our CRDs, dispatched by API group and kind.
 //!
-//! The hub of every group is v1beta2. Both the embedded API server (in process) and the conversion
-//! webhook call [`convert`].
+//! The hub of every group is v1beta2. The embedded API server (in process) and the conversion webhook call [`convert`].
 
 pub(crate) mod duration;
 pub(crate) mod fields;
@@ -12,30 +11,30 @@ use serde_json::Value;
 
 pub(crate) use mapping::Mapping;
 
-/// Why an object could not be converted.
+/// Why a conversion failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConversionError {
     /// The object has no usable `apiVersion` or `kind`.
     #[error("the object has no apiVersion and kind")]
     Untyped,
-    /// We do not know this pair of versions.
+    /// There is no conversion between these versions.
     #[error("{kind} cannot be converted from {from} to {to}")]
     Unknown {
         /// The object's kind.
         kind: String,
-        /// The version that it has.
+        /// The version of the object.
         from: String,
-        /// The version that was asked for.
+        /// The desired version.
         to: String,
     },
-    /// The object does not have the shape of its version.
+    /// The object is invalid in its version.
     #[error("{kind} in {version}: {problem}")]
     Malformed {
         /// The object's kind.
         kind: String,
-        /// The version whose shape it should have.
+        /// The version of the object.
         version: String,
-        /// What is wrong, with the field's path.
+        /// The error, with the field's path.
         problem: String,
     },
 }
@@ -43,7 +42,7 @@ pub enum ConversionError {
 /// Converts `object` to `desired` (an `apiVersion` of the same group).
 ///
 /// # Errors
-/// When the pair of versions is not known, or the object does not have the shape of its version.
+/// If there is no conversion between the versions, or the object is invalid in its version.
 pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     let field = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(from), Some(kind)) = (field("apiVersion"), field("kind")) else {

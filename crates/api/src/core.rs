@@ -1,6 +1,6 @@
 //! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet and MachineDeployment.
 //!
-//! v1beta2 is the stored hub; v1beta1 is served beside it (reference: the Cluster API contract documents).
+//! v1beta2 is the stored hub; v1beta1 is served, too (reference: the Cluster API contract documents).
 
 pub(crate) mod admission;
 pub(crate) mod convert;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-/// Every CustomResourceDefinition of the suite, in the order in which `kubectl apply` should see them.
+/// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = Vec::new();
     all.extend(crate::core::crd::all());

@@ -10,7 +10,7 @@ pub mod v1beta2;
 
 /// The API group.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
-/// The longest user data that Nova takes, in bytes of base64, which its schema caps.
+/// The maximum length of user data in Nova's schema, in bytes of base64.
 pub const USER_DATA_ENCODED_LIMIT: usize = 65_535;
 /// The same in bytes before base64.
 pub const USER_DATA_LIMIT: usize = USER_DATA_ENCODED_LIMIT / 4 * 3;

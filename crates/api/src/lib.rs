@@ -1,8 +1,8 @@
-//! The Kubernetes vocabulary of the suite.
+//! The Kubernetes types of the suite.
 //!
-//! Every CRD type in every version, the conversions between versions, defaulting and validation,
-//! conditions, labels and annotations. This crate does no I/O: everything here is a function of
-//! its arguments. It is the one place that re-exports `kube` and `k8s-openapi`.
+//! Every CRD type in every version, conversion, defaulting and validation, conditions, labels and annotations. The
+//! crate is free of I/O: all functions depend on their arguments only. It is the only crate that re-exports `kube` and
+//! `k8s-openapi`.
 //!
 //! ```text
 //!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment
@@ -10,11 +10,11 @@
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
-//!   selector, version   label selectors and Kubernetes versions, as apimachinery and semver have them
+//!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
 
-// The columns of one kind repeat the parts of kube's printcolumn attribute.
+// The columns of a kind repeat parts of kube's printcolumn attribute.
 #![allow(clippy::duplicated_attributes)]
 
 pub mod admission;

@@ -1,4 +1,4 @@
-//! Labels, annotations and finalizers with a meaning to Cluster API (reference: its contract documents).
+//! Labels, annotations and finalizers of Cluster API (reference: its contract documents).
 
 /// Label: the Cluster that an object belongs to.
 pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
@@ -10,25 +10,25 @@ pub const CONTROL_PLANE_NAME_LABEL: &str = "cluster.x-k8s.io/control-plane-name"
 pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
 /// Label: the MachineSet that a Machine belongs to.
 pub const SET_NAME_LABEL: &str = "cluster.x-k8s.io/set-name";
-/// Label: the hash that tells the MachineSets of one MachineDeployment apart.
+/// Label: the hash that distinguishes the MachineSets of a MachineDeployment.
 pub const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";
 /// Label: the value that a manager's `--watch-filter` selects.
 pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
-/// Label on CRDs and components: which provider they belong to.
+/// Label on CRDs and components: their provider.
 pub const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
-/// Label: `clusterctl move` takes this object along.
+/// Label: `clusterctl move` moves this object, too.
 pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
 
-/// Annotation: controllers leave the object alone.
+/// Annotation: controllers do not reconcile the object.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
-/// Annotation: the infrastructure is managed by somebody else.
+/// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
-/// Annotation: scale down takes this Machine first.
+/// Annotation: scaling down deletes this Machine first.
 pub const DELETE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/delete-machine";
-/// Annotation: the identity of an OpenStackCluster, a UUID that everything created for it in the cloud carries.
+/// Annotation: the identity of an OpenStackCluster, a UUID that marks all of its resources in the cloud.
 pub const CLUSTER_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";
-/// Annotation: the identity of an OpenStackMachine, a UUID that everything created for it in the cloud carries.
+/// Annotation: the identity of an OpenStackMachine, a UUID that marks all of its resources in the cloud.
 pub const MACHINE_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-machine-id";
 /// Annotation: the template that an object was cloned from.
@@ -36,5 +36,5 @@ pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name
 /// Annotation: the kind and group of the template that an object was cloned from.
 pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
 
-/// Secret type of everything that Cluster API keeps in Secrets.
+/// The type of all Secrets of Cluster API.
 pub const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";

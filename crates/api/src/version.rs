@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A semantic version. Build metadata is kept for printing and ignored in comparisons.
+/// A semantic version. Build metadata is printed, but ignored in comparisons.
 #[derive(Clone, Debug)]
 pub struct Version {
     major: u64,
@@ -14,14 +14,14 @@ pub struct Version {
     build: String,
 }
 
-/// One identifier of a pre-release: numbers come before words.
+/// An identifier of a pre-release: numbers sort before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
     Word(String),
 }
 
-/// A text that is no semantic version.
+/// The error for a text that is not a semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a Kubernetes version such as v1.34.2")]
 pub struct InvalidVersion {
@@ -30,7 +30,7 @@ pub struct InvalidVersion {
 }
 
 impl Version {
-    /// `major.minor.patch`.
+    /// The version `major.minor.patch`.
     pub fn new(major: u64, minor: u64, patch: u64) -> Self {
         Self {
             major,
@@ -51,7 +51,7 @@ impl Version {
         (self.major, self.minor, self.patch)
     }
 
-    /// Whether it belongs to a minor release before `major.minor`; pre-releases count to their release.
+    /// Whether it belongs to a minor release before `major.minor`; a pre-release belongs to its release.
     pub fn is_before_minor(&self, major: u64, minor: u64) -> bool {
         (self.major, self.minor) < (major, minor)
     }
@@ -118,7 +118,7 @@ impl Ord for Version {
         core(self).cmp(&core(other)).then_with(|| {
             match (self.pre.is_empty(), other.pre.is_empty()) {
                 (true, true) => Ordering::Equal,
-                // A release comes after its pre-releases.
+                // A release is later than its pre-releases.
                 (true, false) => Ordering::Greater,
                 (false, true) => Ordering::Less,
                 (false, false) => self.pre.cmp(&other.pre),

@@ -1,5 +1,5 @@
-//! The embedded API server with the files and options that kube-apiserver is given, under the same names: for clusters
-//! whose kubelets, scheduler and controllers are the real ones (`tests/kubernetes/node up --api-server ferrostack`).
+//! The embedded API server with kube-apiserver's files and options: for clusters with real kubelets, scheduler and
+//! controllers (`tests/kubernetes/node up --api-server ferrostack`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

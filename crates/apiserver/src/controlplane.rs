@@ -1,5 +1,5 @@
-//! The objects in which the server publishes itself, and which it restores: the Service `kubernetes` with its endpoints, under
-//! which pods reach it, and the authority of its client certificates, for servers that accept the same clients.
+//! The objects that the server publishes and restores: the Service `kubernetes` with its endpoints, through which pods
+//! connect to it, and the CA of client certificates, for extension API servers.
 //!
 //! Source of the objects: `pkg/controlplane` of kube-apiserver (`reconcilers`, `controller/kubernetesservice`,
 //! `controller/clusterauthenticationtrust`).
@@ -17,7 +17,7 @@ use crate::store::{Place, WriteError};
 const SERVICE: &str = "default/kubernetes";
 const AUTHENTICATION: &str = "kube-system/extension-apiserver-authentication";
 
-/// An object that comes back when it is deleted, and which of its fields come back when they are changed.
+/// An object that is recreated when it is deleted, and its fields that are restored when they are changed.
 struct Kept {
     collection: &'static str,
     key: &'static str,
@@ -25,7 +25,7 @@ struct Kept {
     fields: &'static [&'static str],
 }
 
-/// Makes what is missing, and corrects what is not as it has to be.
+/// Creates missing objects, and restores changed fields.
 pub(crate) async fn keep(core: &Core) -> Result<(), String> {
     for kept in all(core) {
         let copy = || kept.object.clone();
@@ -35,7 +35,7 @@ pub(crate) async fn keep(core: &Core) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a place is that of such an object.
+/// Whether the object at `place` is one of them.
 pub(crate) fn is_kept(core: &Core, place: &Place) -> bool {
     matches!(&*place.key, SERVICE | AUTHENTICATION)
         && all(core)
@@ -73,7 +73,7 @@ fn all(core: &Core) -> Vec<Kept> {
             collection: "/services",
             key: SERVICE,
             object: service(port),
-            // Addresses and ports are as they were given out.
+            // The cluster IP and ports of an existing Service are kept.
             fields: &[],
         });
     }
@@ -104,7 +104,7 @@ fn all(core: &Core) -> Vec<Kept> {
     all
 }
 
-/// The Service under which pods reach the server.
+/// The Service of the API server.
 fn service(port: u16) -> Value {
     let spec = json!({
         "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",

@@ -1,18 +1,18 @@
-//! What kubelets do for pods: logs, commands and forwarded ports. Kubelets that are processes are connected to
-//! ([`KubeletClient`]); whoever simulates nodes implements [`Kubelet`].
+//! The part of the API that kubelets serve: logs, commands and forwarded ports. The server connects to real kubelets
+//! with [`KubeletClient`]; simulated nodes implement [`Kubelet`].
 //!
 //! ```text
 //!   pods      finds pod, container and node, and checks that the kubelet is reachable
 //!   log       the selected part of a container's log
 //!   command   exec and attach
 //!   proxy     nodes/NAME/proxy
-//!   forward   connections to ports of a pod, inside of one connection of the client:
-//!     upgrade     HTTP is left behind
-//!     spdy        kubectl, client-go: SPDY/3.1, bare or inside of a WebSocket
+//!   forward   connections to ports of a pod, multiplexed over one connection of the client:
+//!     upgrade     switches a connection to another protocol
+//!     spdy        kubectl, client-go: SPDY/3.1, directly or tunnelled through a WebSocket
 //!     channels    kube-rs, browsers: a WebSocket with two channels for each port
-//!   client    connections to kubelets that are processes
-//!   passed    requests that are passed to them, and their answers
-//!   translate exec and attach through a WebSocket, which kubelets serve through SPDY
+//!   client    connections to real kubelets
+//!   passed    requests to real kubelets, and their responses
+//!   translate exec and attach over a WebSocket, translated to SPDY for real kubelets
 //! ```
 //!
 //! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the kubelet.
@@ -222,13 +222,13 @@ impl Request<'_> {
         )
     }
 
-    /// The simulated kubelets, if that of `node` is one of them and can be reached.
+    /// The simulated kubelets, if they include that of `node` and it is reachable.
     fn simulated(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
         let kubelet = self.core.options.kubelet.clone()?;
         kubelet.is_reachable(&node.object).then_some(kubelet)
     }
 
-    /// The kubelet of `node`, if it is not simulated and the server connects to such.
+    /// The real kubelet of `node`, if it is not simulated and the server has a client for real kubelets.
     fn backend<'n>(&self, node: &'n Node) -> Option<Backend<'n>>
     where
         Self: 'n,
@@ -287,7 +287,7 @@ impl Node {
         })
     }
 
-    /// `10.6.0.5:10250`.
+    /// The address of the kubelet, such as `10.6.0.5:10250`.
     fn address(&self) -> String {
         joined(&self.host, self.port)
     }
@@ -298,7 +298,7 @@ impl Node {
     }
 }
 
-/// A host and a port as URLs have them.
+/// A host and a port in the form for URLs.
 fn joined(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")

@@ -1,7 +1,7 @@
 //! Whether the controllers can decode an object.
 //!
-//! kube-apiserver 1.34 does not enforce `format: int32` in the schema of a CustomResourceDefinition, so that a schema alone
-//! lets numbers through that no field of ours can take.
+//! kube-apiserver 1.34 does not enforce `format: int32` in the schema of a CustomResourceDefinition, so schemas alone
+//! accept numbers that do not fit into the fields of our types.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -56,7 +56,7 @@ fn spec<S: DeserializeOwned>(object: &Value) -> Option<FieldError> {
     Some(FieldError::new(path, worded(&error.inner().to_string())))
 }
 
-/// Serde's message with the range of a number in place of its Rust type.
+/// Serde's message, with a range of numbers instead of a Rust type.
 fn worded(message: &str) -> String {
     let ranges = [
         (", expected i32", i64::from(i32::MIN), i64::from(i32::MAX)),

@@ -54,7 +54,7 @@ pub(crate) fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-/// Paths of the errors of a write, after defaults, as the API server asks for them.
+/// The paths of the errors of a write, validated after defaulting, as by the API server.
 fn problems(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut object = object.clone();
     default_object(&mut object, old);
@@ -112,7 +112,7 @@ fn an_invalid_object_that_is_being_deleted_can_be_written() {
         let (valid, held) = (patched(&valid, &deletion), patched(&broken, &deletion));
         let freed = patched(&held, &json!({"metadata": {"finalizers": null}}));
         assert_eq!(problems(&freed, Some(&held)), none(), "{broken}");
-        // Rules do not matter any more, unless nobody could finalize the object.
+        // Rules no longer apply, unless controllers could not decode the object to finalize it.
         let undecodable = super::decode::problem(&held).map(|error| error.path);
         let found = problems(&held, Some(&valid));
         assert_eq!(found, Vec::from_iter(undecodable), "{}", rule.path);

@@ -1,16 +1,16 @@
 //! Defaulting and validation of the bootstrap kinds, beyond their schemas.
 //!
-//! The rules are those of upstream's webhooks; objects are in v1beta2.
+//! The rules are those of upstream's webhooks, for objects in v1beta2.
 
 use serde_json::Value;
 
 use super::GROUP;
 use crate::admission::{FieldError, Review};
 
-/// Fills in what the defaulting webhooks of Cluster API fill in: nothing, since v1beta2.
+/// Sets the defaults of Cluster API's webhooks: none since v1beta2.
 pub(crate) fn default_object(_object: &mut Value, _old: Option<&Value>) {}
 
-/// Every problem of an object of this group.
+/// All errors of an object of this group.
 pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = match kind_of(review.object, GROUP) {
@@ -31,12 +31,12 @@ pub(crate) fn kind_of<'a>(object: &'a Value, group: &str) -> Option<&'a str> {
     object.get("kind")?.as_str()
 }
 
-/// The value at a path of names with dots between them.
+/// The value at a path of field names, separated by dots.
 pub(crate) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |at, name| at.get(name))
 }
 
-/// What is wrong with a KubeadmConfigSpec at `path`.
+/// Appends the errors of the KubeadmConfigSpec at `path`.
 pub(crate) fn spec_problems(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     files(spec, path, errors);
     users(spec, path, errors);
@@ -79,7 +79,7 @@ fn users(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What the two formats do not share.
+/// Rejects fields that the format does not support.
 fn ignition(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let is_ignition = spec.get("format").and_then(Value::as_str) == Some("ignition");
     if !is_ignition {
@@ -120,7 +120,7 @@ fn disks(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// kubeadm before 1.31 has one timeout for both; when both are given they must agree.
+/// kubeadm before 1.31 has one timeout for both, so if both are set they must be equal.
 fn timeouts(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = "timeouts.controlPlaneComponentHealthCheckSeconds";
     let init = at(spec, &format!("initConfiguration.{field}"));

@@ -1,6 +1,6 @@
 //! v1beta1 <-> v1beta2 of the kubeadm kinds, without loss.
 //!
-//! What one version has no field for is kept by [`crate::convert::stash`].
+//! Fields without equivalent in the other version are preserved by [`crate::convert::stash`].
 
 pub(crate) mod spec;
 
@@ -10,7 +10,7 @@ use super::GROUP;
 use crate::convert::fields::{Turn, within};
 use crate::convert::{ConversionError, Mapping};
 
-/// Converts an object of this group; `None` when this pair of versions is not one of ours.
+/// Converts an object of this group; `None` for other kinds and versions.
 pub(crate) fn convert(
     object: &Value,
     kind: &str,
@@ -33,7 +33,7 @@ pub(crate) fn convert(
     mapping.convert(object, GROUP, kind, from, to)
 }
 
-/// The status of kinds with a data Secret.
+/// The conversions of the status of kinds with a data Secret.
 const STATUS: (Turn, Turn) = (status_up, status_down);
 
 fn config_up(fields: &mut Map<String, Value>) -> Result<(), String> {
@@ -75,7 +75,7 @@ fn status_down(fields: &mut Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Moves conditions and failures of v1beta1 beneath `deprecated.v1beta1`, and conditions beneath `v1beta2` up.
+/// Moves conditions and failures of v1beta1 to `deprecated.v1beta1`, and the conditions in `v1beta2` one level up.
 pub(crate) fn conditions_up(fields: &mut Map<String, Value>) {
     let mut old = Map::new();
     for name in ["conditions", "failureReason", "failureMessage"] {
@@ -93,7 +93,7 @@ pub(crate) fn conditions_up(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The reverse of [`conditions_up`].
+/// The inverse of [`conditions_up`].
 pub(crate) fn conditions_down(fields: &mut Map<String, Value>) {
     let new = fields.remove("conditions");
     let mut deprecated = fields.remove("deprecated").unwrap_or_default();

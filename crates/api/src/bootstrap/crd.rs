@@ -1,7 +1,7 @@
 //! The CustomResourceDefinitions of the group.
 //!
-//! Schemas of v1beta2 come from the types. Those of v1beta1 are the same with the differences spelled
-//! out in [`older`], because v1beta1 exists only as JSON here (see [`super::convert`]).
+//! Schemas of v1beta2 are generated from the types. Those of v1beta1 are derived from them by the edits in [`older`],
+//! because v1beta1 exists only as JSON here (see [`super::convert`]).
 
 pub(crate) mod older;
 
@@ -39,7 +39,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// Labels the CRD as part of `provider`, and takes `nullable` out.
+/// Labels the CRD as part of `provider`, and removes `nullable`.
 pub(crate) fn finish(
     mut crd: CustomResourceDefinition,
     provider: &str,
@@ -50,7 +50,7 @@ pub(crate) fn finish(
     crd
 }
 
-/// A column that `kubectl get` prints.
+/// A printer column.
 pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
     CustomResourceColumnDefinition {
         name: name.to_owned(),
@@ -60,7 +60,7 @@ pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColum
     }
 }
 
-/// Adds v1beta1, served and not stored; `edit` turns the schema of v1beta2 into that of v1beta1.
+/// Adds v1beta1, served but not stored; `edit` changes the schema of v1beta2 into that of v1beta1.
 pub(crate) fn with_v1beta1(
     mut crd: CustomResourceDefinition,
     columns: Vec<CustomResourceColumnDefinition>,
@@ -76,7 +76,7 @@ pub(crate) fn with_v1beta1(
     if let Some(schema) = schema {
         let mut value = serde_json::to_value(&*schema).unwrap_or_default();
         edit(&mut value);
-        // Edits keep the shape of a schema; a test converts every one of them.
+        // Edits produce valid schemas; a test converts each of them.
         if let Ok(edited) = serde_json::from_value(value) {
             *schema = edited;
         }
@@ -88,7 +88,7 @@ pub(crate) fn with_v1beta1(
     crd
 }
 
-/// Lets an object leave its spec out: the API server stores an empty one.
+/// Makes the spec optional: the API server stores an empty one.
 fn optional_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let Some(root) = version

@@ -1,7 +1,6 @@
 //! Defaulting and validation of the control plane kinds, beyond their schemas.
 //!
-//! The rules are those of upstream's webhooks (Cluster API 1.15, KubeadmControlPlane); objects are in
-//! v1beta2.
+//! The rules are those of upstream's webhooks (Cluster API 1.15, KubeadmControlPlane), for objects in v1beta2.
 
 mod immutable;
 
@@ -12,7 +11,7 @@ use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
 use crate::version::Version;
 
-/// Fills in what the defaulting webhooks of Cluster API fill in.
+/// Sets the defaults of Cluster API's defaulting webhooks.
 pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
     match kind_of(object, GROUP) {
         Some("KubeadmControlPlane") => {
@@ -43,7 +42,7 @@ pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
     }
 }
 
-/// Defaults of the rollout: one machine more than replicas.
+/// Sets the default rollout: one machine more than replicas.
 fn rollout(spec: &mut Value) {
     if spec.get("rollout").is_none_or(Value::is_null) {
         spec["rollout"] = json!({});
@@ -68,7 +67,7 @@ fn rollout(spec: &mut Value) {
     }
 }
 
-/// Every problem of an object of this group.
+/// All errors of an object of this group.
 pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match kind_of(review.object, GROUP) {
@@ -113,7 +112,7 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
             .object
             .pointer("/metadata/annotations")
             .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
-    // An update that leaves the spec as it is does not come here.
+    // Not reached by updates that do not change the spec.
     if review.changed_from().is_some() && !dry_run {
         let text = "a template cannot be changed; create a new one and refer to it";
         errors.push(FieldError::new("spec.template", text));
@@ -146,7 +145,7 @@ fn version(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Major, minor and patch of a semantic version with or without `v`.
+/// The major, minor and patch number of a semantic version with or without `v`.
 fn numbers(version: &str) -> Option<(u64, u64, u64)> {
     version
         .parse()
@@ -154,7 +153,7 @@ fn numbers(version: &str) -> Option<(u64, u64, u64)> {
         .map(|version: Version| version.numbers())
 }
 
-/// Fields that would have no effect.
+/// Rejects fields that are not implemented.
 fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let is_set = |field: &str| match at(spec, field) {
         None | Some(Value::Null) => false,
@@ -178,7 +177,7 @@ fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// kubeadm upgrades by one minor version at a time, and not backwards.
+/// kubeadm upgrades by one minor version at a time, and does not downgrade.
 fn downgrade(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     let of = |spec: &Value| {
         spec.get("version")
@@ -220,7 +219,7 @@ fn surge(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = format!("{path}.rollout.strategy.rollingUpdate.maxSurge");
     match number {
         Some(0) => {
-            // Templates have no replicas: the topology brings them.
+            // Templates have no replicas: they are set by the topology.
             let few = spec
                 .get("replicas")
                 .and_then(Value::as_i64)

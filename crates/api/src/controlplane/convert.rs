@@ -8,13 +8,13 @@ use crate::bootstrap::convert::{conditions_down, conditions_up};
 use crate::convert::fields::{not_a_duration, seconds_of, within};
 use crate::convert::{ConversionError, Mapping, duration};
 
-/// Timeouts of machines: the name in v1beta1 and in v1beta2.
+/// The timeouts of machines: their names in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [
     ("nodeDrainTimeout", "nodeDrainTimeoutSeconds"),
     ("nodeVolumeDetachTimeout", "nodeVolumeDetachTimeoutSeconds"),
     ("nodeDeletionTimeout", "nodeDeletionTimeoutSeconds"),
 ];
-/// Durations of remediation: the name in v1beta1 and in v1beta2.
+/// The durations of remediation: their names in v1beta1 and in v1beta2.
 const PERIODS: [(&str, &str); 2] = [
     ("retryPeriod", "retryPeriodSeconds"),
     ("minHealthyPeriod", "minHealthyPeriodSeconds"),
@@ -22,7 +22,7 @@ const PERIODS: [(&str, &str); 2] = [
 /// Fields that moved into `machineTemplate.spec` unchanged.
 const MOVED: [&str; 2] = ["readinessGates", "taints"];
 
-/// Converts an object of this group; `None` when this pair of versions is not one of ours.
+/// Converts an object of this group; `None` for other kinds and versions.
 pub(crate) fn convert(
     object: &Value,
     kind: &str,
@@ -162,7 +162,7 @@ fn machine_down(template: &mut Map<String, Value>) -> Result<(), String> {
             .get("apiGroup")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        // A reference has no version in v1beta2; in v1beta1 it gets the v1beta1 of its group.
+        // References have no version in v1beta2; in v1beta1 they get v1beta1 of their group.
         template.insert(
             "infrastructureRef".to_owned(),
             json!({
@@ -198,7 +198,7 @@ fn to_durations(fields: &mut Map<String, Value>, names: &[(&str, &str)]) {
     }
 }
 
-/// Counters that v1beta1 computes differently; they are kept beneath `deprecated`.
+/// Counters that v1beta1 computes differently; they are preserved in `deprecated`.
 const OLD_COUNTERS: [&str; 3] = ["readyReplicas", "updatedReplicas", "unavailableReplicas"];
 
 fn status_up(fields: &mut Map<String, Value>) -> Result<(), String> {

@@ -47,7 +47,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// The schema of a control plane's spec, or of the part of it that a template has.
+/// Edits the schema of a control plane's spec, or of the part of it that a template has.
 fn spec(schema: &mut Value, whole: bool) {
     relax(schema);
     bootstrap(property(schema, "kubeadmConfigSpec"));

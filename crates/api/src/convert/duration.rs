@@ -1,6 +1,6 @@
-//! Go durations (`1h2m3.5s`, package time, ParseDuration) and whole seconds.
+//! Conversion between Go durations (`1h2m3.5s`, `time.ParseDuration`) and whole seconds.
 
-/// The seconds of a Go duration, fractions cut off, at most what 32 bits can represent; `None` when it is none.
+/// The seconds of a Go duration, without fractions, saturated to 32 bits; `None` if `text` is not a duration.
 pub(crate) fn seconds(text: &str) -> Option<i32> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -41,7 +41,7 @@ fn unit(name: &str) -> Option<f64> {
     })
 }
 
-/// Seconds the way Go prints a duration: `1h0m5s`, `4m0s`, `30s`.
+/// Formats seconds like Go's `Duration.String`: `1h0m5s`, `4m0s`, `30s`.
 pub(crate) fn text(seconds: i64) -> String {
     let sign = if seconds < 0 { "-" } else { "" };
     let all = seconds.unsigned_abs();

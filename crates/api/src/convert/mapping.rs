@@ -1,8 +1,8 @@
-//! The conversion of one kind: what its spec and its status become, and the stash of what has no image.
+//! The conversion of a kind: its spec, its status, and the stash of fields without equivalent.
 //!
-//! Conversion works on JSON. A kube-apiserver converts more than whole objects: server-side apply converts
-//! what remains of one when fields are taken out, with `null` where an object or a list lost its last member.
-//! So an absent field stays absent, an unknown one passes through unchanged, and a `null` moves like a value.
+//! Conversion works on JSON. A kube-apiserver converts not only whole objects: server-side apply converts the rest of
+//! an object after fields were removed, with `null` for objects and lists that lost their last member. So absent fields
+//! stay absent, unknown ones pass unchanged, and `null` moves like any value.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use super::ConversionError;
 use super::fields::Turn;
 use super::stash::{self, Lists, Stash};
 
-/// How the objects of a kind are converted.
+/// The conversions of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     /// The spec, from v1beta1 to v1beta2.
     pub(crate) up: Turn,
     /// The spec, from v1beta2 to v1beta1.
     pub(crate) down: Turn,
-    /// The status, up and down, where the kind has one.
+    /// The status, up and down, if the kind has one.
     pub(crate) status: Option<(Turn, Turn)>,
 }
 
@@ -85,7 +85,7 @@ impl OneWay<'_> {
         Ok(out)
     }
 
-    /// The turn of this direction, and the one back.
+    /// The conversion of this direction, and its inverse.
     fn in_order(&self, up: Turn, down: Turn) -> (Turn, Turn) {
         if self.from == "v1beta1" {
             (up, down)
@@ -95,7 +95,7 @@ impl OneWay<'_> {
     }
 }
 
-/// The part `name` of an object in the other version, and what of it comes back from there.
+/// The part `name` of an object in the other version, and the result of converting it back.
 fn there_and_back(
     object: &Value,
     name: &str,

@@ -1,10 +1,10 @@
-//! What the other version has no field for, kept in an annotation of the converted object.
+//! Fields without equivalent in the other version, preserved in an annotation of the converted object.
 //!
-//! There is one entry for each field. It has the field's value and a hash of what the way there and back
-//! leaves of it; on the way back the value is restored only where the field still has that hash, that is,
-//! where nobody changed it in the other version. Elements of lists are found by their merge key, and where
-//! the list has none by the hash of the whole element, so that entries survive other elements coming and going.
-//! (Upstream keeps a copy of the whole object and restores it unconditionally, which undoes such changes.)
+//! There is one entry per field. It has the field's value and a hash of the field after conversion there and back; the
+//! value is restored only if the field still has that hash, which means that no client changed it in the other version.
+//! Elements of lists are identified by their merge key, or by the hash of the whole element if the list has none, so
+//! that entries survive the insertion and removal of other elements. (Upstream preserves a copy of the whole object and
+//! restores it unconditionally, which reverts such changes.)
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use path::{Path, Step};
 /// The annotation that contains the stash.
 pub(crate) const ANNOTATION: &str = "cluster.x-k8s.io/ferrostack-conversion";
 
-/// Fields that mean something only beside others: the entry of the first is stale once the others change.
+/// Fields that depend on others: the entry of the first is stale once one of the others changes.
 const TOGETHER: &[(&str, &[&str])] = &[
     // The name of a flavor that also has an id.
     ("flavor", &["flavorID"]),
@@ -30,26 +30,26 @@ const TOGETHER: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Fields of one version that the other has no place for.
+/// Fields of one version that the other does not have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stash {
-    /// By path in the object: `h`, the hash of what is left of the field (absent: nothing); `d`, its
+    /// By path in the object: `h`, the hash of the field after conversion there and back (absent: no field); `d`, its
     /// value (absent: the field was absent).
     entries: Map<String, Value>,
-    /// Entries that an earlier release wrote.
+    /// Entries of an earlier release.
     former: Option<former::Entries>,
 }
 
 impl Stash {
-    /// Adds what is lost of a spec when only `back` comes back.
+    /// Adds the fields of a spec that are lost, where `back` is the result of converting there and back.
     pub(crate) fn add_spec(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
         differences(before, Some(back), &Path::of("spec"), lists, &mut found);
         self.add(found);
     }
 
-    /// Adds what is lost of a status. Status is computed for each version, except for the generation that a
-    /// condition is about, which a reader of v1beta1 has no field for.
+    /// Adds the fields of a status that are lost. Status is computed for each version, except the observed generation
+    /// of a condition, which v1beta1 does not have.
     pub(crate) fn add_status(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
         differences(before, Some(back), &Path::of("status"), lists, &mut found);
@@ -62,7 +62,7 @@ impl Stash {
         self.entries.extend(found);
     }
 
-    /// Restores every field that nobody changed since.
+    /// Restores every field that did not change in the other version.
     pub(crate) fn restore(&self, object: &mut Value, lists: &Lists) {
         if let Some(former) = &self.former {
             former.restore(object);
@@ -105,7 +105,7 @@ pub(crate) fn take(object: &mut Value, version: &str) -> Stash {
         metadata.remove("annotations");
     }
     for (kept, of_infra) in kept.into_iter().zip([false, true]) {
-        // A stash that cannot be parsed is worth no more than none.
+        // A stash that cannot be parsed is ignored.
         let parsed = kept.as_ref().and_then(Value::as_str);
         let parsed = parsed.and_then(|text| serde_json::from_str::<Value>(text).ok());
         let Some(mut parsed) = parsed.filter(|kept| kept["version"] == version) else {
@@ -197,7 +197,7 @@ fn entry(value: Option<&Value>, left: Option<String>) -> Value {
     Value::Object(entry)
 }
 
-/// The hash of a field and of those it belongs together with; `None` where there is nothing.
+/// The hash of a field and of those that it depends on; `None` if it is absent.
 fn seen(fields: Option<&Map<String, Value>>, name: &str) -> Option<String> {
     let fields = fields?;
     let others = together(name);

@@ -1,4 +1,4 @@
-//! Every kind with two versions, on any object that its schema describes and on any part of one.
+//! Every kind with two versions, with any object that is valid by its schema, and any part of one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::convert;
 
-/// Any part of a value that the schema describes: every field may be absent, whatever is required.
+/// Any part of a value that is valid by the schema: every field may be absent, even required ones.
 fn part_of(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
     if let Some(values) = &schema.enum_ {
         let values: Vec<_> = values.iter().map(|value| value.0.clone()).collect();
@@ -53,7 +53,7 @@ fn object(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
         return Just(json!({})).boxed();
     };
     let names: Vec<_> = properties.keys().cloned().collect();
-    // Few fields at once, so that objects stay small whatever the depth.
+    // Few fields at once, so that deep objects stay small.
     let weight = (4.0 / names.len() as f64).clamp(0.1, 0.7);
     let values: Vec<_> = properties
         .values()
@@ -83,7 +83,7 @@ fn text(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// The object as server-side apply has it when it takes fields out: what lost its last member is `null`.
+/// The object as converted for server-side apply after it removed fields: `null` for what lost its last member.
 fn emptied(value: &Value) -> Value {
     match value {
         Value::Object(fields) if fields.is_empty() => Value::Null,
@@ -98,7 +98,7 @@ fn emptied(value: &Value) -> Value {
     }
 }
 
-/// Kind, version, the other version, and any part of spec and status.
+/// A kind's `apiVersion`, its other `apiVersion`, and an object with any part of spec and status.
 fn any_object() -> impl Strategy<Value = (String, String, Value)> {
     let mut all = Vec::new();
     for crd in crate::crds::all() {

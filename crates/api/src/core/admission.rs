@@ -8,13 +8,13 @@ use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
 mod check;
 
-/// Annotations of the cluster autoscaler: the bounds of a group of machines.
+/// Annotations of the cluster autoscaler: the bounds of the size of a MachineSet or MachineDeployment.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const AUTOSCALER_MAX: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
-/// Default of the seconds for which the deletion of a Node is retried.
+/// The default of `nodeDeletionTimeoutSeconds`, during which the deletion of a Node is retried.
 const NODE_DELETION_TIMEOUT: i32 = 10;
 
-/// Fills in what the webhooks fill in; objects of other groups are left alone.
+/// Sets the defaults of the webhooks; objects of other groups are unchanged.
 pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
     let Some(kind) = kind_of(object).map(str::to_owned) else {
         return;
@@ -33,7 +33,7 @@ pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Everything that is wrong with an object of this group.
+/// All errors of an object of this group.
 pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     match kind_of(review.object) {
         Some("Cluster") => check::cluster(review),
@@ -64,7 +64,7 @@ fn machine(object: &mut Value) {
     }
 }
 
-/// What MachineSets and MachineDeployments have in common; `label` identifies the machines of one object.
+/// The defaults that MachineSets and MachineDeployments share; `label` identifies the machines of one object.
 fn group(object: &mut Value, old: Option<&Value>, label: &str) {
     label_with_cluster(object);
     prefix_version(object, "/spec/template/spec");
@@ -101,7 +101,7 @@ fn group(object: &mut Value, old: Option<&Value>, label: &str) {
     entry(entry(template, "metadata"), "labels").extend(labels);
 }
 
-/// The number of machines to fill in: 1, or what follows from the autoscaler's bounds and the stored object.
+/// The default of `replicas`: 1, or the size within the autoscaler's bounds; `None` if it is set.
 fn replicas(object: &Value, old: Option<&Value>) -> Option<i64> {
     if object
         .pointer("/spec/replicas")
@@ -119,7 +119,7 @@ fn replicas(object: &Value, old: Option<&Value>) -> Option<i64> {
     let known = old
         .and_then(|old| old.pointer("/spec/replicas"))
         .and_then(Value::as_i64);
-    // A new group starts small; one that exists keeps its size within the bounds.
+    // A new object gets the minimum; an existing one keeps its size within the bounds.
     Some(known.map_or(least, |known| known.max(least).min(most.max(least))))
 }
 
@@ -148,7 +148,7 @@ fn label_with_cluster(object: &mut Value) {
     }
 }
 
-/// `1.34.1` becomes `v1.34.1`.
+/// Adds the `v`: `1.34.1` becomes `v1.34.1`.
 fn prefix_version(object: &mut Value, at: &str) {
     let version = object
         .pointer_mut(at)
@@ -164,7 +164,7 @@ fn fields<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, V
     object.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// The object `name` within `fields`, created if there is none.
+/// The object `name` in `fields`; it is created if absent.
 fn entry<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
     let value = fields
         .entry(name)

@@ -1,7 +1,7 @@
 //! v1beta1 <-> v1beta2 of Cluster, Machine, MachineSet and MachineDeployment, without loss of spec.
 //!
-//! What one version has no field for is kept by [`crate::convert::stash`]. Status is computed: what v1beta1
-//! shows follows from v1beta2.
+//! Fields without equivalent in the other version are preserved by [`crate::convert::stash`]. The status of v1beta1 is
+//! computed from v1beta2.
 
 use serde_json::{Map, Value, json};
 
@@ -14,14 +14,14 @@ use crate::convert::{ConversionError, Mapping, duration};
 mod status;
 mod topology;
 
-/// Timeouts of machines: the name in v1beta1 and in v1beta2.
+/// The timeouts of machines: their names in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [
     ("nodeDrainTimeout", "nodeDrainTimeoutSeconds"),
     ("nodeVolumeDetachTimeout", "nodeVolumeDetachTimeoutSeconds"),
     ("nodeDeletionTimeout", "nodeDeletionTimeoutSeconds"),
 ];
 
-/// Converts an object of this group; `None` when this pair of versions is not one of ours.
+/// Converts an object of this group; `None` for other kinds and versions.
 pub(crate) fn convert(
     object: &Value,
     kind: &str,
@@ -91,7 +91,7 @@ fn machine_down(fields: &mut Fields) -> Done {
         Ok(())
     })?;
     timeouts_down(fields);
-    // In v1beta1 only sets and deployments have it.
+    // In v1beta1 only MachineSets and MachineDeployments have it.
     fields.remove("minReadySeconds");
     Ok(())
 }
@@ -138,12 +138,12 @@ fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// `strategy` splits into the strategy of the rollout, the order of deletion, and remediation.
+/// Splits `strategy` into the strategy of the rollout, the order of deletion, and remediation.
 fn strategy_up(fields: &mut Fields) {
     let Some(Value::Object(mut strategy)) = fields.remove("strategy") else {
         return;
     };
-    // A strategy with nothing but the order of deletion is none for the rollout.
+    // A strategy with the order of deletion only is not a strategy of the rollout.
     let order = take(&mut strategy, &["rollingUpdate", "deletePolicy"]);
     if let Some(order) = order {
         nested(fields, &["deletion"]).insert("order".to_owned(), order);
@@ -191,7 +191,7 @@ fn min_ready_down(fields: &mut Fields) {
     fields.extend(seconds.map(|seconds| ("minReadySeconds".to_owned(), seconds)));
 }
 
-/// `nodeDrainTimeout: 5m` becomes `deletion.nodeDrainTimeoutSeconds: 300`, and so on.
+/// Converts timeouts: `nodeDrainTimeout: 5m` becomes `deletion.nodeDrainTimeoutSeconds: 300`.
 fn timeouts_up(fields: &mut Fields) -> Done {
     for (old, new) in TIMEOUTS {
         if let Some(value) = fields.remove(old) {
@@ -211,7 +211,7 @@ fn timeouts_down(fields: &mut Fields) {
     }
 }
 
-/// An object reference becomes group, kind and name. One without kind and name is absent.
+/// Converts an object reference to group, kind and name. A reference without kind and name is removed.
 fn reference_up(fields: &mut Fields, name: &str) {
     let Some(reference) = fields.remove(name) else {
         return;
@@ -232,7 +232,7 @@ fn reference_up(fields: &mut Fields, name: &str) {
     fields.insert(name.to_owned(), new);
 }
 
-/// A reference has no version in v1beta2; in v1beta1 it gets the v1beta1 of its group.
+/// Converts a reference, which has no version in v1beta2: in v1beta1 it gets v1beta1 of its group.
 fn reference_down(fields: &mut Fields, name: &str) {
     let Some(reference) = fields.get_mut(name) else {
         return;
@@ -248,8 +248,7 @@ fn reference_down(fields: &mut Fields, name: &str) {
     });
 }
 
-/// Removes nulls and empty lists, which v1beta1 allows and v1beta2 does not. Values of variables stay
-/// as they are.
+/// Removes nulls and empty lists, which are valid in v1beta1 but not in v1beta2. Values of variables are unchanged.
 fn tidy(fields: &mut Fields) {
     fields.retain(|name, value| {
         if name == "value" {

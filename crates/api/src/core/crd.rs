@@ -1,7 +1,7 @@
-//! The CustomResourceDefinitions of `cluster.x-k8s.io`, generated from the types.
+//! The CustomResourceDefinitions of `cluster.x-k8s.io`.
 //!
-//! Schemas of v1beta2 come from the types. v1beta1 exists only as JSON (see [`super::convert`]): its
-//! schemas are those of v1beta2 with the differences spelled out in [`older`].
+//! Schemas of v1beta2 are generated from the types. v1beta1 exists only as JSON (see [`super::convert`]): its schemas
+//! are derived from those of v1beta2 by the edits in [`older`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps,
@@ -42,7 +42,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         .collect()
 }
 
-/// What `kubectl get` prints of a kind in v1beta1.
+/// The printer columns of a kind in v1beta1.
 fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
     let cluster = column("Cluster", "string", ".spec.clusterName");
     let phase = column("Phase", "string", ".status.phase");
@@ -79,11 +79,11 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
     }
 }
 
-/// Takes `nullable` out of every schema of `crd`.
+/// Removes `nullable` from every schema of `crd`.
 ///
-/// The derive marks each `Option` as nullable. The CRDs of Cluster API do not, and the difference
-/// shows: an API server drops `matchLabels: null` (which upstream's templates contain) from a field
-/// that is not nullable, and would store it otherwise.
+/// The derive marks each `Option` as nullable. The CRDs of Cluster API do not, which makes a difference: an API server
+/// drops `matchLabels: null` (which upstream's templates contain) from a field that is not nullable, and stores it
+/// otherwise.
 pub fn without_nullable(crd: &mut CustomResourceDefinition) {
     for version in &mut crd.spec.versions {
         if let Some(schema) = version
@@ -96,7 +96,7 @@ pub fn without_nullable(crd: &mut CustomResourceDefinition) {
     }
 }
 
-/// Gives the conditions of the status the limits that the Go type has and the derived schema has not.
+/// Replaces the derived schema of conditions by that of the Go type, which has limits.
 fn exact(crd: &mut CustomResourceDefinition) {
     let schemas = crd
         .spec

@@ -1,7 +1,7 @@
-//! What the schemas of this group cannot say: formats, relations between fields, and which fields may change.
+//! Validation beyond the schemas of this group: formats, relations between fields, and immutable fields.
 //!
-//! Unlike the Go webhooks, which compare the whole spec and answer "cannot be modified", every error
-//! here carries the path of its field: [`mutability`] holds one table row for each mutable field.
+//! Unlike the Go webhooks, which compare the whole spec and return "cannot be modified", every error has the path of
+//! its field: [`mutability`] has a table row for each mutable field.
 
 mod formats;
 mod identity;
@@ -14,10 +14,10 @@ use super::GROUP;
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
 use crate::admission::{FieldError, Review};
 
-/// Marks a dry run by ClusterClass, which tries out what it may not change.
+/// Marks a dry run by ClusterClass, which also tests changes of immutable fields.
 const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
 
-/// Every problem of an object of this group; none for other groups.
+/// All errors of an object of this group; none for other groups.
 pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     let version = review
         .object
@@ -35,7 +35,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     if !ours {
         return Vec::new();
     }
-    // Also where the spec did not change: these are annotations.
+    // Also if the spec did not change, because these are annotations.
     let lost = identity::check(review);
     if !lost.is_empty() || !review.judges_spec() {
         return lost;
@@ -107,7 +107,7 @@ fn machine_template(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Decodes the spec at `path` and runs `check` on it. That it cannot be decoded is reported elsewhere.
+/// Decodes the spec at `path` and runs `check` on it. Errors of decoding are reported by `admission::decode`.
 fn checked<S: DeserializeOwned>(
     object: &Value,
     path: &str,

@@ -1,6 +1,6 @@
-//! v1beta1 to v1beta2 and back, without loss.
+//! v1beta1 <-> v1beta2 of the OpenStack kinds, without loss.
 //!
-//! What one version has no field for is kept by [`crate::convert::stash`].
+//! Fields without equivalent in the other version are preserved by [`crate::convert::stash`].
 
 mod cluster;
 mod machine;
@@ -12,7 +12,7 @@ use super::GROUP;
 use crate::convert::fields::{Done, Fields, within};
 use crate::convert::{ConversionError, Mapping};
 
-/// Converts an object of this group; `None` when this pair of versions is not one of ours.
+/// Converts an object of this group; `None` for other kinds and versions.
 pub(crate) fn convert(
     object: &Value,
     kind: &str,

@@ -12,7 +12,7 @@ use crate::names::PROVIDER_LABEL;
 
 mod older;
 
-/// The group's CustomResourceDefinitions, with every version in which they are served.
+/// The group's CustomResourceDefinitions, with all served versions.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
         finish(served(
@@ -35,7 +35,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// One CustomResourceDefinition for both versions; the newer one is stored.
+/// Merges both versions into one CustomResourceDefinition; the newer one is stored.
 fn served(
     old: CustomResourceDefinition,
     new: CustomResourceDefinition,
@@ -50,8 +50,8 @@ fn served(
     merged
 }
 
-/// Adds the labels by which Cluster API finds the contract versions, and removes `nullable`: an
-/// API server then drops an explicit null, as it does with the Go types' schemas.
+/// Adds the labels by which Cluster API finds the contract versions, and removes `nullable`: an API server then drops
+/// an explicit null, as with the schemas of the Go types.
 fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let labels = crd.metadata.labels.get_or_insert_with(BTreeMap::new);
     labels.insert(

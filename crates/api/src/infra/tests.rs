@@ -1,4 +1,4 @@
-//! Comparison with the released CustomResourceDefinitions of the Go provider, and what is read of its objects.
+//! Comparison with the released CustomResourceDefinitions of the Go provider, and with objects that it stored.
 
 mod admission;
 mod stored;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::crd::crds;
 
-/// A released CRD of the Go provider; `None` where the reference data is not at hand.
+/// A released CRD of the Go provider; `None` if the reference data is not available.
 fn upstream(kind: &str) -> Option<CustomResourceDefinition> {
     let plural = if kind.ends_with("Identity") {
         format!("{}ies", kind.trim_end_matches('y').to_lowercase())
@@ -30,7 +30,7 @@ fn upstream(kind: &str) -> Option<CustomResourceDefinition> {
     Some(serde_saphyr::from_str(&text).unwrap())
 }
 
-/// The rows of the table beneath `heading` in docs/validation.md: the texts in backquotes of the first cell.
+/// The rows of the table below `heading` in docs/validation.md: the texts in backquotes of the first cell.
 fn documented(heading: &str) -> Vec<Vec<String>> {
     let page = include_str!("../../../../docs/validation.md");
     let (_, below) = page.split_once(&format!("## {heading}\n")).unwrap();
@@ -44,7 +44,7 @@ fn documented(heading: &str) -> Vec<Vec<String>> {
     cells.map(quoted).collect()
 }
 
-/// Whether `text` is one of those that `pattern` stands for; `*` is any text.
+/// Whether `text` matches `pattern`, where `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -55,7 +55,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     (0..=text.len()).any(|at| text.is_char_boundary(at) && matches(rest, &text[at..]))
 }
 
-/// What an API server makes of a schema: every keyword but documentation, with every path spelled out.
+/// Flattens a schema to lines with the path of each keyword, except documentation and defaults.
 fn flat(schema: &Value, path: &str, into: &mut Vec<String>) {
     let Some(members) = schema.as_object() else {
         return;
@@ -112,7 +112,7 @@ fn lines(version: &CustomResourceDefinitionVersion) -> Vec<String> {
     lines
 }
 
-/// The lines of `these` that are not among `those`.
+/// The lines of `these` that are not in `those`.
 fn only<'a>(these: &'a [String], those: &'a [String]) -> impl Iterator<Item = &'a String> {
     these.iter().filter(|line| !those.contains(line))
 }

@@ -1,6 +1,6 @@
-//! Connections to kubelets that are processes: where they listen, and TLS with certificates on both sides.
+//! Connections to real kubelets: their addresses, and mutual TLS.
 //!
-//! Source of the rules and words: `pkg/kubelet/client` of kube-apiserver.
+//! Source of the rules and messages: `pkg/kubelet/client` of kube-apiserver.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub(super) const PREFERRED: [&str; 5] = [
     "ExternalDNS",
     "ExternalIP",
 ];
-/// How long a connection to a kubelet may take, and then the TLS handshake (`http.Transport` of Go).
+/// The timeouts of a connection to a kubelet and of its TLS handshake (`http.Transport` of Go).
 const DIAL: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// The identity of the server towards kubelets, and how it finds them. Cheap to clone.
+/// The credentials of the server at kubelets, and the preferred addresses of Nodes. Cheap to clone.
 #[derive(Clone)]
 pub struct KubeletClient {
     tls: Arc<ClientConfig>,
@@ -47,26 +47,27 @@ impl std::fmt::Debug for KubeletClient {
     }
 }
 
-/// Why there is no client for kubelets.
+/// Why a [`KubeletClient`] could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeletClientError {
-    /// A certificate or the key cannot be used.
+    /// A certificate or the key is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// No Node has addresses of that type.
+    /// The type of address does not exist.
     #[error("{wanted:?} is no type of address; there are: {}", PREFERRED.join(", "))]
     AddressType {
-        /// What was named.
+        /// The unknown type.
         wanted: String,
     },
 }
 
 impl KubeletClient {
-    /// A client that trusts kubelets whose serving certificate `authority` signed (`--kubelet-certificate-authority`)
-    /// and presents `chain` with `key` (`--kubelet-client-certificate`, `--kubelet-client-key`), all in PEM.
+    /// A client that trusts kubelets whose serving certificate is signed by `authority`
+    /// (`--kubelet-certificate-authority`) and authenticates with `chain` and `key` (`--kubelet-client-certificate`,
+    /// `--kubelet-client-key`), all in PEM.
     ///
     /// # Errors
-    /// When one of them cannot be read or used.
+    /// If one of them is invalid.
     pub fn new(
         authority: &str,
         chain: &str,
@@ -96,10 +97,10 @@ impl KubeletClient {
         })
     }
 
-    /// The same client with another order of the types of a Node's addresses (`--kubelet-preferred-address-types`).
+    /// The same client with other preferred types of a Node's addresses (`--kubelet-preferred-address-types`).
     ///
     /// # Errors
-    /// When a type is unknown.
+    /// If a type is unknown.
     pub fn preferring(mut self, types: Vec<String>) -> Result<Self, KubeletClientError> {
         if let Some(unknown) = types
             .iter()
@@ -116,10 +117,10 @@ impl KubeletClient {
         self.preferred.iter().map(String::as_str).collect()
     }
 
-    /// A connection to the kubelet at `host` and `port`, for one request.
+    /// Opens a connection to the kubelet at `host` and `port`, for one request.
     ///
     /// # Errors
-    /// Why there is none, in the words of Go.
+    /// The message of Go's dialer.
     pub(super) async fn dial(
         &self,
         host: &str,
@@ -129,7 +130,7 @@ impl KubeletClient {
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| error.to_string())?;
-        // It ends with its one answer, or when nobody reads that any more.
+        // The task ends after the response, or when its reader is dropped.
         tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 tracing::debug!(%error, "a connection to a kubelet failed");
@@ -158,7 +159,7 @@ impl KubeletClient {
     }
 }
 
-/// What Go says of a connection that fails.
+/// Go's message for a connection error.
 fn words(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),

@@ -1,5 +1,5 @@
-//! `pods/NAME/exec` and `pods/NAME/attach`: what a container's process reads and writes. Only kubelets that are processes
-//! have such; simulated ones refuse.
+//! `pods/NAME/exec` and `pods/NAME/attach`: the streams of a process in a container. Simulated kubelets have no
+//! processes and reject them.
 
 use http::Response;
 
@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::error::ApiError;
 use crate::http::query::Query;
 
-/// What of a process is connected (`v1.PodExecOptions`, `v1.PodAttachOptions`).
+/// The connected streams of a process (`v1.PodExecOptions`, `v1.PodAttachOptions`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Streams {
     pub(super) stdin: bool,
@@ -58,7 +58,7 @@ impl Streams {
         }
     }
 
-    /// As the kubelet is asked for them.
+    /// The query of the request to the kubelet.
     fn query(self, commands: &[&str]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for command in commands {

@@ -79,7 +79,7 @@ pub(super) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
     Ok(by_spdy(request, target))
 }
 
-/// The protocols of streams that a WebSocket is to carry in SPDY.
+/// The stream protocols of the subprotocols that tunnel SPDY through a WebSocket.
 fn tunnelled(protocols: &[String]) -> Vec<String> {
     let inner = protocols
         .iter()
@@ -88,7 +88,8 @@ fn tunnelled(protocols: &[String]) -> Vec<String> {
     inner.map(str::to_owned).collect()
 }
 
-/// Through the kubelet, which knows SPDY on the connection itself and channels, and not the one inside of the other.
+/// Forwards through a real kubelet, which supports SPDY and WebSocket channels, but not SPDY tunnelled through a
+/// WebSocket.
 async fn by_kubelet(
     kubelet: &Backend<'_>,
     request: Request<'_>,
@@ -127,7 +128,7 @@ async fn by_kubelet(
     }
 }
 
-/// Carries what is in the messages of a WebSocket to a connection, and what comes from there back in messages.
+/// Copies between the messages of a WebSocket and the bytes of a connection, in both directions.
 async fn unwrapped<A, B>(websocket: WebSocketStream<A>, connection: B)
 where
     A: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -161,7 +162,7 @@ where
     }
 }
 
-/// SPDY on the connection itself.
+/// SPDY, directly on the connection.
 fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     let headers = request.headers;
     if !upgrade::is_to(headers, SPDY) {

@@ -1,6 +1,7 @@
-//! Requests that are passed to a kubelet: logs as bodies, and everything that leaves HTTP as bytes in both directions.
+//! Requests that are passed to a real kubelet: logs as response bodies, upgraded connections as bytes in both
+//! directions.
 //!
-//! Source of the rules and words: `pkg/registry/core/pod/rest`, `k8s.io/apiserver/pkg/registry/generic/rest` and
+//! Source of the rules and messages: `pkg/registry/core/pod/rest`, `k8s.io/apiserver/pkg/registry/generic/rest` and
 //! `k8s.io/apimachinery/pkg/util/proxy` of kube-apiserver.
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::server::Core;
 
-/// How much of what a kubelet says of a failure becomes the message.
+/// The maximum length of a kubelet's error message in bytes; the rest is dropped.
 const LONGEST_MESSAGE: usize = 50_000;
 
 /// The kubelet of a node.
@@ -33,19 +34,19 @@ pub(super) struct Backend<'a> {
     pub(super) node: &'a Node,
 }
 
-/// What a kubelet answers to those who want to leave HTTP behind.
+/// The response of a kubelet to a request for an upgrade.
 pub(super) enum Begun {
-    /// The connection goes on as bytes. The headers are those of its answer.
+    /// The upgraded connection, with the headers of the response.
     Upgraded(HeaderMap, Upgraded),
-    /// It does not: its answer is for the client.
+    /// The request failed: the response is for the client.
     Refused(Response<Body>),
 }
 
 impl Backend<'_> {
-    /// Sends one request on a connection of its own.
+    /// Sends a request on a new connection.
     ///
     /// # Errors
-    /// Why there is no answer, in the words of Go.
+    /// Why there is no response, with the message of Go.
     async fn send(
         &self,
         method: &Method,
@@ -69,7 +70,7 @@ impl Backend<'_> {
             .map_err(|error| error.to_string())
     }
 
-    /// A log, or what a container writes into it from now on.
+    /// Returns a log, including later lines if the location requests them.
     pub(super) async fn log(
         &self,
         core: &Arc<Core>,
@@ -89,7 +90,7 @@ impl Backend<'_> {
         Ok(plain(StatusCode::OK, streamed(core, answer.into_body())))
     }
 
-    /// Asks the kubelet to leave HTTP behind, with these headers.
+    /// Requests an upgrade from the kubelet, with these headers.
     pub(super) async fn begin(
         &self,
         core: &Arc<Core>,
@@ -115,7 +116,7 @@ impl Backend<'_> {
         Ok(Begun::Refused(relayed(core, answer)))
     }
 
-    /// Passes a request that leaves HTTP to the kubelet, and its bytes in both directions.
+    /// Passes a request for an upgrade to the kubelet, then the bytes in both directions.
     pub(super) async fn pass(
         &self,
         request: Request<'_>,
@@ -137,7 +138,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Passes a request of any kind, and the answer.
+    /// Passes any request to the kubelet, and the response to the client.
     pub(super) async fn proxy(
         &self,
         request: Request<'_>,
@@ -158,7 +159,7 @@ impl Backend<'_> {
     }
 }
 
-/// Bytes both ways, until both sides have ended.
+/// Copies bytes in both directions until both sides have closed.
 pub(super) async fn carry<A, B>(mut client: A, mut kubelet: B)
 where
     A: AsyncRead + AsyncWrite + Unpin,
@@ -169,7 +170,8 @@ where
     }
 }
 
-/// The headers that a kubelet may see: neither whom the client says it is, nor what is about the client's connection alone.
+/// The headers that are passed to a kubelet: without the client's credentials and impersonation, and without hop-by-hop
+/// headers of the client's connection.
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
     let mut passed = HeaderMap::new();
     for (name, value) in headers {
@@ -182,7 +184,7 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-/// The headers with which SPDY is asked for.
+/// The headers of a request for an upgrade to SPDY.
 pub(super) fn spdy_headers(client: &HeaderMap, protocols: &[&'static str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -197,7 +199,7 @@ pub(super) fn spdy_headers(client: &HeaderMap, protocols: &[&'static str]) -> He
     headers
 }
 
-/// The answer of a kubelet as it is.
+/// The response of a kubelet for the client, without hop-by-hop headers.
 fn relayed(core: &Arc<Core>, answer: Response<Incoming>) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
@@ -209,7 +211,7 @@ fn relayed(core: &Arc<Core>, answer: Response<Incoming>) -> Response<Body> {
     relayed
 }
 
-/// A body that ends with the server, or where the kubelet's does.
+/// A body that ends when the kubelet's body does, or when the server shuts down.
 fn streamed(core: &Arc<Core>, body: Incoming) -> Body {
     let pieces = BodyDataStream::new(body)
         .take_while(|piece| std::future::ready(piece.is_ok()))
@@ -217,7 +219,7 @@ fn streamed(core: &Arc<Core>, body: Incoming) -> Body {
     body::stream(pieces.take_until(core.shutdown.clone().cancelled_owned()))
 }
 
-/// The beginning of what a kubelet says of a failure.
+/// The beginning of a kubelet's error message.
 async fn message(body: Incoming) -> String {
     let mut text = BytesMut::new();
     let mut body = Limited::new(body, LONGEST_MESSAGE);
@@ -233,7 +235,7 @@ fn unreached(why: &str) -> ApiError {
     ApiError::new(500, "", format!("error dialing backend: {why}"))
 }
 
-/// What a kubelet's failure is to the client (`GenericHttpResponseChecker`).
+/// The error for a failed request to a kubelet (`GenericHttpResponseChecker`).
 fn failure(code: u16, resource: &str, name: &str, text: &str) -> ApiError {
     let (reason, message) = match code {
         400 => return ApiError::bad_request(text),

@@ -1,4 +1,4 @@
-//! `nodes/NAME/proxy`: requests to a node's kubelet as they are, as for `stats/summary`.
+//! `nodes/NAME/proxy`: requests that are passed unchanged to a node's kubelet, such as `stats/summary`.
 
 use bytes::Bytes;
 use http::header::LOCATION;
@@ -9,7 +9,7 @@ use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::http::path::Path;
 
-/// Whether a path leads through a Node to its kubelet.
+/// Whether a path is that of a node's proxy.
 pub(crate) fn is_for_node(path: &Path) -> bool {
     (path.group.as_str(), path.version.as_str()) == ("", "v1")
         && path.plural == "nodes"
@@ -18,14 +18,14 @@ pub(crate) fn is_for_node(path: &Path) -> bool {
         && path.subresource.as_deref() == Some("proxy")
 }
 
-/// Answers such a request. `raw`: what the client asked for, before anything of it was decoded.
+/// Answers a request for a node's proxy. `raw` is the requested URI, before decoding.
 pub(super) async fn answer(
     request: Request<'_>,
     body: Bytes,
     raw: &Uri,
 ) -> Result<Response<Body>, ApiError> {
     let name = request.name();
-    // Ports and schemes other than the kubelet's (`https:NAME:PORT`) are not proxied to.
+    // Ports and schemes other than the kubelet's (`https:NAME:PORT`) are not supported.
     let node = request
         .stored("nodes", "", name)
         .ok_or_else(|| ApiError::not_found("", "nodes", name))?;

@@ -1,4 +1,4 @@
-//! SPDY/3.1 as far as kubelets and their clients need it: frames out of bytes, and the few frames that are sent.
+//! The subset of SPDY/3.1 that kubelets and their clients use: decodes frames, and encodes the few that are sent.
 //!
 //! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, which kubectl and client-go are built
 //! on: no flow control, no settings, no priorities.
@@ -203,7 +203,7 @@ impl Encoder {
         control(SYN_REPLY, &body)
     }
 
-    /// A stream begins, as clients begin them.
+    /// Opens a stream, as clients do.
     pub(super) fn syn(&mut self, stream: u32, fin: bool, headers: &Headers) -> Bytes {
         let mut body = BytesMut::new();
         body.put_u32(stream);

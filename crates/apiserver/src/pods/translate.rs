@@ -1,7 +1,7 @@
-//! exec and attach through a WebSocket whose messages name a channel (`v5.channel.k8s.io`: kubectl, kube-rs), for kubelets,
-//! which serve them in the streams of a SPDY connection (`v4.channel.k8s.io`).
+//! exec and attach over a WebSocket with channels (`v5.channel.k8s.io`: kubectl, kube-rs), translated for kubelets,
+//! which serve them over the streams of a SPDY connection (`v4.channel.k8s.io`).
 //!
-//! Source of the rules and words: `pkg/util/proxy` of `k8s.io/apiserver`, `tools/remotecommand` of client-go.
+//! Source of the rules and messages: `pkg/util/proxy` of `k8s.io/apiserver`, `tools/remotecommand` of client-go.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ use super::{Request, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
 
-/// The protocol of clients that say when an input ends.
+/// The WebSocket protocol in which clients can close their streams.
 const PROTOCOL: &str = "v5.channel.k8s.io";
-/// Those of SPDY, the best one first.
+/// The SPDY protocols, in order of preference.
 const KUBELET: [&str; 4] = [
     "v4.channel.k8s.io",
     "v3.channel.k8s.io",
@@ -41,11 +41,11 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
-/// Before the channel that a client sends nothing more in.
+/// The channel of messages that close another channel, which is their second byte.
 const CLOSE: u8 = 255;
 const PIECE: usize = 32 << 10;
 
-/// Whether a client speaks the protocol that kubelets do not.
+/// Whether a client requests the protocol that has to be translated.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     upgrade::is_to(headers, "websocket")
         && upgrade::items(headers, &SEC_WEBSOCKET_PROTOCOL)
@@ -53,7 +53,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
             .any(|protocol| protocol == PROTOCOL)
 }
 
-/// Answers with a WebSocket whatever the kubelet says: why it refuses is sent in the channel for errors.
+/// Answers with a WebSocket in any case: an error of the kubelet is sent on the error channel.
 pub(super) async fn answer(
     kubelet: &Backend<'_>,
     request: Request<'_>,
@@ -86,7 +86,7 @@ pub(super) async fn answer(
     ))
 }
 
-/// What client-go makes of a kubelet that does not go on.
+/// The error for a kubelet's response without upgrade, as in client-go.
 async fn refusal(answer: Response<Body>) -> ApiError {
     let body = answer.into_body().collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
@@ -123,7 +123,7 @@ fn opened(streams: Streams) -> Vec<(&'static str, u8)> {
         (true, "error", ERROR),
         (streams.stdin, "stdin", STDIN),
         (streams.stdout, "stdout", STDOUT),
-        // A terminal has one output.
+        // With a terminal, stderr is part of stdout.
         (streams.stderr && !streams.tty, "stderr", STDERR),
         (streams.tty, "resize", RESIZE),
     ];
@@ -131,7 +131,7 @@ fn opened(streams: Streams) -> Vec<(&'static str, u8)> {
     wanted.map(|(_, name, channel)| (name, channel)).collect()
 }
 
-/// Serves a process until the kubelet has ended all that it sends, or the client goes.
+/// Serves a process until the kubelet has closed all of its streams, or the client disconnects.
 async fn serve<S, K>(websocket: WebSocketStream<S>, kubelet: K, streams: Streams)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -161,7 +161,7 @@ where
                     }
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                // Pings are answered by the WebSocket itself, once something is sent or flushed.
+                // The WebSocket answers pings itself, with the next write or flush.
                 Some(Ok(_)) => {
                     if sink.flush().await.is_err() {
                         return;
@@ -173,7 +173,7 @@ where
     let _ = sink.send(normal_end()).await;
 }
 
-/// The end of a connection at which clients take what they have read for all of it.
+/// The close frame of a complete connection: client-go treats any other end as an error.
 fn normal_end() -> Message {
     Message::Close(Some(CloseFrame {
         code: CloseCode::Normal,
@@ -181,16 +181,16 @@ fn normal_end() -> Message {
     }))
 }
 
-/// The streams of a process at its kubelet.
+/// The streams of a process, between client and kubelet.
 struct Process {
-    /// The channel of each SPDY stream that the kubelet may still send in.
+    /// The channels of the SPDY streams that the kubelet has not closed.
     sending: BTreeMap<u32, u8>,
-    /// The SPDY stream of each channel that the client may still send in.
+    /// The SPDY streams of the channels that the client has not closed.
     taking: BTreeMap<u8, u32>,
 }
 
 impl Process {
-    /// Opens the streams. None: the kubelet is gone.
+    /// Opens the streams. `None` if the kubelet has disconnected.
     async fn open<W: AsyncWrite + Unpin>(streams: Streams, write: &mut W) -> Option<Self> {
         let mut process = Self {
             sending: BTreeMap::new(),
@@ -210,7 +210,7 @@ impl Process {
         Some(process)
     }
 
-    /// Gives the client what the kubelet has sent. Whether more may come.
+    /// Sends received frames of the kubelet to the client. Returns whether more may follow.
     async fn hear<S, W>(
         &mut self,
         decoder: &mut Decoder,
@@ -238,7 +238,7 @@ impl Process {
                     self.taking.retain(|_, taking| *taking != stream);
                     Some(stream)
                 }
-                // The kubelet's pings are even.
+                // Even ids are those of the kubelet.
                 Ok(Some(Frame::Ping { id })) if id % 2 == 0 => {
                     if write.write_all(&spdy::ping(id)).await.is_err() {
                         return false;
@@ -261,7 +261,7 @@ impl Process {
         }
     }
 
-    /// Gives the kubelet what the client has sent. Whether the kubelet takes it.
+    /// Sends a message of the client to the kubelet. Returns false if the kubelet has disconnected.
     async fn give<W: AsyncWrite + Unpin>(&mut self, bytes: &Bytes, write: &mut W) -> bool {
         let frame = match **bytes {
             [CLOSE, channel] => match self.taking.remove(&channel) {

@@ -83,7 +83,7 @@ where
     with(answer, extensions, run)
 }
 
-/// Goes on as the headers of the answer say, with what `run` does.
+/// Switches protocols with the given response headers, and runs `run` on the connection.
 pub(super) fn with<F>(
     headers: HeaderMap,
     extensions: &mut Extensions,
@@ -97,7 +97,7 @@ where
         extensions.remove::<Tunnels>(),
     );
     let (Some(upgrade), Some(tunnels)) = (upgrade, tunnels) else {
-        // A client inside the process has no connection.
+        // A client in the same process has no connection.
         let why = "unable to upgrade: unable to hijack response\n";
         return text_answer(StatusCode::INTERNAL_SERVER_ERROR, why.to_owned());
     };

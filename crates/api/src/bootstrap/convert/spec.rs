@@ -1,11 +1,11 @@
-//! The spec of a KubeadmConfig, which the control plane kinds contain, in both versions.
+//! The spec of a KubeadmConfig, which is also part of the control plane kinds, in both versions.
 
 use serde_json::{Map, Value, json};
 
 use crate::convert::duration;
 use crate::convert::fields::{not_a_duration, seconds_of, within};
 
-/// Components of the cluster configuration that take arguments.
+/// The components in a ClusterConfiguration that have arguments.
 const COMPONENTS: [&[&str]; 4] = [
     &["apiServer"],
     &["controllerManager"],
@@ -43,7 +43,7 @@ pub(crate) fn up(spec: &mut Map<String, Value>) -> Result<(), String> {
     if let Some(timeout) = timeout {
         let field = "clusterConfiguration.apiServer.timeoutForControlPlane";
         let seconds = seconds_of(&timeout).ok_or_else(|| not_a_duration(field, &timeout))?;
-        // In v1beta2 init and join have a timeout each, in v1beta1 one in common.
+        // In v1beta2 init and join have a timeout each, in v1beta1 they share one.
         for name in ["initConfiguration", "joinConfiguration"] {
             let part = spec.entry(name).or_insert_with(|| json!({}));
             if part.is_null() {
@@ -111,7 +111,7 @@ pub(crate) fn down(spec: &mut Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes empty lists and objects, which v1beta1 allows and v1beta2 does not.
+/// Removes empty lists and objects, which are valid in v1beta1 but not in v1beta2.
 pub(crate) fn prune(fields: &mut Map<String, Value>) {
     let names: Vec<_> = fields.keys().cloned().collect();
     for name in names {
@@ -212,7 +212,7 @@ fn typeless(part: &mut Map<String, Value>) {
     part.remove("kind");
 }
 
-/// A map of arguments becomes a list, sorted by name.
+/// Converts a map of arguments to a list, sorted by name.
 fn list(of: &mut Map<String, Value>, name: &str) -> Result<(), String> {
     match of.get(name) {
         Some(Value::Object(map)) => {
@@ -230,7 +230,7 @@ fn list(of: &mut Map<String, Value>, name: &str) -> Result<(), String> {
     }
 }
 
-/// A list of arguments becomes a map; of duplicates the last one counts.
+/// Converts a list of arguments to a map; the last of duplicates wins.
 fn map(of: &mut Map<String, Value>, name: &str) -> Result<(), String> {
     match of.get(name) {
         Some(Value::Array(list)) => {

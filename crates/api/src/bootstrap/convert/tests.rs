@@ -151,7 +151,7 @@ fn a_broken_stash_is_ignored() {
     assert_eq!(new["spec"], json!({"verbosity": 3}));
 }
 
-/// The kubeadm documents of upstream's templates; skipped where they are not at hand.
+/// The kubeadm documents of upstream's templates; skipped if they are not available.
 #[test]
 fn upstream_templates_convert_validate_and_come_back() {
     let root = concat!(
@@ -209,7 +209,7 @@ fn check(document: &Value) -> bool {
         old: None,
         dry_run: false,
     };
-    // Replicas in a template under test are 3 everywhere.
+    // `replicas` in these templates is a variable, which is replaced by 3.
     assert_eq!(crate::admission::validate(review), Ok(()), "{kind}");
     match kind {
         "KubeadmControlPlane" => {
@@ -282,7 +282,7 @@ fn hub_spec() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Any JSON in the shape of a v1beta1 spec, with parts that v1beta2 cannot say.
+/// A spec in v1beta1, including fields that v1beta2 does not have.
 fn old_spec() -> impl Strategy<Value = Value> {
     let duration = || prop_oneof!["[0-9]{1,3}m", "[0-9]{1,2}h[0-9]{1,2}m[0-9]{1,2}s", "1500ms"];
     (

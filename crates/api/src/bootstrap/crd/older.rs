@@ -1,4 +1,4 @@
-//! From the schemas of v1beta2 to those of v1beta1.
+//! Edits that change the schemas of v1beta2 into those of v1beta1.
 
 use serde_json::{Map, Value, json};
 
@@ -101,7 +101,7 @@ pub(crate) fn config_status() -> Value {
     })
 }
 
-/// Conditions with severities.
+/// The conditions of v1beta1, with severities.
 pub(crate) fn old_conditions() -> Value {
     json!({
         "type": "array",
@@ -121,7 +121,7 @@ pub(crate) fn old_conditions() -> Value {
     })
 }
 
-/// Conditions as everywhere in Kubernetes.
+/// The conditions of v1beta2 (`metav1.Condition`).
 pub(crate) fn conditions() -> Value {
     json!({
         "type": "array",
@@ -144,8 +144,7 @@ pub(crate) fn conditions() -> Value {
     })
 }
 
-/// Takes out what only v1beta2 asks for: that lists and objects are absent rather than empty, and the
-/// rules of its own.
+/// Removes the rules that only v1beta2 has: that lists and objects are absent rather than empty, and its CEL rules.
 pub(crate) fn relax(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -167,20 +166,20 @@ pub(crate) fn relax(schema: &mut Value) {
     }
 }
 
-/// A duration.
+/// The schema of a duration.
 pub(crate) fn duration(description: &str) -> Value {
-    // What Go parses as a duration; anything else could not be converted to seconds.
+    // The durations that Go can parse; others could not be converted to seconds.
     let pattern = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
     json!({"type": "string", "pattern": pattern,
         "description": format!("{description} A duration such as 4m0s.")})
 }
 
-/// A text of limited length.
+/// The schema of a string with limited length.
 pub(crate) fn text(least: u32, most: u32, description: &str) -> Value {
     json!({"type": "string", "minLength": least, "maxLength": most, "description": description})
 }
 
-/// The schema of a property; made if there is none.
+/// The schema of a property; it is created if absent.
 pub(crate) fn property<'a>(schema: &'a mut Value, name: &str) -> &'a mut Value {
     &mut schema["properties"][name]
 }
@@ -190,7 +189,7 @@ pub(crate) fn set(schema: &mut Value, name: &str, value: Value) {
     schema["properties"][name] = value;
 }
 
-/// Takes a property out.
+/// Removes a property.
 pub(crate) fn remove(schema: &mut Value, name: &str) -> Option<Value> {
     let taken = schema
         .get_mut("properties")
@@ -206,7 +205,7 @@ pub(crate) fn remove(schema: &mut Value, name: &str) -> Option<Value> {
     taken
 }
 
-/// Takes a rule out of a schema.
+/// Removes a keyword of a schema.
 pub(crate) fn forget(schema: &mut Value, rule: &str) {
     if let Some(fields) = schema.as_object_mut() {
         fields.remove(rule);

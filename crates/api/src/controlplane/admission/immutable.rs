@@ -1,11 +1,11 @@
-//! Which fields of a KubeadmControlPlane may change after its creation.
+//! The fields of a KubeadmControlPlane that may change after its creation.
 
 use serde_json::Value;
 
 use crate::admission::FieldError;
 use crate::bootstrap::admission::at;
 
-/// Everything below these paths may change; all else is fixed.
+/// The mutable paths, with everything below them; all other fields are immutable.
 const MUTABLE: &[&str] = &[
     "spec.replicas",
     "spec.version",
@@ -44,7 +44,7 @@ const MUTABLE: &[&str] = &[
     "spec.kubeadmConfigSpec.verbosity",
 ];
 
-/// An error for every field that changed and must not.
+/// An error for every immutable field that changed.
 pub(super) fn changes(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     compare(Some(old), Some(new), "spec", errors);
     let etcd = "kubeadmConfigSpec.clusterConfiguration.etcd";
@@ -65,7 +65,7 @@ fn compare(old: Option<&Value>, new: Option<&Value>, path: &str, errors: &mut Ve
         None => Some(empty.clone()),
         Some(_) => None,
     };
-    // An object is as immutable as its fields.
+    // An object with mutable fields is compared by its members.
     let has_mutable = MUTABLE.iter().any(|known| {
         known
             .strip_prefix(path)

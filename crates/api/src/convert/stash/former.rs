@@ -1,4 +1,4 @@
-//! Stashes that earlier releases wrote; read, never written.
+//! Stashes of earlier releases: only read, never written.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -9,11 +9,11 @@ use super::path::{Step, insert, remove};
 /// The annotation of the infrastructure group.
 pub(super) const ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/ferrostack-conversion";
 
-/// Fields that did not make an entry of the infrastructure group stale.
+/// Fields whose changes did not make an entry of the infrastructure group stale.
 const WRITTEN_BY_CONTROLLERS: &[&str] = &["providerID", "controlPlaneEndpoint"];
 
-/// Entries by JSON pointer in the spec. Those of the infrastructure group have the hash of the plain fields
-/// around the field, those of the other groups that of what is left of the field itself.
+/// Entries by JSON pointer in the spec. Those of the infrastructure group have the hash of the scalar fields beside the
+/// field, those of other groups the hash of the field after conversion there and back.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entries {
     pub(super) fields: Map<String, Value>,

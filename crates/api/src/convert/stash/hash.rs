@@ -1,4 +1,4 @@
-//! A short hash of a JSON value, whatever the order of its fields.
+//! A short hash of a JSON value, independent of the order of fields.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! The merge keys of a kind's lists, from its CustomResourceDefinition.
+//! The merge keys of the lists of a kind, from its CustomResourceDefinition.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::path::{Path, key_of};
 
-/// The lists of one kind in one version that are maps by some fields of their elements.
+/// The lists of type `map` of one kind in one version.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
-    /// The fields, by path; `*` stands for any element.
+    /// The keys by path; `*` stands for any element.
     keys: BTreeMap<String, Vec<String>>,
 }
 
@@ -37,7 +37,7 @@ static NONE: Lists = Lists {
 };
 
 impl Lists {
-    /// The lists of a kind of ours.
+    /// The lists of one of our kinds.
     pub(crate) fn of(group: &str, kind: &str, version: &str) -> &'static Self {
         let name = [group, kind, version].map(str::to_owned);
         ALL.get(&name).unwrap_or(&NONE)
@@ -48,8 +48,7 @@ impl Lists {
         self.keys.get(&path.pattern).map(Vec::as_slice)
     }
 
-    /// Whether the elements of both lists are the same ones in the same order, so that they can be compared
-    /// in pairs.
+    /// Whether both lists have the same elements in the same order, so that they can be compared in pairs.
     pub(super) fn pair(&self, path: &Path, old: &[Value], new: &[Value]) -> bool {
         let Some(keys) = self.keys(path) else {
             return old.len() == new.len();
@@ -79,7 +78,7 @@ impl Lists {
 
 #[cfg(test)]
 impl Lists {
-    /// Lists by path.
+    /// Lists with these keys, by path.
     pub(super) fn with(keys: &[(&str, &[&str])]) -> Self {
         let row = |(path, keys): &(&str, &[&str])| {
             let keys = keys.iter().map(|key| (*key).to_owned());

@@ -8,14 +8,14 @@ use super::lists::Lists;
 /// The path of a field.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// As it is written: `/spec/ports/#3f9a51c0d2e4 0 1/trunk`.
+    /// The path as written in the stash: `/spec/ports/#3f9a51c0d2e4 0 1/trunk`.
     pub(super) text: String,
-    /// With `*` for every element: `/spec/ports/*/trunk`.
+    /// The path with `*` for every element: `/spec/ports/*/trunk`.
     pub(super) pattern: String,
 }
 
 impl Path {
-    /// The path of a field of the object itself.
+    /// The path of a top-level field.
     pub(super) fn of(name: &str) -> Self {
         let text = format!("/{name}");
         Self {
@@ -40,28 +40,28 @@ impl Path {
         }
     }
 
-    /// Whether the path is one of those that `pattern` stands for.
+    /// Whether the path matches `pattern`.
     pub(super) fn is(&self, pattern: &str) -> bool {
         self.pattern == pattern
     }
 }
 
-/// A step on the way to a field.
+/// A step of a path in an object.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// To the member of an object.
+    /// A member of an object.
     Member(String),
-    /// To the element of a list.
+    /// An element of a list.
     Element(usize),
 }
 
-/// The selector of an element by its merge key: the values in JSON. `None` without any of them.
+/// The selector of an element by its merge key: the values as JSON. `None` if a key is absent.
 pub(super) fn key_of(item: &Value, keys: &[String]) -> Option<String> {
     let values: Option<Vec<_>> = keys.iter().map(|key| item.get(key)).collect();
     Some(json!(values?).to_string())
 }
 
-/// The selector of the element `at` by its hash: which of the elements with this hash, and of how many.
+/// The selector of the element `at` by its hash, with its index among equal elements and their number.
 pub(super) fn by_hash(items: &[Value], at: usize) -> String {
     let same = |item: &&Value| items.get(at) == Some(*item);
     let before = items.iter().take(at).filter(same).count();
@@ -70,7 +70,7 @@ pub(super) fn by_hash(items: &[Value], at: usize) -> String {
     format!("#{hash} {before} {all}")
 }
 
-/// The way to the field at `text`, whose last step may lead nowhere. `None` where an element on the way is gone.
+/// The steps to the field at `text`, which may be absent. `None` if an element on the path does not exist.
 pub(super) fn find(text: &str, object: &Value, lists: &Lists) -> Option<Vec<Step>> {
     let mut path = Path {
         text: String::new(),
@@ -98,7 +98,7 @@ pub(super) fn find(text: &str, object: &Value, lists: &Lists) -> Option<Vec<Step
     Some(steps)
 }
 
-/// The value at the end of `steps`.
+/// The value at `steps`.
 pub(super) fn get<'a>(object: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     steps.iter().try_fold(object, |at, step| match step {
         Step::Member(name) => at.get(name),
@@ -106,7 +106,7 @@ pub(super) fn get<'a>(object: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     })
 }
 
-/// Sets the value at the end of `steps`, with the objects on the way; elements must exist.
+/// Sets the value at `steps`; creates parent objects, but not elements.
 pub(super) fn insert(object: &mut Value, steps: &[Step], value: Value) {
     let mut at = object;
     for step in steps {
@@ -128,7 +128,7 @@ pub(super) fn insert(object: &mut Value, steps: &[Step], value: Value) {
     *at = value;
 }
 
-/// Removes the member at the end of `steps`.
+/// Removes the member at `steps`.
 pub(super) fn remove(object: &mut Value, steps: &[Step]) {
     let Some((Step::Member(name), parents)) = steps.split_last() else {
         return;

@@ -7,7 +7,7 @@ fn lists() -> Lists {
     Lists::with(&[("/spec/disks", &["name"])])
 }
 
-/// The stash of a spec, as written to an object with the spec `now` and read back.
+/// Restores a stash in an object with the spec `now`, after writing it to the annotation and reading it.
 fn restored(before: &Value, back: &Value, now: &Value) -> Value {
     let mut stash = Stash::default();
     stash.add_spec(before, back, &lists());
@@ -63,7 +63,7 @@ fn names_with_slashes_and_brackets_are_names() {
 
 #[test]
 fn both_annotations_of_earlier_releases_are_read() {
-    // Written by release 0.1: by index and hash of the field, and by the hash of the plain fields around.
+    // Written by release 0.1: by index and the field's hash, and by the hash of the scalar fields beside it.
     let by_field = json!({"version": "v1beta1", "fields": {"/parts/0/layout": {"d": true}}});
     let by_fields_around = json!({"version": "v1beta1", "fields": {
         "/flavor": {"d": "m1", "h": "f6502475365b"},
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// Objects, lists and plain values, as specs are.
+/// Objects, lists and scalars.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(1)),

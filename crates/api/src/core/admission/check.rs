@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::admission::{FieldError, Review};
 use crate::version::Version;
 
-/// Label values and the names generated from these names must stay within 63 characters.
+/// The names are used in label values and generated names, which are limited to 63 characters.
 const LONGEST_NAME: usize = 63;
 
 pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
@@ -49,7 +49,7 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Taints would have no effect on Nodes.
+/// Rejects taints, which are not implemented.
 fn taints(object: &Value, at: &str, field: &str, errors: &mut Vec<FieldError>) {
     if is_set(object, &format!("{at}/taints")) {
         let message = "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of the kubeadm configuration";
@@ -57,7 +57,7 @@ fn taints(object: &Value, at: &str, field: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Whether there is anything at a path.
+/// Whether a path has a value other than null.
 fn is_set(object: &Value, at: &str) -> bool {
     match object.pointer(at) {
         None | Some(Value::Null) => false,
@@ -202,7 +202,7 @@ fn bootstrap(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>)
     }
 }
 
-/// A semantic version with a leading `v`; defaulting adds the `v`.
+/// Validates a semantic version with a leading `v`, which defaulting adds.
 fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     let Some(version) = text(object, at) else {
         return;

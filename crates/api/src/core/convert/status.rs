@@ -1,8 +1,8 @@
-//! The status in the other version.
+//! Conversion of the status.
 //!
-//! From v1beta2 to v1beta1 every field is computed, so that its readers never see an outdated value. From
-//! v1beta1 to v1beta2 the fields beneath `v1beta2` take precedence; conditions and counters of v1beta1 are
-//! kept beneath `deprecated` only where there are none.
+//! From v1beta2 to v1beta1 all fields are computed, so that clients never read outdated values. From v1beta1 to v1beta2
+//! the fields in `v1beta2` take precedence; conditions and counters of v1beta1 are preserved in `deprecated` only if
+//! there are none.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::convert::fields::{Done, Fields, nested, take};
 
 /// Counters of MachineSets that v1beta1 computes differently.
 const SET_COUNTERS: [&str; 3] = ["readyReplicas", "availableReplicas", "fullyLabeledReplicas"];
-/// The same for MachineDeployments.
+/// Counters of MachineDeployments that v1beta1 computes differently.
 const DEPLOYMENT_COUNTERS: [&str; 4] = [
     "readyReplicas",
     "availableReplicas",
@@ -81,7 +81,7 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     if let Some(reference) = fields.get_mut("nodeRef") {
         *reference = json!({ "apiVersion": "v1", "kind": "Node", "name": reference["name"] });
     }
-    // In v1beta1 it is a field of the spec only.
+    // In v1beta1 it is only in the spec.
     fields.remove("failureDomain");
     // v1beta1 does not have this phase.
     if fields.get("phase") == Some(&json!("Updating")) {
@@ -141,7 +141,7 @@ fn counters(fields: &mut Fields) -> Fields {
     new
 }
 
-/// Moves the fields beneath `v1beta2` up; without any, those of v1beta1 move beneath `deprecated`.
+/// Moves the fields of `v1beta2` one level up; if there are none, those of v1beta1 move to `deprecated`.
 fn up(fields: &mut Fields, counters: &[&str]) {
     let mut old = Map::new();
     for name in ["conditions", "failureReason", "failureMessage"]
@@ -167,7 +167,7 @@ fn up(fields: &mut Fields, counters: &[&str]) {
     }
 }
 
-/// Moves the fields that only v1beta2 has beneath `v1beta2`, and computes the conditions of v1beta1.
+/// Moves the fields that only v1beta2 has to `v1beta2`, and computes the conditions of v1beta1.
 fn down(fields: &mut Fields, mut new: Fields) {
     let deprecated = fields.remove("deprecated").and_then(|mut all| {
         all.get_mut("v1beta1")

@@ -189,7 +189,7 @@ fn readers_of_v1beta1_see_the_status_of_now() {
         None
     );
     assert_eq!(convert(old.clone(), NEW).unwrap(), new);
-    // An old writer's own conditions do not come back as ours.
+    // Conditions that a v1beta1 client writes do not become conditions of v1beta2.
     old["status"]["conditions"][0]["status"] = json!("False");
     assert_eq!(convert(old, NEW).unwrap(), new);
 
@@ -244,7 +244,7 @@ fn number() -> impl Strategy<Value = Value> {
     (0..9000_i32).prop_map(Value::from)
 }
 
-/// v1beta2 wants no list at all rather than an empty one.
+/// v1beta2 requires lists to be absent rather than empty.
 fn list(inner: impl Strategy<Value = Value>, least: usize) -> impl Strategy<Value = Value> {
     proptest::collection::vec(inner, least..3).prop_map(Value::from)
 }
@@ -478,7 +478,7 @@ proptest! {
         let mut new = convert(object(OLD, "MachineDeployment", deployment), NEW).unwrap();
         new["spec"]["selector"] = json!({});
         if let Some(rollout) = new["spec"].get_mut("rollout").and_then(Value::as_object_mut) {
-            // The generated text is no time.
+            // The generated text is not a time.
             rollout.remove("after");
         }
         prop_assert!(serde_json::from_value::<MachineDeployment>(new.clone()).is_ok(), "{}", new);

@@ -10,7 +10,7 @@ use crate::convert::fields::{
 
 /// From v1beta1 to v1beta2.
 pub(super) fn up(fields: &mut Fields) -> Done {
-    // v1beta2 has it in the control plane and in each deployment.
+    // In v1beta2 it is in the control plane and in each deployment.
     fields.remove("rolloutAfter");
     put(fields, &["classRef", "name"], "class");
     put(fields, &["classRef", "namespace"], "classNamespace");
@@ -162,7 +162,7 @@ fn health_down(fields: &mut Fields) {
     }
     let template = take(&mut new, &["remediation", "templateRef"]);
     new.extend(template.map(|template| ("remediationTemplate".to_owned(), template)));
-    // Objects that are now empty have no image in v1beta1; the stash restores them.
+    // Objects that are now empty have no equivalent in v1beta1; the stash restores them.
     new.remove("checks");
     new.remove("remediation");
     if !new.is_empty() {

@@ -1,4 +1,4 @@
-//! From the schemas of v1beta2 to those of v1beta1.
+//! Edits that change the schemas of v1beta2 into those of v1beta1.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub(super) fn machine(root: &mut Value) {
     let status = property(root, "status");
     steps(status, &["infrastructureReady", "bootstrapReady"]);
     set(status, "nodeRef", reference("The machine's Node."));
-    // It was in the spec.
+    // In v1beta1 it is in the spec.
     remove(status, "failureDomain");
     let phases = property(status, "phase")
         .get_mut("enum")
@@ -107,7 +107,7 @@ pub(super) fn deployment(root: &mut Value) {
     );
 }
 
-/// The relaxed schema of the spec; v1beta1 lets objects leave it out.
+/// The relaxed schema of the spec, which is optional in v1beta1.
 fn spec_of(root: &mut Value) -> &mut Value {
     if let Some(fields) = root.as_object_mut() {
         fields.remove("required");
@@ -167,7 +167,7 @@ fn timeouts(spec: &mut Value) {
     );
 }
 
-/// `rollout.strategy`, `deletion` and `remediation` were all in `strategy`.
+/// Merges `rollout.strategy`, `deletion` and `remediation` into `strategy`.
 fn strategy(spec: &mut Value) {
     let order =
         remove(spec, "deletion").map(|mut deletion| property(&mut deletion, "order").take());
@@ -301,7 +301,7 @@ fn counted(status: &mut Value, older: &[&str]) {
     former(status, new);
 }
 
-/// Conditions with severities, and `new` beneath `v1beta2`.
+/// The conditions of v1beta1, with severities, and `new` in `v1beta2`.
 fn former(status: &mut Value, new: Value) {
     relax(status);
     remove(status, "deprecated");
@@ -319,7 +319,7 @@ fn former(status: &mut Value, new: Value) {
     set(status, "v1beta2", new);
 }
 
-/// Takes out that lists and objects must not be empty.
+/// Removes the rules that lists and objects must not be empty.
 fn relax(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;

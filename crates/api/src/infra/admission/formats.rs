@@ -13,7 +13,7 @@ use crate::infra::v1beta2::{
 
 type Errors = Vec<FieldError>;
 
-/// Checks an OpenStackCluster's spec, which is at `path`.
+/// Validates the spec of an OpenStackCluster at `path`.
 pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
     for (index, subnet) in spec.managed_subnets.iter().enumerate() {
         managed_subnet(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
@@ -47,7 +47,7 @@ pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Erro
     }
 }
 
-/// Checks an OpenStackMachine's spec, which is at `path`.
+/// Validates the spec of an OpenStackMachine at `path`.
 pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Errors) {
     for (index, device) in spec.additional_block_devices.iter().enumerate() {
         if device.name == "root" && spec.root_volume.is_some() {

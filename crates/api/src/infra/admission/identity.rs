@@ -1,13 +1,13 @@
-//! Identity annotations cannot be changed or removed: what was created in the cloud is found by them, and
-//! without them it would be created a second time, or left behind.
+//! Identity annotations cannot be changed or removed: resources in the cloud are found by them. Without them, resources
+//! would be created a second time, or never deleted.
 
 use serde_json::Value;
 
 use crate::admission::{FieldError, Review};
 use crate::names::{CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION};
 
-/// An error for each identity annotation that an update would change or remove. Setting one that was absent, or
-/// replacing a value that is no identity, is allowed; so is removing the finalizer, also without the annotation.
+/// An error for each identity annotation that an update would change or remove. Allowed are setting an absent one,
+/// replacing a value that is not an identity, and removing the finalizer, even without the annotation.
 pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
     let annotation = |object: &Value, name: &str| {
         let value = object.pointer("/metadata/annotations")?.get(name)?.as_str();
@@ -35,7 +35,7 @@ pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
         .collect()
 }
 
-/// Whether `text` is a UUID as it is stored: in lower case, with hyphens.
+/// Whether `text` is a UUID in the stored form: lower case, with hyphens.
 fn is_identity(text: &str) -> bool {
     text.len() == 36
         && text.char_indices().all(|(at, letter)| match at {

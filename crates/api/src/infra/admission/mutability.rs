@@ -1,4 +1,4 @@
-//! Which fields may change after creation, and how.
+//! The fields that may change after creation, and their rules.
 
 use serde_json::{Map, Value};
 
@@ -20,10 +20,10 @@ pub(super) struct Change<'a> {
     old_object: &'a Value,
 }
 
-/// Rows of a mutability table: a field's path below the spec (`[]` stands for any index) and its rule.
+/// The rows of a mutability table: the path of a field below the spec (`[]` stands for any index) and its rule.
 type Table = &'static [(&'static str, Rule)];
 
-/// OpenStackMachine: everything else is immutable (and so is identityRef.region, by a CEL rule).
+/// OpenStackMachine: all other fields are immutable (and so is identityRef.region, by a CEL rule).
 pub(super) const MACHINE: Table = &[
     ("providerID", Rule::Freely),
     ("identityRef", Rule::Freely),
@@ -52,12 +52,12 @@ const CLUSTER: Table = &[
     ("identityRef", Rule::Freely),
 ];
 
-/// Checks what changed in an OpenStackCluster.
+/// Validates the changes of an OpenStackCluster.
 pub(super) fn cluster(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     nothing_but(old, new, "spec", CLUSTER, errors);
 }
 
-/// Checks that below `spec` only fields changed that `table` allows.
+/// Validates that below `spec` only fields changed that `table` allows.
 pub(super) fn nothing_but(
     old: &Value,
     new: &Value,
@@ -128,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A missing object is compared as an empty one, so that the error has the path of the member.
+    /// Compares a missing object as an empty one, so that errors have the paths of the members.
     fn members(
         &mut self,
         old: Option<&Map<String, Value>>,
@@ -149,7 +149,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether `path` is the field of a table row: `ports[2].tags` is `ports[].tags`.
+/// Whether `path` matches a table row: `ports[2].tags` matches `ports[].tags`.
 fn matches(row: &str, path: &str) -> bool {
     let mut plain = String::with_capacity(path.len());
     let mut inside = false;
@@ -165,7 +165,7 @@ fn matches(row: &str, path: &str) -> bool {
     row == plain
 }
 
-/// Fields that mean the same when they are absent as with this value.
+/// Fields for which this value is equivalent to absence.
 const SAME_AS_ABSENT: &[(&str, bool)] = &[
     ("enableExternalNetwork", true),
     ("apiServer.enableFloatingIP", true),
@@ -176,8 +176,8 @@ const SAME_AS_ABSENT: &[(&str, bool)] = &[
     ("ports[].profile.trustedVF", false),
 ];
 
-/// The value without what means the same as an absent field: nulls, empty texts, lists and objects, 0, and
-/// the fields of [`SAME_AS_ABSENT`]. The Go provider's types do not distinguish these either.
+/// The value without what is equivalent to an absent field: nulls, empty strings, lists and objects, 0, and the fields
+/// of [`SAME_AS_ABSENT`]. The Go provider's types do not distinguish these either.
 fn settled(value: &Value, path: &str) -> Value {
     let nothing = |value: &Value, path: &str| match value {
         Value::Null => true,
@@ -207,7 +207,7 @@ fn settled(value: &Value, path: &str) -> Value {
     }
 }
 
-/// Removes the trunk of every port on which it has the machine's value, which a port without one inherits.
+/// Removes `trunk` of every port with the value of the machine, which is the default of ports.
 fn inherit_trunk(spec: &mut Value) {
     let trunk = spec.get("trunk") == Some(&Value::Bool(true));
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::machine;
 use crate::convert::fields::{Done, Fields, inverted, nested, rename, within};
 
-/// Fields that v1beta2 groups: the name in v1beta1, the group, and the name in it.
+/// Fields that are grouped in v1beta2: the name in v1beta1, the group, and the name in it.
 const GROUPED: &[(&str, &str, &str)] = &[
     ("networkMTU", "managedNetwork", "mtu"),
     (
@@ -24,9 +24,9 @@ const GROUPED: &[(&str, &str, &str)] = &[
     ),
     ("apiServerLoadBalancer", "apiServer", "managedLoadBalancer"),
 ];
-/// The same for a field that stays where it is.
+/// The names of a field that is not grouped.
 const EXTERNAL: (&str, &str) = ("disableExternalNetwork", "enableExternalNetwork");
-/// The rules for all nodes.
+/// The names of the security group rules for all nodes.
 const RULES: (&str, &str) = (
     "allNodesSecurityGroupRules",
     "clusterNodesSecurityGroupRules",
@@ -35,7 +35,7 @@ const RULES: (&str, &str) = (
 /// From v1beta1 to v1beta2.
 pub(super) fn up(fields: &mut Fields) -> Done {
     for (old, group, new) in GROUPED {
-        // An empty list gives no address; v1beta2 has none then.
+        // An empty list contains no address; in v1beta2 the field is then absent.
         if let Some(value) = fields.remove(*old).filter(|value| *value != json!([])) {
             nested(fields, &[group]).insert((*new).to_owned(), turned(old, value));
         }
@@ -72,7 +72,7 @@ pub(super) fn down(fields: &mut Fields) -> Done {
     within(fields, &["bastion", "spec"], machine::down)
 }
 
-/// What v1beta1 disables, v1beta2 enables.
+/// Negates fields that disable in v1beta1 and enable in v1beta2.
 fn turned(old: &str, value: Value) -> Value {
     if old.starts_with("disable") {
         inverted(value)

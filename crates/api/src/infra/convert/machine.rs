@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::convert::fields::{Done, Fields, each, inverted};
 
-/// Port security in v1beta1 and in v1beta2.
+/// The field for port security in v1beta1 and in v1beta2.
 const SECURITY: (&str, &str) = ("disablePortSecurity", "enablePortSecurity");
 
 /// From v1beta1 to v1beta2.
@@ -12,7 +12,7 @@ pub(super) fn up(fields: &mut Fields) -> Done {
     ports_up(fields);
     let name = fields.remove("flavor").filter(|name| !name.is_null());
     let id = fields.remove("flavorID").filter(|id| !id.is_null());
-    // The id takes precedence; the name beside it is kept by the stash.
+    // The id takes precedence; a name beside it is preserved by the stash.
     let flavor = match (id, name) {
         (Some(id), _) => json!({ "id": id }),
         (None, Some(name)) => json!({ "filter": { "name": name } }),
@@ -41,7 +41,7 @@ pub(super) fn ports_up(fields: &mut Fields) {
     each(fields, "ports", |port| invert(port, SECURITY.0, SECURITY.1));
 }
 
-/// The reverse of [`ports_up`].
+/// The inverse of [`ports_up`].
 pub(super) fn ports_down(fields: &mut Fields) {
     each(fields, "ports", |port| invert(port, SECURITY.1, SECURITY.0));
 }

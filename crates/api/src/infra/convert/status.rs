@@ -1,13 +1,13 @@
-//! Status: what v1beta1 shows is computed from v1beta2.
+//! Status: that of v1beta1 is computed from v1beta2.
 
 use serde_json::{Map, Value, json};
 
 use super::machine::{ports_down, ports_up};
 use crate::convert::fields::{Done, Fields, rename, within};
 
-/// The reason of a v1beta1 condition that has none: `metav1.Condition` requires one.
+/// The reason for v1beta1 conditions without one: `metav1.Condition` requires it.
 const NO_REASON: &str = "NoReasonReported";
-/// The type of the condition about the API server's address, in v1beta1 and in v1beta2.
+/// The type of the condition for the API server's address, in v1beta1 and in v1beta2.
 const INGRESS: (&str, &str) = ("APIServerIngressReadyCondition", "APIServerIngressReady");
 /// The load balancer in v1beta1 and in v1beta2.
 const BALANCER: (&str, &str) = ("apiServerLoadBalancer", "apiServerManagedLoadBalancer");
@@ -80,7 +80,7 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     })
 }
 
-/// The status of a machine template has nothing but conditions to convert.
+/// Converts the status of a machine template, of which only the conditions differ.
 pub(super) fn template_up(fields: &mut Fields) -> Done {
     let Some(Value::Array(old)) = fields.get_mut("conditions").map(Value::take) else {
         return Ok(());
@@ -90,7 +90,7 @@ pub(super) fn template_up(fields: &mut Fields) -> Done {
         if let Some(condition) = condition.as_object_mut() {
             condition_up(condition);
         }
-        // A map by type in v1beta2; in v1beta1 the last one counts.
+        // Conditions are a map by type in v1beta2; of duplicates in v1beta1 the last one wins.
         let type_ = condition.get("type");
         new.retain(|other| type_.is_none() || other.get("type") != type_);
         new.push(condition);
@@ -105,7 +105,7 @@ pub(super) fn template_down(fields: &mut Fields) -> Done {
 }
 
 fn condition_up(condition: &mut Fields) {
-    // The generation that it is about is not known; the current one would be a guess.
+    // The observed generation is not known; the current one would be a guess.
     condition.remove("severity");
     replace(condition, "type", INGRESS.0, INGRESS.1);
     replace(condition, "reason", "", NO_REASON);
@@ -121,7 +121,7 @@ fn condition_up(condition: &mut Fields) {
 fn condition_down(condition: &mut Fields) {
     condition.remove("observedGeneration");
     replace(condition, "type", INGRESS.1, INGRESS.0);
-    // v1beta1 leaves out what is empty.
+    // v1beta1 omits empty fields.
     for (name, empty) in [("reason", NO_REASON), ("message", "")] {
         if condition.get(name).and_then(Value::as_str) == Some(empty) {
             condition.remove(name);
@@ -137,7 +137,7 @@ fn replace(fields: &mut Fields, name: &str, from: &str, to: &str) {
     }
 }
 
-/// What v1beta1 calls ready: the Ready condition or, before there is one, the first provisioning.
+/// The field `ready` of v1beta1: the Ready condition or, while there is none, the initial provisioning.
 fn ready(fields: &Fields) -> bool {
     let conditions = fields.get("conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();

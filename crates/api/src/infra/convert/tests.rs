@@ -329,7 +329,7 @@ proptest! {
         let new = serde_json::to_value(&spec).unwrap();
         there_and_back(&object(TWO, "OpenStackMachine", new.clone()), TWO, ONE);
         let mut old = convert(object(TWO, "OpenStackMachine", new.clone()), ONE).unwrap()["spec"].clone();
-        // Both the name and the id of a flavor: only the id has an image.
+        // Both the name and the id of a flavor: only the id has an equivalent.
         if let Some(name) = name.filter(|_| old.get("flavor").is_none()) {
             old["flavor"] = json!(name);
         }
@@ -442,7 +442,7 @@ fn a_malformed_object_is_named_with_its_version() {
     );
 }
 
-/// The OpenStack documents of the released templates; empty where they are not at hand.
+/// The OpenStack documents of the released templates; empty if they are not available.
 pub(in crate::infra) fn released_documents() -> Vec<Value> {
     let mut found = Vec::new();
     for release in ["capo-v0.12.0", "capo-v0.14.0", "capo-v0.15.0-beta.0"] {
@@ -546,8 +546,8 @@ fn the_generation_of_a_condition_survives_a_client_of_v1beta1() {
 
 #[test]
 fn an_empty_load_balancer_survives_server_side_apply_from_v1beta1_to_v1beta2() {
-    // What kube-apiserver converts when a manager that applied `apiServerLoadBalancer: {}` in v1beta1 applies
-    // `managedLoadBalancer: {}` in v1beta2: the default is nobody's and is taken out, which leaves a null.
+    // The object that kube-apiserver converts when a manager that applied `apiServerLoadBalancer: {}` in v1beta1
+    // applies `managedLoadBalancer: {}` in v1beta2: no manager owns the default, so it is removed, which leaves a null.
     let pruned = object(
         TWO,
         "OpenStackCluster",

@@ -1,12 +1,12 @@
-//! v1beta1 consists of the building blocks of v1beta2, without the limits that v1beta2 added.
+//! v1beta1 has the types of v1beta2, without the limits that v1beta2 added.
 //!
-//! An object that the Go provider accepts in v1beta1 is accepted here; docs/validation.md lists what differs.
+//! Objects that the Go provider accepts in v1beta1 are accepted here; docs/validation.md lists the differences.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// Texts that must not be empty in v1beta1 either, by the end of their path.
+/// Strings that must not be empty in v1beta1 either, by the end of their path.
 const NOT_EMPTY: &[&str] = &[
     "spec.flavor",
     "spec.flavorID",
@@ -15,17 +15,17 @@ const NOT_EMPTY: &[&str] = &[
     ".availabilityZone.name",
     ".schedulerHintAdditionalProperties[].name",
     ".value.string",
-    // Elements of filters by tags.
+    // Elements of tag filters.
     "ags[]",
     "agsAny[]",
     ".conditions[].type",
     ".conditions[].reason",
     ".conditions[].message",
 ];
-/// Lists of a status whose elements may repeat in v1beta1, and so may those of `remoteManagedGroups`.
+/// Lists that may have duplicates in v1beta1, in a status and in `remoteManagedGroups`.
 const NOT_A_SET: &[&str] = &["tags", "ips", "allowedCIDRs"];
 
-/// Removes what v1beta2 added from the schema of a kind.
+/// Removes the limits that v1beta2 added from the schema of a kind.
 pub(super) fn relax(schema: &mut JSONSchemaProps) {
     for (name, part) in schema.properties.iter_mut().flatten() {
         walk(part, name, name == "status");
@@ -55,7 +55,7 @@ fn walk(schema: &mut JSONSchemaProps, path: &str, in_status: bool) {
     }
 }
 
-/// An unknown endpoint is an empty host and port 0.
+/// Allows an empty host and port 0, which are an unknown endpoint.
 fn endpoint(schema: &mut JSONSchemaProps) {
     schema.min_properties = None;
     for property in schema.properties.iter_mut().flat_map(|p| p.values_mut()) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::documented;
 use crate::admission::{Review, validate};
 
-/// For each documented rule an object that breaks it and nothing else.
+/// For each documented rule, an object that breaks only that rule.
 fn examples() -> Vec<(&'static str, Value)> {
     let subnet = |fields: Value| {
         let mut subnet = json!({"cidr": "10.0.0.0/24"});

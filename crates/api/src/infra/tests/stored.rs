@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::convert::convert;
 use crate::infra::{GROUP, v1beta1 as one, v1beta2 as two};
 
-/// Reads the object in both versions.
+/// Decodes the object in both versions.
 fn read<A: DeserializeOwned, B: DeserializeOwned>(
     kind: &str,
     spec: &Value,

@@ -10,7 +10,7 @@ const ALL: Streams = Streams {
     tty: false,
 };
 
-/// A kubelet as far as its SPDY connection is concerned.
+/// The kubelet's side of a SPDY connection.
 struct Kubelet {
     connection: DuplexStream,
     decoder: Decoder,
@@ -29,7 +29,7 @@ impl Kubelet {
         }
     }
 
-    /// The kinds of the streams that are opened, and their numbers.
+    /// The types and ids of the streams that the server opens.
     async fn opened(&mut self, count: usize) -> BTreeMap<String, u32> {
         let mut opened = BTreeMap::new();
         for _ in 0..count {
@@ -48,7 +48,7 @@ impl Kubelet {
     }
 }
 
-/// A client, a kubelet, and what is between them.
+/// Connects a client and a kubelet through the translation.
 async fn between(
     streams: Streams,
 ) -> (
@@ -76,7 +76,7 @@ async fn heard(client: &mut WebSocketStream<DuplexStream>) -> (u8, Vec<u8>) {
     }
 }
 
-/// A WebSocket that ends otherwise is one that broke off, to client-go.
+/// Expects the code 1000; client-go treats any other end as an error.
 async fn ended(client: &mut WebSocketStream<DuplexStream>) {
     match client.next().await {
         Some(Ok(Message::Close(Some(frame)))) => assert_eq!(frame.code, CloseCode::Normal),
@@ -94,7 +94,7 @@ async fn a_process_is_given_its_input_and_that_it_ends_and_its_output_and_result
 
     client.send(message(STDIN, b"hello")).await.unwrap();
     client.send(message(CLOSE, &[STDIN])).await.unwrap();
-    // What comes after the end is for nobody.
+    // Data after the close is discarded.
     client.send(message(STDIN, b"late")).await.unwrap();
     let expected = |bytes: &'static [u8], fin| Frame::Data {
         stream: number("stdin"),
