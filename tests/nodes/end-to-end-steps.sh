@@ -18,8 +18,8 @@ stage() {
 	last=$now
 }
 
-# step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints how long that took. In the condition of a loop no failure ends a
-# function by itself: each has to say so.
+# step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints the time that it took. `set -e` has no effect
+# in the condition of a loop, so functions have to return on failures explicitly.
 step() {
 	local what=$1 until=$((SECONDS + $2))
 	shift 2
@@ -33,7 +33,7 @@ step() {
 	stage "$what"
 }
 
-# What of machines is on the host: cgroups, mounts, loop devices, processes in them.
+# remains: the resources of machines on the host: cgroups, mounts, loop devices, bridges.
 remains() {
 	find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'machine-*' -o -path '/sys/fs/cgroup/unified/*' \) 2>/dev/null | sort
 	grep -o " $state/[^ ]*" /proc/self/mountinfo | sort || true
@@ -50,7 +50,7 @@ before() {
 after() {
 	local tries
 	for ((tries = 0; tries < 30; tries++)); do
-		# Of machines that were killed; others remove their own.
+		# Those of machines that were killed; other machines remove their cgroups.
 		find /sys/fs/cgroup -depth -type d -path '*/machine-*' -newer "$run/before" -exec rmdir {} + 2>/dev/null || true
 		remains >"$run/after"
 		cmp -s "$run/before" "$run/after" && return
@@ -61,12 +61,12 @@ after() {
 	status=1
 }
 
-# network: the network of the cloud's own hosts: the metadata service's address, and the external network.
+# network: the network of the cloud's hosts: the metadata service's address, and the external network.
 network() {
 	ip link set lo up
 	ip address add 169.254.169.254/32 dev lo
 	ip route add local 203.0.113.0/24 dev lo
-	# The name server of the template: it refuses here, and resolvers do not wait for it.
+	# The name server of the template: here it refuses connections, so resolvers do not wait for a timeout.
 	ip address add 9.9.9.9/32 dev lo
 	echo 1 >/proc/sys/net/ipv4/ip_forward
 }
@@ -92,8 +92,8 @@ nodes_ready() {
 	"${kubectl[@]}" wait --for=condition=Ready nodes --all --timeout=1s
 }
 
-# cloud_controller_manager: ours, with the cloud's own user, on the workload cluster. As a DaemonSet would, it is started again when it ends:
-# it does when it loses its Lease, while members join etcd.
+# cloud_controller_manager: runs ours with the cloud's user on the workload cluster. Like a DaemonSet, it restarts the
+# program when it exits, which it does when it loses its Lease, while members join etcd.
 cloud_controller_manager() {
 	OS_CLIENT_CONFIG_FILE=$state/data/clouds.yaml "$ferrostack" cloud-conf generate --cloud simulated >"$run/cloud.conf" || die "there is no cloud.conf"
 	"$ferrostack" cloud-conf check "$run/cloud.conf" >"$run/ccm.log" 2>&1 || die "cloud.conf is wrong: $(<"$run/ccm.log")"
@@ -106,7 +106,8 @@ cloud_controller_manager() {
 	ccm=$!
 }
 
-# nodes_are_initialised N: each has the addresses and the id of its server, and not the taint of those that have none.
+# nodes_are_initialised N: N nodes have the addresses and the id of their server, and not the taint of uninitialized
+# nodes.
 nodes_are_initialised() {
 	"${kubectl[@]}" get nodes -o json >"$run/nodes" || return 1
 	jq -e --argjson wanted "$1" '[.items[]
@@ -115,14 +116,15 @@ nodes_are_initialised() {
 		| select(any(.status.addresses[]?; .type == "InternalIP"))] | length == $wanted' "$run/nodes"
 }
 
-# load_balanced: the Service of type LoadBalancer answers at its address, by way of the cloud's load balancer and node ports.
+# load_balanced: the Service of type LoadBalancer responds at its address, through the cloud's load balancer and node
+# ports.
 load_balanced() {
 	local address
 	address=$("${kubectl[@]}" get service front -o 'jsonpath={.status.loadBalancer.ingress[0].ip}')
 	[[ $address ]] && curl -sS --max-time 5 "http://$address/" | grep '^web-'
 }
 
-# load_balancer_gone: with its Service, and the finalizer.
+# load_balancer_gone: the Service is deleted, after its finalizer was removed with the load balancer.
 load_balancer_gone() {
 	local left
 	left=$("${kubectl[@]}" get service front --ignore-not-found -o name) && [[ -z $left ]]
@@ -132,7 +134,7 @@ management() { "$root/target/tools/kubectl" --kubeconfig "$state/data/kubeconfig
 
 machines_are() { (($(management get machines -o name | wc -l) == $1)); }
 
-# scaled N: N control plane machines, all of them nodes, and as many etcd members.
+# scaled N: there are N control plane machines, all of them ready nodes, and as many etcd members.
 scaled() {
 	[[ $(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.status.replicas} {.status.readyReplicas} {.status.upToDateReplicas}') == "$1 $1 $1" ]] || return 1
 	nodes_are_initialised "$(($1 + workers))" || return 1
@@ -140,7 +142,7 @@ scaled() {
 	etcd_members "$1"
 }
 
-# condition NAME WORDS: the words are in the Ready condition of the OpenStackMachine of that MachineDeployment.
+# condition NAME WORDS: the Ready condition of the OpenStackMachine of that MachineDeployment contains the words.
 condition() {
 	management get openstackmachines -l "cluster.x-k8s.io/deployment-name=$1" -o 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].message}' | tee "$run/condition"
 	grep -q "$2" "$run/condition"
@@ -163,7 +165,7 @@ on() {
 	nsenter -t "$(<"$directory/first")" -m -n -p -u -i "$@"
 }
 
-# etcd_members N: as etcd itself lists them: N members, all started, none a learner, all healthy.
+# etcd_members N: etcd lists N members, all started, none of them a learner, and all healthy.
 etcd_members() {
 	local directory pki=/etc/kubernetes/pki/etcd list
 	for directory in "$state"/data/machines/*/disk; do
@@ -177,7 +179,7 @@ etcd_members() {
 	[[ -n ${list:-} ]]
 }
 
-# figures: memory of the machines, as their cgroups count it.
+# figures: the memory of the machines, from the statistics of their cgroups.
 figures() {
 	local at name
 	for at in /sys/fs/cgroup/memory/machine-*; do

@@ -1,6 +1,6 @@
 # The parts of a machine: disk, cgroup, network, processes.
 
-# refuse WHY: the machine cannot be started; the server gets this as its fault.
+# refuse WHY: exits because the machine cannot be started; the message becomes the fault of the server.
 refuse() {
 	echo "tests/nodes/machine: $*" >&2
 	exit 126
@@ -20,12 +20,12 @@ requirements() {
 	((wanted <= available)) || refuse "the flavor has ${wanted} MiB of memory, and this machine has ${available}"
 }
 
-# disk: what the machine writes, over the file system that all machines share. It outlives a reboot.
+# disk: the writable layer of the machine, over the root file system that all machines share. It is kept across reboots.
 disk() {
 	mkdir -p "$directory"/{upper,work,root,kubelet,pods,containers,etcd}
 	[[ -e $directory/serial ]] || mkfifo "$directory/serial"
 	if [[ ! -d $directory/containerd ]]; then
-		# Layers of images are never written to, so they are shared; containerd's databases are.
+		# Image layers are read-only, so they are hard links; containerd's databases are copied.
 		cp -al "$image/containerd" "$directory/containerd.new"
 		find "$directory/containerd.new" -name '*.db' -exec sh -c 'cp --remove-destination "$1" "$1.copy" && mv "$1.copy" "$1"' _ {} \;
 		mv "$directory/containerd.new" "$directory/containerd"
@@ -35,7 +35,7 @@ disk() {
 	seed
 }
 
-# seed: the config drive, where cloud-init looks for it.
+# seed: copies the config drive to the path where cloud-init looks for it.
 seed() {
 	local drive target=$directory/upper/var/lib/cloud/seed/config_drive
 	drive=$(field .config_drive)
@@ -53,7 +53,8 @@ hierarchies() {
 	fi
 }
 
-# join_cgroup: moves this process into the machine's cgroup, which is made, with the memory of the flavor.
+# join_cgroup: moves this process into the machine's cgroup, which is created with the memory limit of the flavor
+# (version 1 only).
 join_cgroup() {
 	local one at
 	if [[ $(hierarchies) == v2 ]]; then
@@ -74,7 +75,7 @@ join_cgroup() {
 	done
 }
 
-# switch_on: starts the machine's first process, gives it its ports, and lets it go on.
+# switch_on: starts the machine's first process, connects its ports, and lets it continue.
 switch_on() {
 	local tries first
 	rm -f "$directory"/{started,connected}
@@ -105,7 +106,7 @@ power_off() {
 	[[ -z $first ]] || kill -RTMIN+4 "$first" 2>/dev/null || true
 }
 
-# last_moments: a machine that is switched off gets five seconds, then its power is cut.
+# last_moments: a machine that is powered off is killed after five seconds.
 last_moments() {
 	deadline=${deadline:-$((SECONDS + 5))}
 	((SECONDS < deadline)) || kill -KILL "$machine" 2>/dev/null || true
@@ -115,7 +116,7 @@ last_moments() {
 # locked COMMAND…: runs a command while no other machine changes bridges.
 locked() { (flock 7 && "$@") 7>"${TMPDIR:-/tmp}/ferrostack-bridges-$(readlink /proc/self/ns/net | tr -dc 0-9).lock"; }
 
-# connect PID: a link from each port to the bridge of its network, with the addresses that DHCP would give.
+# connect PID: creates a link from each port to the bridge of its network, with the addresses that DHCP would assign.
 connect() {
 	local number=0 port
 	while read -r port; do
@@ -141,7 +142,7 @@ port_of() {
 		bits=${cidr#*/}
 		inside address add "$address/$bits" dev "$interface"
 		[[ $gateway != null ]] || continue
-		# The router of the network is this namespace.
+		# This namespace is the router of the network.
 		overlaps "$cidr" "$bridge"
 		ip address replace "$gateway/$bits" dev "$bridge"
 		inside route replace default via "$gateway" 2>/dev/null || true
@@ -151,7 +152,7 @@ port_of() {
 	done < <(jq -r '.addresses[].routes[] | "\(.destination) \(.nexthop)"' <<<"$port")
 }
 
-# overlaps CIDR BRIDGE: two networks with the same addresses cannot be told apart by whoever reaches them from this namespace.
+# overlaps CIDR BRIDGE: from this namespace, two networks with the same addresses would be ambiguous.
 overlaps() {
 	local other
 	other=$(ip -4 route show "$1" | awk -v bridge="$2" '$3 != bridge { print $3; exit }')
@@ -180,7 +181,7 @@ remove_cgroups() {
 	done
 }
 
-# leave: bridges that no machine uses go.
+# leave: removes the machine's links, and bridges that are no longer used.
 leave() {
 	local port
 	[[ -z ${machine:-} ]] || kill -KILL "$machine" 2>/dev/null || true
@@ -189,7 +190,7 @@ leave() {
 	remove_cgroups
 }
 
-# remove_port LINK BRIDGE: the kernel removes the link of a namespace that has ended too, but later.
+# remove_port LINK BRIDGE: the kernel also removes the link when its namespace has ended, but later.
 remove_port() {
 	ip link del "$1" 2>/dev/null || true
 	[[ -n $(ip -o link show master "$2" 2>/dev/null) ]] || ip link del "$2" 2>/dev/null || true

@@ -1,4 +1,4 @@
-# What a cluster has besides its programs: names of Services, and volumes.
+# The add-ons of the cluster: DNS for Services, and volumes.
 
 add_ons() {
 	local version file

@@ -1,4 +1,4 @@
-# The API servers that the control plane can have.
+# The API servers for the control plane.
 
 api_server_kube_apiserver() {
 	local pki=$STATE/pki
@@ -19,7 +19,7 @@ api_server_kube_apiserver() {
 		--authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --enable-bootstrap-token-auth=true
 }
 
-# The embedded API server (docs/apiserver.md), with the options that kube-apiserver is given.
+# The embedded API server (docs/apiserver.md), with the options of kube-apiserver.
 api_server_ferrostack() {
 	local pki=$STATE/pki
 	start 0 ferrostack "$(embedded)" --database="$STATE/objects.db" \
@@ -30,13 +30,13 @@ api_server_ferrostack() {
 		--service-account-signing-key-file="$pki/sa.key"
 }
 
-# What the embedded API server does on its own, and controllers of kinds that it does not serve.
+# Controllers that the embedded API server implements itself, and those of kinds that it does not serve.
 NOT_ON_THE_EMBEDDED=(garbage-collector-controller namespace-controller serviceaccount-controller root-ca-certificate-publisher-controller
 	persistentvolumeclaim-protection-controller persistentvolume-protection-controller
 	horizontal-pod-autoscaler-controller resourceclaim-controller validatingadmissionpolicy-status-controller service-cidr-controller
 	clusterrole-aggregation-controller storageversion-garbage-collector-controller)
 
-# embedded: the program, which Cargo has built.
+# embedded: the path of the program, which Cargo has built.
 embedded() { echo "${FERROSTACK_API_SERVER:-$ROOT/target/debug/examples/apiserver}"; }
 
 build_embedded() {
@@ -45,7 +45,8 @@ build_embedded() {
 	(cd "$ROOT" && cargo build -q --locked --workspace --example apiserver) || die "the embedded API server was not built"
 }
 
-# allow_components: RBAC rules are not evaluated there. Who has rules of its own in a real cluster may do everything.
+# allow_components: the embedded API server does not evaluate RBAC rules, so components with rules in a real cluster
+# become administrators.
 allow_components() {
 	kubectl apply --server-side -f "$PARTS/embedded.yaml" >>"$STATE/log/add-ons.log" 2>&1 ||
 		die "embedded.yaml is rejected: $(tail -n 1 "$STATE/log/add-ons.log")"

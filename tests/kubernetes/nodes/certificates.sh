@@ -1,4 +1,4 @@
-# Certificates and kubeconfigs: one authority, a client certificate for each component, none shared.
+# Certificates and kubeconfigs: one CA, and a client certificate for each component.
 
 # certificate NAME SUBJECT EXTENSIONS
 certificate() {
@@ -8,7 +8,7 @@ certificate() {
 	chmod 600 "$1.key"
 }
 
-# kubeconfig NAME SERVER: prints the kubeconfig of the user of that certificate.
+# kubeconfig NAME SERVER: prints a kubeconfig with the client certificate NAME.
 kubeconfig() {
 	cat <<-YAML
 		apiVersion: v1

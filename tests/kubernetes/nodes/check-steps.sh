@@ -1,4 +1,4 @@
-# The steps of `check`, in the order of their names.
+# The steps of `check`, which run in the order of their names.
 
 in_check() { kubectl -n check "$@"; }
 equal() { [[ $1 == "$2" ]] || die "expected '$2', but it is '$1'"; }
@@ -13,7 +13,7 @@ step_01_Deployment_with_probes() {
 	in_check wait --for=condition=Ready pod/tool --timeout=60s >/dev/null
 }
 
-# kube-proxy and CoreDNS follow the pods of a Service within moments, not at once.
+# kube-proxy and CoreDNS follow the pods of a Service with a delay.
 step_02_Service_by_name_and_by_address() {
 	local host
 	for host in "$(service web)" web web.check.svc.cluster.local; do
@@ -44,7 +44,7 @@ step_04_logs_exec_and_copy() {
 step_05_forwarded_port() {
 	local log=$STATE/log/check-forward.log pid port tries
 	: >"$log"
-	# The program itself, not a function in a subshell: it is the one to end.
+	# The program itself, not a function in a subshell, so that $! is its process.
 	"$TOOLS/kubectl" --kubeconfig "$STATE/kubeconfig" -n check port-forward service/web :80 --address 127.0.0.1 >"$log" 2>&1 3>&- &
 	pid=$!
 	for ((tries = 0; tries < 50; tries++)); do

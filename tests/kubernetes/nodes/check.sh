@@ -1,13 +1,14 @@
-# Tries what a cluster does, each as a step with its time. Everything is made in the namespace `check`, which is removed.
+# Tests the functions of a cluster, each in a step with its time. All objects are in the namespace `check`, which is
+# removed.
 
 (($# == 0)) || usage
 first 0 >/dev/null || die "no cluster runs: $PROGRAM up"
 STATE=$(cd "$STATE" && pwd)
 . "$PARTS/check-steps.sh"
-# A command that fails may do so where its output is discarded: what is reported goes to the script's own standard error.
+# A command may fail where its output is discarded, so failures are reported on the script's original standard error.
 exec 3>&2
 failed() {
-	# In a subshell the failure may be expected: whoever started it decides.
+	# In a subshell the failure may be expected: its parent decides.
 	((BASH_SUBSHELL == 0)) || return 0
 	trap - ERR
 	say "failed in: ${step//_/ }, line $1" >&3
@@ -16,7 +17,7 @@ failed() {
 }
 step="removing what an earlier check left"
 trap 'failed $LINENO' ERR
-# The volume goes before its driver does: without it the kubelet cannot unmount.
+# The volume is deleted before its driver: without it the kubelet cannot unmount.
 kubectl -n check delete pod with-volume --ignore-not-found --timeout=60s >/dev/null 2>&1
 kubectl delete namespace check --ignore-not-found --timeout=60s >/dev/null 2>&1
 passed=0

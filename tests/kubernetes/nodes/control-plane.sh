@@ -1,4 +1,5 @@
-# The API server, kube-controller-manager and kube-scheduler on machine 0, and the API server's port on 127.0.0.1 of the host.
+# The API server, kube-controller-manager and kube-scheduler on machine 0, and the forwarding of the API server's port
+# on the host's 127.0.0.1.
 
 # control_plane API-SERVER CLOUD-PROVIDER
 control_plane() {
@@ -26,13 +27,13 @@ control_plane() {
 		--bind-address=127.0.0.1 --leader-elect=false --cert-dir="$STATE/run" "${gates[@]}"
 }
 
-# runs_on_the_host NAME: whether a process of this host that `up` started runs.
+# runs_on_the_host NAME: whether the process NAME that `up` started on this host runs.
 runs_on_the_host() {
 	local pid ticks
 	read -r pid ticks 2>/dev/null <"$STATE/run/$1" && [[ $(started "$pid") == "$ticks" ]]
 }
 
-# still_running NODES API-SERVER: what ended by itself is an error.
+# still_running NODES API-SERVER: fails if a program has ended.
 still_running() {
 	local n program servers=(etcd kube-apiserver)
 	[[ $2 != ferrostack ]] || servers=(apiserver)

@@ -1,4 +1,4 @@
-# Ends what `up` started and removes what it made. What is gone already is no error.
+# Stops the processes that `up` started and removes its files. Idempotent.
 
 keep=
 case ${1:-} in
@@ -13,7 +13,7 @@ STATE=$(cd "$STATE" && pwd)
 exec 9>"$STATE/run/lock"
 flock -w 60 9 || die "another 'up' or 'down' is at work in $STATE"
 
-# end PID TICKS: kills a process that is still the one that was started, and waits for its end.
+# end PID TICKS: kills the process with this id and start time, and waits for its end.
 end() {
 	local tries=0
 	[[ $(started "$1") == "$2" ]] || return 0
@@ -29,7 +29,7 @@ for n in $(machines | sort -rn); do
 	end "$pid" "$ticks"
 done
 
-# Cgroups, the deepest first; those of processes that are still ending take a moment.
+# Cgroups, the deepest first; removal fails for a moment while their processes end.
 remaining() { find /sys/fs/cgroup -maxdepth 2 -type d -name "$(cgroup '[0-9]')" -print -quit; }
 for ((tries = 0; tries < 50; tries++)); do
 	[[ -n $(remaining) ]] || break
@@ -38,7 +38,7 @@ for ((tries = 0; tries < 50; tries++)); do
 done
 left=$(remaining)
 
-# Loop devices whose files are under STATE. They are found by inode: the path is that of the pod that attached them.
+# Loop devices with files under STATE. They are found by inode, because the path is that in the pod that attached them.
 file_system=$(stat -c %Hd:%Ld "$STATE")
 while read -r device inode place; do
 	[[ $place != "$file_system" || -z $(find "$STATE" -xdev -inum "$inode" -print -quit) ]] || losetup -d "$device"

@@ -1,4 +1,4 @@
-# Installs what `up` and the images need from Debian's packages. No daemon is started by it.
+# Installs the Debian packages for `up` and the images. No daemon is started.
 
 (($# == 0)) || usage
 [[ $EUID == 0 ]] || die "root is needed to install packages"

@@ -1,4 +1,4 @@
-# What runs on a node: containerd with its images, the kubelet, kube-proxy, and a network for pods.
+# The programs of a node: containerd with its images, the kubelet, kube-proxy, and a pod network.
 
 # kubelet N CLOUD-PROVIDER IMAGES
 kubelet() {
@@ -16,7 +16,7 @@ kubelet() {
 	start "$n" kube-proxy "$TOOLS/kube-proxy" --config="$directory/proxy.yaml"
 }
 
-# import_images N DIRECTORY ARCHIVE…: imports each archive once, as its content tells.
+# import_images N DIRECTORY ARCHIVE…: imports each archive that has changed since its last import.
 import_images() {
 	local n=$1 directory=$2 archive mark
 	shift 2
@@ -90,7 +90,7 @@ proxy_configuration() {
 	YAML
 }
 
-# pod_network N: addresses for the node's pods, and the way to them from the other machines.
+# pod_network N: the addresses of the node's pods, and the routes to them from the other machines.
 pod_network() {
 	local n=$1 range m
 	has_range() { [[ -n $(pod_range "$n") ]]; }
@@ -108,7 +108,7 @@ pod_network() {
 	for m in $(machines); do
 		((m == 0 || m == n)) || on "$n" ip route replace "$(pod_range "$m")" via "$(address "$m")" 2>/dev/null || true
 	done
-	# Machine 0 has no kube-proxy: it reaches Services through the first node.
+	# Machine 0 has no kube-proxy: it routes Services through the first node.
 	on 0 ip route replace "$SERVICES" via "$(address 1)"
 }
 

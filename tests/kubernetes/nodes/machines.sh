@@ -1,5 +1,5 @@
-# Machines: processes in namespaces of their own. Machine 0 carries the control plane and the bridge that joins all of them, the
-# others are nodes. A machine ends, with all that runs on it, when its first process is killed.
+# Machines: processes in separate namespaces. Machine 0 has the control plane and the bridge that connects all machines;
+# the others are nodes. A machine ends, with all of its processes, when its first process is killed.
 
 NETWORK=10.250.0
 PODS=10.244.0.0/16
@@ -22,10 +22,10 @@ stage() {
 	last=$now
 }
 
-# address N: of machine N.
+# address N: the address of machine N.
 address() { if (($1 == 0)); then echo "$NETWORK.1"; else echo "$NETWORK.1$1"; fi; }
 
-# started PID: when the process started, in ticks since boot. With it, a number that was given to another process is noticed.
+# started PID: the start time of the process, in ticks since boot, which distinguishes processes with the same id.
 started() {
 	local stat
 	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -34,7 +34,7 @@ started() {
 	cut -d' ' -f20 <<<"$stat"
 }
 
-# first N: the process of this machine that is the first one of machine N, if that machine runs.
+# first N: the host's id of the first process of machine N, if the machine runs.
 first() {
 	local pid ticks
 	read -r pid ticks 2>/dev/null <"$STATE/machine-$1/first" || return 1
@@ -63,13 +63,13 @@ on() { (
 	fi
 ); }
 
-# cgroup N: the name of machine N's cgroup, different for each state directory.
+# cgroup N: the name of machine N's cgroup, unique per state directory.
 cgroup() { echo "node-$(cksum <<<"$STATE" | cut -d' ' -f1)-$1"; }
 
-# runs N PROGRAM: whether a process of that name runs on machine N.
+# runs N PROGRAM: whether a process with that name runs on machine N.
 runs() { [[ -n $(on "$1" pgrep -x "${2:0:15}" 2>/dev/null) ]]; }
 
-# start N NAME COMMAND…: starts a process on machine N unless it runs; its output goes to STATE/log.
+# start N NAME COMMAND…: starts a process on machine N unless it runs; its output is appended to a file in STATE/log.
 start() {
 	local n=$1 name=$2
 	shift 2
@@ -77,7 +77,7 @@ start() {
 	(on "$n" setsid "$@" >>"$STATE/log/$name-$n.log" 2>&1 </dev/null 9>&- &)
 }
 
-# until_true SECONDS WHAT LOG COMMAND…: waits for a command to succeed; what does not is reported with the end of the log.
+# until_true SECONDS WHAT LOG COMMAND…: waits until a command succeeds; on a timeout the end of the log is printed.
 until_true() {
 	local tries=$(($1 * 5)) what=$2 log=$3
 	shift 3
@@ -90,7 +90,7 @@ until_true() {
 	done
 }
 
-# put FILE: writes standard input, only where it differs. kube-proxy ends when its configuration is written.
+# put FILE: writes standard input to the file if it differs. kube-proxy exits when its configuration is written.
 put() {
 	local text
 	text=$(cat)

@@ -1,6 +1,7 @@
-# The namespaces of the machines, and the links between them. The host's own network is not touched: the bridge is machine 0's.
+# The namespaces of the machines, and the links between them. The host's network is not changed: the bridge is in
+# machine 0.
 
-# The cgroup hierarchies of this machine: the names of version 1, or "v2".
+# hierarchies: the cgroup hierarchies of this machine: the names of version 1, or "v2".
 hierarchies() {
 	if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
 		echo v2
@@ -9,7 +10,7 @@ hierarchies() {
 	fi
 }
 
-# join_cgroup N: moves this process into the cgroup of machine N, which is made.
+# join_cgroup N: moves this process into the cgroup of machine N, which is created if necessary.
 join_cgroup() {
 	local one name
 	name=$(cgroup "$1")
@@ -21,7 +22,7 @@ join_cgroup() {
 	for one in $(hierarchies); do
 		mkdir -p "/sys/fs/cgroup/$one/$name"
 		if [[ $one == cpuset ]]; then
-			# A new cpuset admits no process before it has processors and memory.
+			# A new cpuset accepts processes only after its CPUs and memory nodes are set.
 			cat /sys/fs/cgroup/cpuset/cpuset.cpus >"/sys/fs/cgroup/cpuset/$name/cpuset.cpus"
 			cat /sys/fs/cgroup/cpuset/cpuset.mems >"/sys/fs/cgroup/cpuset/$name/cpuset.mems"
 		fi
@@ -29,7 +30,7 @@ join_cgroup() {
 	done
 }
 
-# machine N UNSHARE… -- COMMAND…: starts the first process of machine N and waits until it says that it is ready.
+# machine N UNSHARE… -- COMMAND…: starts the first process of machine N and waits until it is ready.
 machine() {
 	local n=$1 namespaces=() directory=$STATE/machine-$1 parent child
 	shift
@@ -56,7 +57,7 @@ machine_of_the_control_plane() {
 	on 0 ip link set nodes up
 }
 
-# mount_points: directories of this machine on which nodes mount their own; the missing ones are made, and removed by `down`.
+# mount_points: creates missing directories of the host on which nodes mount; `down` removes them.
 mount_points() {
 	local point
 	for point in /var/lib/kubelet /var/log/pods /var/log/containers; do
@@ -72,7 +73,7 @@ machine_of_a_node() {
 		bash "$PARTS/first-process-of-a-node" "$STATE/machine-$n" "node-$n" "$(hierarchies)"
 	pid=$(first "$n")
 	on 0 ip link del "node-$n" 2>/dev/null || true
-	# Machine 0 does not see the process by its number: only its network namespace is entered.
+	# The process id does not exist in the PID namespace of machine 0, so only its network namespace is entered.
 	nsenter -t "$(first 0)" -n ip link add "node-$n" type veth peer name eth0 netns "$pid"
 	on 0 ip link set "node-$n" master nodes up
 	on "$n" ip addr add "$(address "$n")/24" dev eth0

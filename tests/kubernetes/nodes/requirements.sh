@@ -1,6 +1,6 @@
-# What this machine needs to have.
+# The requirements on this machine.
 
-# missing_packages: Debian's packages whose programs are not there.
+# missing_packages: the Debian packages whose programs are missing.
 missing_packages() {
 	local missing=() pair
 	for pair in containerd:containerd runc:runc iptables:iptables nft:nftables conntrack:conntrack ip:iproute2 nsenter:util-linux \
@@ -20,7 +20,7 @@ cni_plugins() {
 	done
 }
 
-# requirements NODES: ends with one line that says what is missing.
+# requirements NODES: exits with a one-line message if a requirement is not met.
 requirements() {
 	local missing available needed=$((900 + 350 * $1))
 	[[ $EUID == 0 ]] || die "root is needed: nodes are namespaces with mounts and a network of their own"

@@ -1,4 +1,4 @@
-# Brings the cluster up, or what of it is missing.
+# Starts the cluster, or its missing parts.
 
 nodes=1
 cloud=

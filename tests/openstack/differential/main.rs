@@ -1,13 +1,13 @@
-//! The simulated OpenStack held to the real one: one scenario, in data, is played on both, and what they answer is
-//! compared (docs/simulator.md tells how, and which differences are accepted).
+//! Compares the simulated OpenStack with the real one: the same scenario runs on both, and their responses are compared
+//! (docs/simulator.md describes the comparison, and the accepted differences).
 //!
 //! ```text
 //!   scenario    the steps, read from tests/openstack/scenario/*.yaml
-//!   side        one cloud: its credentials, its endpoints, its answers
-//!   play        plays the steps on a cloud and writes down what is compared
+//!   side        one cloud: its credentials, its endpoints, its responses
+//!   play        runs the steps on a cloud and records what is compared
 //!   shape       the structure of a JSON document, and how two of them differ
-//!   verdict     the differences, those accepted, and the table of the others
-//!   record      the recorded answers of the real cloud, for machines that have none
+//!   verdict     the differences: accepted ones, and the table of the others
+//!   record      the recorded responses of the real cloud, for machines without one
 //! ```
 
 #![allow(
@@ -34,7 +34,7 @@ use crate::play::{Outcome, play};
 use crate::scenario::Step;
 use crate::side::Side;
 
-/// Plays on the real cloud where one runs, and compares with its record where none does.
+/// Runs on the real cloud and records it on request, or compares with its record if it is not available.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_simulated_cloud_answers_as_the_real_one() {
     let steps = scenario::load();
@@ -124,7 +124,7 @@ struct Played {
     outcomes: Vec<Outcome>,
 }
 
-/// The scenario on a simulated cloud: once, whichever test asks first.
+/// The scenario on a simulated cloud; it runs once for all tests.
 async fn simulated(steps: &[Step]) -> &'static Played {
     static PLAYED: OnceCell<Played> = OnceCell::const_new();
     PLAYED

@@ -1,4 +1,4 @@
-//! Plays the scenario on one cloud.
+//! Runs the scenario on one cloud.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,23 +11,23 @@ use crate::scenario::Step;
 use crate::shape::{Shape, look};
 use crate::side::Side;
 
-/// What is compared of the answer to one step.
+/// The part of the response to a step that is compared.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) status: u16,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, String>,
-    /// The states that a poll went through.
+    /// The states in a poll, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) states: Vec<String>,
     pub(crate) body: Shape,
-    /// What went against the step's expectation. Not recorded.
+    /// The deviation from the step's expectation. Not recorded.
     #[serde(skip)]
     pub(crate) problem: Option<String>,
 }
 
-/// Headers whose presence is compared. Of those marked, the value is.
+/// Headers whose presence is compared, and whether their value is compared, too.
 const HEADERS: [(&str, bool); 9] = [
     ("content-type", true),
     ("openstack-api-version", true),
@@ -40,7 +40,7 @@ const HEADERS: [(&str, bool); 9] = [
     ("www-authenticate", false),
 ];
 
-/// Plays all steps, and then deletes what they have left.
+/// Runs all steps, then deletes the remaining resources.
 pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
     let mut player = Player {
         side,
@@ -59,9 +59,9 @@ pub(crate) async fn play(side: &Side, steps: &[Step]) -> Vec<Outcome> {
 struct Player<'a> {
     side: &'a Side,
     variables: BTreeMap<String, Value>,
-    /// What was created and is not yet deleted: account, service, path.
+    /// The resources that were created and not yet deleted: account, service, path.
     left: Vec<(String, String, String)>,
-    /// Whether to tell each answer, with its time.
+    /// Whether to print each response, with its time.
     verbose: bool,
 }
 
@@ -206,7 +206,7 @@ impl Player<'_> {
         })
     }
 
-    /// Checks the answer, saves from it, and notes what is to be deleted in the end.
+    /// Checks the response, saves variables from it, and records resources for deletion.
     fn learn(&mut self, step: &Step, answer: &mut Answer) {
         let mut problem = None;
         if answer.outcome.status != step.status {
@@ -260,7 +260,7 @@ impl Player<'_> {
         }
     }
 
-    /// Deletes what is left, last first, each for as long as something stands in its way.
+    /// Deletes the remaining resources, last first, retrying while a deletion is rejected.
     async fn clean(&self) {
         for (account, service, path) in self.left.iter().rev() {
             let Ok(Some(token)) = self.token(account) else {
@@ -345,7 +345,8 @@ impl Player<'_> {
     }
 }
 
-/// The ids in `{"thing": {"id": ...}}`, `{"things": [{"id": ...}]}` and `{"id": ...}`; keypairs and Octavia's zones go by name.
+/// The ids in `{"thing": {"id": ...}}`, `{"things": [{"id": ...}]}` and `{"id": ...}`; keypairs and Octavia's zones are
+/// identified by name.
 fn created(json: &Value) -> Vec<String> {
     let id = |one: &Value| one["id"].as_str().map(str::to_owned);
     if let Some(id) = id(json) {
@@ -366,7 +367,7 @@ fn created(json: &Value) -> Vec<String> {
     }
 }
 
-/// A state as it is written down: an id, such as a port's device, without what it is.
+/// A state as it is recorded: of an id, such as a port's device, only the type.
 fn seen(state: &str) -> String {
     match look(state) {
         "uuid" => "uuid".to_owned(),

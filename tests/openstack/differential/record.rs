@@ -1,6 +1,7 @@
-//! What the real cloud answered, in tests/openstack/real-answers.json: statuses, headers and shapes, no content.
+//! The recorded responses of the real cloud in tests/openstack/real-answers.json: statuses, headers and shapes, no
+//! content.
 //!
-//! `FERROSTACK_RECORD=1 cargo test -p ferrostack --test openstack_differential` writes it anew.
+//! `FERROSTACK_RECORD=1 cargo test -p ferrostack --test openstack_differential` updates it.
 
 use std::fmt::Write;
 
@@ -9,13 +10,13 @@ use crate::root;
 
 const FILE: &str = "tests/openstack/real-answers.json";
 
-/// The record.
+/// Reads the record.
 pub(crate) fn read() -> Vec<Outcome> {
     let text = std::fs::read_to_string(root().join(FILE)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// Writes it, a line for each step, unless a step went wrong.
+/// Writes the record, a line for each step, unless a step failed.
 pub(crate) fn write(outcomes: &[Outcome]) {
     if let Some(outcome) = outcomes.iter().find(|outcome| outcome.problem.is_some()) {
         eprintln!(

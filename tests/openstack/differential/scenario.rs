@@ -1,4 +1,4 @@
-//! The scenario: steps in YAML, one file for each service, played in the order of the files' names.
+//! The scenario: steps in YAML, one file for each service, run in the order of the files' names.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::root;
 
-/// One request with what is expected of it.
+/// A request and its expected response.
 ///
-/// `$name` in paths, headers and bodies stands for a saved value; a string that is nothing but `$name` takes the
-/// value's own type. `$run` tells this play from others, `$demo_project`, `$admin_user` and so on are the accounts'.
+/// `$name` in paths, headers and bodies is replaced by a saved value; a string that is exactly `$name` keeps the type
+/// of the value. `$run` is unique per run; `$demo_project`, `$admin_user` and so on are those of the accounts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -25,32 +25,32 @@ pub(crate) struct Step {
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Option<Value>,
-    /// A body that is sent as it stands.
+    /// A body that is sent verbatim.
     pub(crate) raw: Option<String>,
     pub(crate) status: u16,
-    /// Variables, and JSON pointers into the answer.
+    /// Variables, and JSON pointers to their values in the response.
     #[serde(default)]
     pub(crate) save: BTreeMap<String, String>,
-    /// The account that the answer's token belongs to.
+    /// The account of the response's token.
     pub(crate) login: Option<String>,
-    /// Ask again until this holds; the states on the way are compared too.
+    /// Repeats the request until this is the case; the states are compared, too.
     pub(crate) until: Option<Until>,
-    /// Arrays, as `/servers[]/tags`, that are empty on one cloud and not on the other, as they hold what the clouds
-    /// happen to hold. One that is not needed fails the test.
+    /// Arrays, such as `/servers[]/tags`, that are empty on one of the clouds only, because their elements depend on
+    /// the content of the cloud. An unnecessary entry fails the test.
     #[serde(default)]
     pub(crate) may_be_empty: Vec<String>,
-    /// Ask again while this is the status.
+    /// Repeats the request while this is the status.
     #[serde(rename = "while")]
     pub(crate) busy: Option<u16>,
 }
 
-/// What a poll waits for.
+/// The end of a poll.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Until {
     /// JSON pointer to the state.
     pub(crate) at: String,
-    /// The state that ends it; without one the step's status does.
+    /// The state that ends the poll; without it, the status of the step does.
     pub(crate) is: Option<Value>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn load() -> Vec<Step> {
     steps
 }
 
-/// Operations that no step calls, by the beginning of `METHOD service route`: the real cloud does not have them.
+/// Operations that no step calls, by a prefix of `METHOD service route`: the real cloud does not have them.
 pub(crate) fn apart() -> Vec<String> {
     let path = root().join("tests/openstack/scenario/not-on-the-real-cloud.txt");
     let text = std::fs::read_to_string(path).unwrap();

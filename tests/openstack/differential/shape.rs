@@ -1,7 +1,7 @@
-//! The structure of a JSON document: fields, types, and the values of those that have few.
+//! The structure of a JSON document: fields, types, and the values of enumerations.
 //!
-//! A string is written down as what it looks like (an id, a time with or without its zone, a URL, text), and in
-//! fields that hold a state, a kind or an error's type by its value, as `=ACTIVE`. So are booleans.
+//! A string is represented by its type (an id, a time with or without time zone, a URL, text), and in fields with a
+//! state, a kind or an error's type by its value, such as `=ACTIVE`. So are booleans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Shape {
-    /// No body at all.
+    /// No body.
     #[default]
     Nothing,
     Leaf(String),
@@ -21,7 +21,7 @@ pub(crate) enum Shape {
     Array(Vec<Shape>),
 }
 
-/// Fields whose values are compared. Not among them: operating_status, which is pretended on the real cloud too
+/// Fields whose values are compared. Not included: operating_status, which is simulated on the real cloud, too
 /// (docs/real-openstack.md).
 const BY_VALUE: [&str; 45] = [
     "status",
@@ -70,7 +70,7 @@ const BY_VALUE: [&str; 45] = [
     "version",
     "scope",
 ];
-/// And numbers.
+/// Numbers whose values are compared.
 const NUMBERS_BY_VALUE: [&str; 5] = [
     "code",
     "ip_version",
@@ -80,7 +80,7 @@ const NUMBERS_BY_VALUE: [&str; 5] = [
 ];
 
 impl Shape {
-    /// The shape of a document; `run` is taken out of the names of fields.
+    /// The shape of a document; `run` is removed from the names of fields.
     pub(crate) fn of(value: &Value, run: &str) -> Self {
         Self::in_field("", value, run)
     }
@@ -114,7 +114,7 @@ impl Shape {
                 }
                 Self::Array(objects.into_iter().chain(others).collect())
             }
-            // Named after the machines of a cloud.
+            // The fields are names of the cloud's hosts.
             Value::Object(hosts) if field == "hosts" => {
                 let shapes = hosts.values().map(|host| Self::in_field("", host, run));
                 let all = shapes.reduce(Self::merged);
@@ -139,7 +139,7 @@ impl Shape {
         matches!(self, Self::Object(_))
     }
 
-    /// The union of two elements of an array.
+    /// The union of the shapes of two elements of an array.
     fn merged(self, other: Self) -> Self {
         match (self, other) {
             (Self::Object(mut all), Self::Object(more)) => {
@@ -163,7 +163,7 @@ impl Shape {
                 let kinds: BTreeSet<&str> = a.split('|').chain(b.split('|')).collect();
                 Self::Leaf(kinds.into_iter().collect::<Vec<_>>().join("|"))
             }
-            // Null and an object: the object says more.
+            // Of null and an object, the object.
             (Self::Leaf(_) | Self::Nothing, more) | (more, _) => more,
         }
     }
@@ -182,7 +182,7 @@ impl Shape {
     }
 }
 
-/// One difference between two shapes: where, and what either has there.
+/// A difference between two shapes: its place, and both values.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) at: String,
@@ -190,8 +190,8 @@ pub(crate) struct Difference {
     pub(crate) simulated: String,
 }
 
-/// Where two shapes differ. Elements of arrays are what the clouds happen to hold, so one common kind is enough
-/// there; an empty array agrees with an empty one only, except at the places that `may_be_empty` names.
+/// The differences of two shapes. The elements of arrays depend on the content of the cloud, so one common shape is
+/// enough there; an empty array equals only an empty one, except at the places in `may_be_empty`.
 pub(crate) fn differences(real: &Shape, simulated: &Shape, may_be_empty: &[String]) -> Differences {
     let mut comparison = Comparison {
         may_be_empty,
@@ -207,11 +207,11 @@ pub(crate) fn differences(real: &Shape, simulated: &Shape, may_be_empty: &[Strin
     }
 }
 
-/// What a comparison of two shapes finds.
+/// The result of a comparison of two shapes.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
     pub(crate) found: Vec<Difference>,
-    /// Places of `may_be_empty` where the two agree without it.
+    /// Places of `may_be_empty` at which the arrays are equal without it.
     pub(crate) unneeded: Vec<String>,
 }
 
@@ -282,7 +282,7 @@ fn named(shape: Option<&Shape>) -> String {
     }
 }
 
-/// What a string looks like.
+/// The type of a string.
 pub(crate) fn look(text: &str) -> &'static str {
     let bytes = text.as_bytes();
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());

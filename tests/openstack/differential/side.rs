@@ -17,11 +17,11 @@ pub(crate) struct Side {
     client: Client,
     accounts: BTreeMap<&'static str, Account>,
     endpoints: BTreeMap<String, String>,
-    /// How long to wait between two looks at a state.
+    /// The pause between two requests of a poll.
     pub(crate) pause: Duration,
-    /// How long to wait for a state.
+    /// The timeout of a poll.
     pub(crate) patience: Duration,
-    /// What is there before the first step.
+    /// The variables before the first step.
     pub(crate) variables: BTreeMap<String, Value>,
 }
 
@@ -74,19 +74,20 @@ impl Side {
             demo,
             admin,
             Duration::from_millis(250),
-            // On a machine that compiles meanwhile, a load balancer takes a minute.
+            // A load balancer takes a minute on a machine that compiles at the same time.
             Duration::from_secs(240),
         ))
     }
 
-    /// A simulated cloud in this process, in which things take a tenth of a second, so that states are seen.
+    /// A simulated cloud in this process, in which operations take a tenth of a second, so that intermediate states are
+    /// visible.
     pub(crate) async fn simulated() -> (Self, Cloud) {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let moment = Duration::from_millis(120);
         let timings = Timings {
             server_create: moment,
             server_action: moment,
-            // Long enough for a request to meet it locked on a busy machine.
+            // Long enough for a request to find it immutable on a busy machine.
             load_balancer_create: moment * 12,
             load_balancer_update: moment * 4,
             load_balancer_delete: moment,
@@ -102,7 +103,7 @@ impl Side {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = cloud.router(&url);
-        // A thread of its own: the test that starts it may end before the one that uses it.
+        // A separate thread: the test that starts it may end before the one that uses it.
         let listener = listener.into_std().unwrap();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -215,7 +216,7 @@ impl Side {
     }
 }
 
-/// An endpoint's URL without what follows the service's root.
+/// The root URL of an endpoint, without version.
 fn unversioned(url: &str) -> String {
     let end = ["/v2", "/v3"]
         .iter()

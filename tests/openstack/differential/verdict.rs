@@ -1,4 +1,4 @@
-//! The differences between two plays: which are accepted, and the table of those that are not.
+//! The differences between two runs: accepted ones, and the table of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,31 +7,31 @@ use crate::play::Outcome;
 use crate::scenario::Step;
 use crate::shape::differences;
 
-/// How the reason of a difference begins that depends on the moment of the request.
+/// The prefix of the reason of a difference that depends on the time of the request.
 const BY_CHANCE: &str = "by chance: ";
 
 /// A difference that docs/simulator.md accepts.
 pub(crate) struct Accepted {
     /// `METHOD service path`, with `*` for any text.
     request: String,
-    /// Where in the answer, with `*` for any text.
+    /// The place in the response, with `*` for any text.
     at: String,
-    /// Whether it depends on the moment of the request, so that it may as well not occur.
+    /// Whether it depends on the time of the request, so that it need not occur.
     by_chance: bool,
 }
 
 /// The outcome of a comparison.
 pub(crate) struct Verdict {
     rows: BTreeMap<(String, String, String, String), Vec<String>>,
-    /// How many differences are accepted.
+    /// The number of accepted differences.
     pub(crate) accepted: usize,
-    /// Accepted differences that did not occur, although nothing of them is left to chance.
+    /// Accepted differences that did not occur, except those by chance.
     pub(crate) stale: Vec<String>,
-    /// Steps that allow an array to be empty where both clouds agree.
+    /// Steps that allow an array to be empty although both clouds agree.
     pub(crate) unneeded: Vec<String>,
 }
 
-/// Reads the table under the heading `## Accepted differences`: request, where, reason.
+/// Reads the table under the heading `## Accepted differences`: request, place, reason.
 pub(crate) fn accepted(file: &Path) -> Vec<Accepted> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let table = text
@@ -53,7 +53,7 @@ pub(crate) fn accepted(file: &Path) -> Vec<Accepted> {
         .collect()
 }
 
-/// Steps that did not go as the scenario says.
+/// Steps with unexpected responses.
 pub(crate) fn unexpected(side: &str, outcomes: &[Outcome]) -> Vec<String> {
     outcomes
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn unexpected(side: &str, outcomes: &[Outcome]) -> Vec<String> {
         .collect()
 }
 
-/// Compares step by step.
+/// Compares the steps one by one.
 pub(crate) fn compare(
     steps: &[Step],
     real: &[Outcome],
@@ -126,7 +126,7 @@ pub(crate) fn compare(
 }
 
 impl Verdict {
-    /// The differences that are not accepted, one line each; equal ones of several steps share a line.
+    /// The differences that are not accepted, one line each; equal ones of several steps are merged.
     pub(crate) fn table(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ((request, at, real, simulated), steps) in &self.rows {
@@ -150,14 +150,14 @@ impl Verdict {
     }
 }
 
-/// Where, and what either cloud has there.
+/// The place, and the values of both clouds.
 type Row = (String, String, String);
 
 fn row(at: &str, real: &str, simulated: &str) -> Row {
     (at.to_owned(), real.to_owned(), simulated.to_owned())
 }
 
-/// Where the answers to a step differ, and the places of `may_be_empty` that it does not need.
+/// The differences of the responses to a step, and its unnecessary places in `may_be_empty`.
 fn of_step(step: &Step, real: &Outcome, simulated: &Outcome) -> (Vec<Row>, Vec<String>) {
     if real.status != simulated.status {
         let (a, b) = (real.status.to_string(), simulated.status.to_string());
@@ -185,7 +185,7 @@ fn of_step(step: &Step, real: &Outcome, simulated: &Outcome) -> (Vec<Row>, Vec<S
     (rows, bodies.unneeded)
 }
 
-/// Whether two polls saw the same way to the same end: either may have missed states that the other saw.
+/// Whether two polls ended in the same state by the same path: either may have missed intermediate states.
 fn agree(a: &[String], b: &[String]) -> bool {
     let common = |of: &[String], other: &[String]| -> Vec<String> {
         of.iter()
@@ -196,7 +196,7 @@ fn agree(a: &[String], b: &[String]) -> bool {
     a.last() == b.last() && common(a, b) == common(b, a)
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,4 +1,4 @@
-# Cinder: two back ends, one in each zone, with no storage behind them (python/ferrostack_volumes.py).
+# Cinder: two back ends, one in each zone, without storage (python/ferrostack_volumes.py).
 
 cinder_configure() {
     local dir

@@ -1,6 +1,6 @@
-# Pieces that several services' configuration files share, and the one password behind all of them.
+# Fragments of the configuration files of several services, and their common password.
 
-# Made once; every account of this cloud has it. It never leaves files of mode 0600 and 127.0.0.1.
+# Generated once, for all accounts of this cloud. It is only in files of mode 0600 and sent only on 127.0.0.1.
 password() {
     [[ -s $STATE/password ]] || openssl rand -hex 12 >"$STATE/password"
     PW=$(<"$STATE/password")
@@ -31,8 +31,8 @@ region_name = RegionOne
 X
 }
 
-# How a service checks the tokens of its callers. Service tokens are required: Debian's builds carry the fix of
-# CVE-2023-2088, with which nova may not detach volumes otherwise.
+# How a service validates the tokens of its callers. Service tokens are required: Debian's builds have the fix of
+# CVE-2023-2088, without which nova could not detach volumes.
 token_check() {
     credentials keystone_authtoken "$1"
     cat <<X
@@ -69,7 +69,7 @@ heartbeat_timeout_threshold = 0
 X
 }
 
-# Directory of a service's configuration, where oslo.config looks for it (see CLEAN).
+# The directory of a service's configuration, where oslo.config looks for it (see CLEAN).
 config_dir() {
     mkdir -p "$ETC/.$1" "$DATA/$1"
     echo "$ETC/.$1"

@@ -36,7 +36,7 @@ keystone_start() {
         local log=$LOG/keystone-bootstrap.log
         keystone_keys fernet-keys
         keystone_keys credential-keys
-        # The password goes in by standard input: command lines are for everyone to read.
+        # The password is passed on standard input, because command lines are readable by all users.
         manage sh -c 'read -r OS_BOOTSTRAP_PASSWORD && export OS_BOOTSTRAP_PASSWORD && exec keystone-manage bootstrap "$@"' - \
             <<<"$PW" >"$log" 2>&1 --bootstrap-region-id RegionOne \
             --bootstrap-admin-url "http://$IP:5000/v3/" --bootstrap-internal-url "http://$IP:5000/v3/" --bootstrap-public-url "http://$IP:5000/v3/" ||
@@ -47,7 +47,7 @@ keystone_start() {
     await 60 keystone answers 5000 v3
 }
 
-# A staged and a primary key, as `keystone-manage fernet_setup` makes them, without the seconds that takes to load.
+# A staged and a primary key, like those of `keystone-manage fernet_setup`, which takes seconds to load.
 keystone_keys() {
     mkdir -p "$DATA/keystone/$1"
     local key

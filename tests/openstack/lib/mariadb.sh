@@ -11,7 +11,7 @@ mariadb_start() {
             --auth-root-socket-user="$USER_NAME" --skip-test-db >"$LOG/mariadb-install.log" 2>&1 || die "creating the database failed: see $LOG/mariadb-install.log"
         touch "$dir/.complete"
     fi
-    # Durability is off: a crash of the machine may cost this cloud, which is made anew in a minute.
+    # Durability is off: after a crash of the machine this cloud can be created again in a minute.
     start mariadb mariadbd --no-defaults --user="$USER_NAME" --datadir="$dir" --socket="$RUN/mysql.sock" --pid-file="$RUN/mysqld.own" \
         --bind-address="$IP" --port=3306 --max-connections=1000 --skip-log-bin --skip-name-resolve --event-scheduler=ON \
         --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-buffer-pool-size=512M --innodb-flush-method=O_DIRECT \

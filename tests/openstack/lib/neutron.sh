@@ -1,4 +1,4 @@
-# Neutron: ML2 with OVN. Its agents' work is done by northd and by the stand-in chassis (ovn.sh).
+# Neutron: ML2 with OVN. Its agents are replaced by northd and the simulated chassis (ovn.sh).
 
 neutron_configure() {
     local dir

@@ -1,4 +1,4 @@
-# Nova: everything real but the hypervisors, which are nova's own fake driver.
+# Nova: all services are real except the hypervisors, which use nova's fake driver.
 
 nova_configure() {
     local dir i
@@ -73,7 +73,7 @@ nova_start() {
     start nova-scheduler "$BIN/nova-scheduler"
 }
 
-# Hosts take servers once they have reported and are mapped to the cell, which nova does not do by itself.
+# Hosts accept servers once they have reported and are mapped to the cell, which nova does not do automatically.
 nova_ready() {
     await 120 placement answers 8778
     await 120 nova-api answers 8774

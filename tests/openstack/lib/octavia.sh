@@ -1,4 +1,4 @@
-# Octavia: real servers, ports and security groups for its amphorae, but nobody inside them to talk to.
+# Octavia: real servers, ports and security groups for its amphorae, but no agents inside them.
 
 octavia_configure() {
     local dir data=$DATA/octavia owner=none network=none group=none
@@ -7,9 +7,9 @@ octavia_configure() {
         openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=amphorae -keyout "$data/ca.key" -out "$data/ca.pem" 2>/dev/null &&
             cat "$data/ca.pem" "$data/ca.key" >"$data/client.pem"
     fi
-    # Plain keystone roles instead of the load-balancer_* ones: `demo` is a member and may have load balancers.
+    # Default keystone roles instead of the load-balancer_* ones: `demo` is a member and may create load balancers.
     cp -f "$HERE/config/octavia-policy.yaml" "$dir/policy.yaml"
-    # Known once `seed resources` has made them.
+    # Set by `seed resources`.
     if [[ -s $data/ids ]]; then read -r owner network group <"$data/ids"; fi
     cat >"$dir/octavia.conf" <<X
 [DEFAULT]

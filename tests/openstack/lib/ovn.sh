@@ -1,4 +1,4 @@
-# OVN's two databases and northd, all real, and a stand-in for ovn-controller on every imaginary hypervisor.
+# OVN's two databases and northd, all real, and a simulated ovn-controller for every simulated hypervisor.
 
 ovn_start() {
     local which port

@@ -1,12 +1,12 @@
-# Debian's packages: the libraries are installed, a few scripts and paste files are only unpacked.
+# Debian packages: libraries are installed, a few scripts and paste files are only unpacked.
 
-# The python3-* libraries and no nova-compute, keystone, ...: those ask debconf questions, configure databases of their
-# own, install init scripts and pull in libvirt.
+# The python3-* libraries instead of nova-compute, keystone and so on: those ask debconf questions, configure databases,
+# install init scripts and depend on libvirt.
 INSTALL="python3-keystone python3-glance python3-placement python3-nova python3-neutron python3-cinder python3-octavia
  python3-openstackclient python3-octaviaclient python3-osc-placement python3-openvswitch python3-pymysql python3-memcache
  mariadb-server-core mariadb-client-core rabbitmq-server memcached ovn-central openvswitch-switch qemu-utils
  uwsgi-core uwsgi-plugin-python3 openssh-client openssl"
-# What is needed of these is a start script and an api-paste.ini each.
+# Only a start script and an api-paste.ini of each of these is needed.
 UNPACK="nova-common nova-api nova-compute nova-conductor nova-scheduler neutron-common cinder-common cinder-api
  cinder-scheduler cinder-volume glance-common glance-api"
 
@@ -24,7 +24,7 @@ packages() {
     say "packages present"
 }
 
-# One clear line before a long download, not apt's many after it.
+# One clear line before a long download, instead of apt's many errors after it.
 offered() {
     local missing
     missing=$(not_offered "$@")
@@ -47,20 +47,20 @@ install_packages() {
     [[ $EUID == 0 ]] || die "needs root once, to install: $*"
     say "installing $# packages and what they depend on"
     local policy=/usr/sbin/policy-rc.d made=
-    # Packages start their daemons unless this says no. Nothing but what `up` starts itself may run.
+    # This prevents packages from starting their daemons: only daemons that `up` starts may run.
     if [[ ! -e $policy ]]; then
         printf '#!/bin/sh\nexit 101\n' >$policy
         chmod 755 $policy
         made=1
         trap 'rm -f /usr/sbin/policy-rc.d' EXIT
     fi
-    # The usual umask, for what packages' own scripts create.
+    # The default umask, for files that maintainer scripts create.
     local log=$LOG/apt-install.log
     local options=(--no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold)
     (
         umask 022
         apt_get "$log" install -y "${options[@]}" "$@" && exit
-        # Lists that are older than the last point release name files that are gone from the mirror.
+        # Package lists that are older than the last point release contain files that the mirror no longer has.
         apt_get "$log" update && apt_get "$log" install -y "${options[@]}" "$@"
     ) || die "apt-get install failed: $(complaint "$log")"
     if [[ $made ]]; then

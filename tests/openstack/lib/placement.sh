@@ -1,4 +1,4 @@
-# Placement: what the hypervisors have left.
+# Placement: the free resources of the hypervisors.
 
 placement_configure() {
     local dir

@@ -1,4 +1,4 @@
-# Everything that would make the start fail for a reason that can be told in one line beforehand.
+# Checks for failures of the start that can be reported in one line beforehand.
 
 preflight() {
     ((${#STATE} < 80)) || die "the path $STATE is too long: sockets in it must stay under 108 characters; set FERROSTACK_OPENSTACK_DIR to a shorter one"
@@ -13,7 +13,7 @@ preflight() {
 memory() {
     local available limit used
     available=$(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo)
-    # A container may be allowed less than the machine has.
+    # The limit of a container may be lower than the machine's memory.
     if read -r limit 2>/dev/null </sys/fs/cgroup/memory.max && [[ $limit != max ]]; then
         read -r used </sys/fs/cgroup/memory.current
         limit=$(((limit - used) / 1048576))

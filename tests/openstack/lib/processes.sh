@@ -1,6 +1,6 @@
-# Daemons: started in a session of their own, remembered by pid and start time, stopped by exactly those.
+# Daemons: started in separate sessions, identified by pid and start time, and stopped by them.
 
-# The start time (clock ticks after boot) tells a process from a later one that got the same pid.
+# The start time (clock ticks after boot) distinguishes a process from a later one with the same pid.
 start_time() { awk '{sub(/^.*\) /, ""); print $20}' "/proc/$1/stat" 2>/dev/null; }
 
 alive() {
@@ -8,11 +8,11 @@ alive() {
     read -r pid at 2>/dev/null <"$RUN/$1.pid" && [[ $at && $(start_time "$pid") == "$at" ]]
 }
 
-# A bare environment: what the services read is what the files below $ETC say. HOME makes them find those files:
-# oslo.config looks into ~/.nova for nova.conf, ~/.cinder for cinder.conf and so on before it looks into /etc.
+# A clean environment: the services read only the files below $ETC. They find them by HOME: oslo.config looks into
+# ~/.nova for nova.conf, ~/.cinder for cinder.conf and so on before it looks into /etc.
 CLEAN=(env -i "PATH=$PATH" "HOME=$ETC" LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 "PYTHONPATH=$HERE/python")
 
-# One `up` or `down` at a time; the lock (descriptor 9) is let go when the script ends.
+# One `up` or `down` at a time; the lock (descriptor 9) is released when the script ends.
 exclusively() {
     exec 9>"$RUN/lock"
     flock -n 9 || die "another tests/openstack/up or down works in $STATE"
@@ -32,14 +32,15 @@ start() {
 start_wsgi() {
     local name=$1 port=$2 processes=$3 threads=$4 script=$5
     shift 5
-    # Connection: close, as this router of uwsgi's does not keep connections open yet answers HTTP/1.1 without saying so.
+    # Connection: close, because this uwsgi router closes connections, but does not announce that in its HTTP/1.1
+    # responses.
     start "$name" "$@" uwsgi --plugin python3 --http-socket "$IP:$port" --wsgi-file "$script" --master \
         --processes "$processes" --threads "$threads" --enable-threads --lazy-apps --buffer-size 65535 --listen 100 \
         --die-on-term --no-orphans --need-app --add-header "Connection: close" --disable-logging --log-4xx \
         --hook-master-start "unix_signal:15 gracefully_kill_them_all"
 }
 
-# stop NAME [SECONDS]: asks, waits, then kills the whole process group
+# stop NAME [SECONDS]: sends SIGTERM, waits, then kills the whole process group
 stop() {
     local name=$1 pid at i
     if alive "$name"; then
@@ -54,7 +55,7 @@ stop() {
     rm -f "$RUN/$name.pid"
 }
 
-# await SECONDS NAME COMMAND ...: the command succeeds in time, or NAME is to blame
+# await SECONDS NAME COMMAND ...: waits until the command succeeds; on a timeout reports NAME
 await() {
     local limit=$((SECONDS + $1)) name=$2
     shift 2
@@ -69,7 +70,7 @@ died() { die "$1 ended unexpectedly: $(grep -E 'ERROR|CRITICAL|rror:|FATAL' "$LO
 
 tcp() { (exec 3<>"/dev/tcp/$IP/$1") 2>/dev/null; }
 
-# answers PORT [PATH]: any HTTP answer below 500 within five seconds
+# answers PORT [PATH]: whether there is an HTTP response below 500 within five seconds
 answers() {
     timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1" && printf "GET /%s HTTP/1.0\r\nHost: %s\r\n\r\n" "$2" "$0" >&3 && read -r -u3 _ status _ && [[ $status -lt 500 ]]' "$IP" "$1" "${2:-}" 2>/dev/null
 }

@@ -1,4 +1,4 @@
-# RabbitMQ and the port mapper of Erlang that it needs.
+# RabbitMQ and its Erlang port mapper.
 
 rabbitmq_start() {
     local dir=$ETC/rabbitmq
@@ -12,9 +12,9 @@ log.console = true
 log.console.level = warning
 X
     echo '[].' >"$dir/enabled_plugins"
-    # Started here so that it is ours to stop; rabbitmq-server would leave one of its own behind.
+    # Started here so that `down` stops it; rabbitmq-server would leave its own running.
     start epmd epmd -address "$IP"
-    # +sbwt none: its schedulers would otherwise spin while idle. HOME is where it keeps its cookie.
+    # +sbwt none: its schedulers would otherwise spin while idle. HOME has its cookie.
     start rabbitmq "HOME=$DATA/rabbitmq" "ERL_EPMD_ADDRESS=$IP" RABBITMQ_NODENAME=ferrostack@localhost \
         "RABBITMQ_CONFIG_FILE=$dir/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null "RABBITMQ_ENABLED_PLUGINS_FILE=$dir/enabled_plugins" \
         "RABBITMQ_MNESIA_BASE=$DATA/rabbitmq/mnesia" "RABBITMQ_LOG_BASE=$LOG/rabbitmq" "RABBITMQ_PID_FILE=$RUN/rabbitmq.own" \

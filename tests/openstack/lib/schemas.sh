@@ -1,5 +1,5 @@
-# The services' tables. Their migrations take about 20 seconds of two cores, so the result is kept as a dump, which is
-# good for as long as the same packages are installed, and loaded in about three.
+# The services' tables. Their migrations take about 20 seconds on two cores, so the result is stored as a dump, which is
+# valid while the installed packages do not change, and loads in about three.
 
 schemas() {
     [[ -e $DATA/.schemas ]] && return 0
@@ -22,7 +22,7 @@ package_versions() {
     dpkg-query -W -f '${Package} ${Version}\n' $INSTALL | sha256sum | cut -c1-16
 }
 
-# All at once, each in the background; the first failure names its log.
+# All of them in parallel; the first failure prints its log.
 migrate() {
     local service failed=
     local -A jobs=()

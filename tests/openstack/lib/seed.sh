@@ -1,4 +1,4 @@
-# What the cloud holds at first: python/seed.py, in stages, each idempotent.
+# The initial content of the cloud: python/seed.py, in stages, each idempotent.
 
 seed() {
     manage "STATE=$STATE" "HOSTS=$HOSTS" /usr/bin/python3 "$HERE/python/seed.py" "$1" 2>"$LOG/seed-$1.log" ||

@@ -1,4 +1,4 @@
-# Where everything is and how it is called. Sourced first by up, down and check; sets variables only.
+# Paths and names. Sourced first by up, down and check; sets variables only.
 
 IP=127.0.0.1
 STATE=${FERROSTACK_OPENSTACK_DIR:-$ROOT/target/openstack}
@@ -7,8 +7,8 @@ NICE=${FERROSTACK_OPENSTACK_NICE:-10}              # of the daemons and of apt: 
 NEEDED_MB=${FERROSTACK_OPENSTACK_MEMORY_MB:-5000}  # memory that must be available before anything starts
 OCTAVIA=${FERROSTACK_OPENSTACK_OCTAVIA:-fixed}      # or debian: see python/octavia_worker.py
 
-# Anything else in the environment may change how Debian's Python finds modules (pyenv, PYTHONPATH), which cloud the
-# client library talks to (OS_*) or what apt asks (debconf).
+# Other variables could change where Debian's Python finds modules (pyenv, PYTHONPATH), the cloud of the client library
+# (OS_*) or the questions of apt (debconf).
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 unset PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE "${!OS_@}"
 umask 077                                          # configuration files hold passwords
@@ -18,7 +18,7 @@ CLOUDS=$STATE/clouds.yaml
 BIN=$PKG/usr/bin                                   # scripts of packages that are unpacked, not installed
 USER_NAME=$(id -un)
 
-# name:port of everything that listens, in the order of starting
+# name:port of all listeners, in the order of starting
 PORTS="mariadb:3306 memcached:11211 epmd:4369 rabbitmq:5672 rabbitmq:25672 ovn-nb:6641 ovn-sb:6642 keystone:5000
  placement:8778 glance:9292 nova-api:8774 neutron:9696 cinder-api:8776 octavia-api:9876"
 

@@ -9,8 +9,9 @@ import time
 from ovs import poller
 from ovs.db import idl as ovs_idl
 
-# A real hypervisor plugs an interface some time after Neutron bound the port to it. Claimed at once, the "up" comes
-# before ML2 has committed the binding, and ML2 then retries ten times, half a second apart, within the PUT of the port.
+# A real hypervisor plugs an interface some time after Neutron bound its port. If it were claimed at once, the "up"
+# would arrive before ML2 has committed the binding, and ML2 would retry ten times, half a second apart, within the PUT
+# of the port.
 CLAIM_AFTER = 1.0
 
 COLUMNS = {
@@ -54,7 +55,8 @@ class Chassis:
         """One transaction. Returns whether the database took it and when a claim falls due."""
         transaction = ovs_idl.Transaction(self.idl)
         due = None
-        # Rows inserted in a transaction have no columns to read until it is committed: registering goes alone.
+        # Rows inserted in a transaction have no columns to read until it is committed, so registration is a separate
+        # transaction.
         registered = self.register(transaction)
         if not registered:
             self.answer()

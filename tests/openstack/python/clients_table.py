@@ -12,7 +12,7 @@ def main(directory, *clients):
     results = {(client, cloud): read(os.path.join(directory, '%s-%s' % (client, cloud)))
                for client in clients for cloud in ('real', 'simulated')}
     present = [key for key, found in results.items() if found]
-    # Not every client plays every command.
+    # Not every client runs every command.
     own = {client: list(dict.fromkeys(command for key in present if key[0] == client for command in results[key]))
            for client in clients}
     commands = list(dict.fromkeys(command for client in clients for command in own[client]))
@@ -45,7 +45,7 @@ def read(path):
         return {}
     with open(path) as file:
         lines = [json.loads(line) for line in file]
-    # The same command may stand twice; it works if it works each time.
+    # The same command may occur twice; it works if it works each time.
     found = {}
     for line in lines:
         ok, note = found.get(line['command'], (True, ''))

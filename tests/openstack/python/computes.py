@@ -12,18 +12,18 @@ WATCHED = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
 
 
 def main(config_dir, log_dir, hosts):
-    # Blocked before anything starts, so that a child that ends at once is still noticed below.
+    # Blocked before the start, so that the end of a child is never missed.
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     import nova.cmd.compute
     import nova.compute.manager
     import nova.virt.fake  # noqa: F401  loaded by name later; shared by being here already
-    # Objects that live now live for ever: a collection in a child must not touch, and so copy, their pages.
+    # Objects that exist now are never collected: a collection in a child must not touch, and so copy, their pages.
     gc.collect()
     gc.freeze()
     children = [serve(nova.cmd.compute, config_dir, log_dir, host) for host in hosts]
-    # The parent has to hear of its children without eventlet's loop, which would wake up a hundred times a second.
+    # The parent waits for signals without eventlet's loop, which would wake up a hundred times a second.
     while True:
-        # A SIGCHLD may also be of a program that some import ran.
+        # A SIGCHLD may also be that of a program that an import ran.
         if signal.sigwait(WATCHED) != signal.SIGCHLD:
             status = 0
             break
@@ -53,7 +53,7 @@ def serve(compute, config_dir, log_dir, host):
         compute.main()
         status = 0
     finally:
-        # Not sys.exit: that would run the parent's code on the way out.
+        # Not sys.exit: that would run the parent's exit handlers.
         sys.stderr.flush()
         os._exit(status)
 

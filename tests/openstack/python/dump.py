@@ -17,7 +17,7 @@ def main(socket, password_file, databases):
         password = file.read().strip()
     connection = pymysql.connect(unix_socket=socket, user=getpass.getuser(), charset='utf8mb4')
     cursor = connection.cursor()
-    # Tables come in the order of their names, not of their references.
+    # Tables are sorted by name, not by reference.
     print('SET foreign_key_checks = 0, unique_checks = 0, autocommit = 0;')
     for database in databases:
         print(f'USE `{database}`;')

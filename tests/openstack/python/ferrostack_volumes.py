@@ -7,7 +7,7 @@ class PretendedVolumes(fake_driver.FakeLoggingVolumeDriver):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        # Volume types choose a back end by this name, which upstream's fake leaves unset.
+        # Volume types select a back end by this name, which upstream's fake does not set.
         self.backend_name = self.configuration.safe_get('volume_backend_name') or 'fake'
 
     def _update_volume_stats(self):
@@ -17,7 +17,7 @@ class PretendedVolumes(fake_driver.FakeLoggingVolumeDriver):
             pool['multiattach'] = True
 
     def clone_image(self, context, volume, image_location, image_meta, image_service):
-        # "Cloned within the back end": otherwise Cinder runs qemu-img into a logical volume that does not exist.
+        # "Cloned within the back end": otherwise Cinder would run qemu-img on a logical volume that does not exist.
         return {}, True
 
     def copy_image_to_volume(self, context, volume, image_service, image_id, **kwargs):

@@ -36,7 +36,7 @@ VOLUME_TYPES = {  # name: extra specifications
     'fast': {'volume_backend_name': 'fake'},
     'shared': {'volume_backend_name': 'fake', 'multiattach': '<is> True'},
 }
-# Little enough that a test can go over every one of them, enough for one server with its network.
+# Low enough that a test can exceed every limit, high enough for one server with its network.
 LIMITED_COMPUTE = {'instances': 2, 'cores': 3, 'ram': 6144, 'key_pairs': 2, 'server_groups': 1, 'server_group_members': 2}
 LIMITED_VOLUME = {'volumes': 2, 'gigabytes': 10, 'snapshots': 1}
 LIMITED_NETWORK = {'networks': 2, 'subnets': 2, 'ports': 6, 'routers': 1, 'floating_ips': 1, 'security_groups': 3,
@@ -67,7 +67,7 @@ def identity():
                 api.assign_project_role_to_user(projects[project], users[user], roles[role])
 
     for name in ADMIN_PROJECT_USERS:
-        # `service` is what makes their tokens service tokens (service_token_roles).
+        # The role `service` makes their tokens service tokens (service_token_roles).
         account(name, 'service', 'admin', 'service')
     account('demo', 'demo', 'member', 'reader')
     account('reader', 'demo', 'reader')
@@ -107,7 +107,7 @@ def write_clouds(password, application):
         text += (f'  demo-app:\n    auth_type: v3applicationcredential\n    auth:\n      auth_url: http://{IP}:5000/v3\n'
                  f'      application_credential_id: {application}\n      application_credential_secret: {password}\n'
                  f'    region_name: {REGION}\n    interface: public\n    identity_api_version: 3\n')
-    # Renamed into place: whoever reads it meanwhile finds the whole of one or of the other.
+    # Renamed atomically, so that concurrent readers see either the old or the new file.
     part = clouds_file() + '.part'
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w') as file:
         file.write(text)
@@ -165,7 +165,7 @@ def images(glance):
             continue
         image = glance.create_image(name=name, disk_format='raw', container_format='bare', visibility=visibility,
                                     min_disk=0, min_ram=0, tags=list(tags), os_distro=name.split('-')[0])
-        # No hypervisor ever reads it. Its first bytes must not look like another format to Glance or Cinder.
+        # No hypervisor reads it. Its first bytes must not look like another format to Glance or Cinder.
         put(glance, '/images/%s/file' % image.id, data=name.encode().ljust(65536, b'\n'),
             headers={'Content-Type': 'application/octet-stream'})
         for tag in tags:
@@ -182,7 +182,7 @@ def volume_types(cinder):
 def external_network(neutron):
     network = neutron.find_network('public') or neutron.create_network(
         name='public', is_router_external=True, is_default=True, provider_network_type='flat', provider_physical_network='public')
-    # Loopback addresses: what stands behind a floating IP can be bound on this machine (`simulate guests`).
+    # Loopback addresses, so that floating IPs can be bound on this machine (`simulate guests`).
     if not neutron.find_subnet('public-subnet'):
         neutron.create_subnet(network_id=network.id, name='public-subnet', ip_version=4, cidr='127.24.0.0/20',
                               gateway_ip='127.24.0.1', enable_dhcp=False,
