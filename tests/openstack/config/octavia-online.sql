@@ -1,6 +1,6 @@
--- No amphora has an agent that reports its health, so operating_status would stay OFFLINE for ever. This plays the part
--- of the heartbeats; provisioning_status stays Octavia's own. Each update first reads the ids without locks and then locks
--- just those rows, and a lock that somebody holds means "next time": Octavia's own transactions must not fail for this.
+-- Simulates the heartbeats: amphorae have no agents that report their health, so operating_status would stay OFFLINE.
+-- provisioning_status is still set by Octavia. Each update first reads the ids without locks and then locks only those
+-- rows; if a row is locked, it is left for the next time, so that Octavia's transactions do not fail because of this.
 DELIMITER //
 CREATE OR REPLACE EVENT heartbeats ON SCHEDULE EVERY 2 SECOND DO
 BEGIN

@@ -22,7 +22,7 @@ password_hash_rounds = 4
 [fernet_tokens]
 key_repository = $DATA/keystone/fernet-keys
 [fernet_receipts]
-# Opened at the start although nobody gets a receipt here.
+# Opened at the start although no receipts are issued here.
 key_repository = $DATA/keystone/fernet-keys
 [credential]
 key_repository = $DATA/keystone/credential-keys

@@ -2,9 +2,9 @@
 
 IP=127.0.0.1
 STATE=${FERROSTACK_OPENSTACK_DIR:-$ROOT/target/openstack}
-HOSTS=${FERROSTACK_OPENSTACK_HOSTS:-6}             # imaginary hypervisors, odd ones in az1, even ones in az2
-NICE=${FERROSTACK_OPENSTACK_NICE:-10}              # of the daemons and of apt: people compile on the same machine
-NEEDED_MB=${FERROSTACK_OPENSTACK_MEMORY_MB:-5000}  # memory that must be available before anything starts
+HOSTS=${FERROSTACK_OPENSTACK_HOSTS:-6}             # simulated hypervisors, odd ones in az1, even ones in az2
+NICE=${FERROSTACK_OPENSTACK_NICE:-10}              # of the daemons and apt: the machine may be compiling, too
+NEEDED_MB=${FERROSTACK_OPENSTACK_MEMORY_MB:-5000}  # memory that must be available before the start
 OCTAVIA=${FERROSTACK_OPENSTACK_OCTAVIA:-fixed}      # or debian: see python/octavia_worker.py
 
 # Other variables could change where Debian's Python finds modules (pyenv, PYTHONPATH), the cloud of the client library

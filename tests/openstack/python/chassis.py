@@ -34,7 +34,7 @@ class Chassis:
             helper.register_columns(table, columns)
         self.idl = ovs_idl.Idl(remote, helper)
         self.hosts = hosts
-        self.first_seen = {}  # port binding -> when it was first wanted somewhere
+        self.first_seen = {}  # port binding -> when a chassis was first requested for it
 
     def run(self):
         handled = due = None

@@ -449,7 +449,7 @@ fn documents(text: &str) -> Result<Vec<Document>, Error> {
         let part = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (part("apiVersion").to_owned(), part("kind").to_owned());
         let Some(version) = api_version.strip_prefix("kubeadm.k8s.io/") else {
-            continue; // KubeletConfiguration and others may stand in the same file
+            continue; // The file may also contain KubeletConfiguration and others.
         };
         let version = version.to_owned();
         let document = Document {

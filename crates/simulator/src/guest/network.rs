@@ -256,7 +256,7 @@ async fn accept(
             .checked_rem(alive.len())
             .and_then(|index| alive.get(index))
         else {
-            continue; // nobody serves: the connection is closed at once
+            continue; // No guest serves: the connection is closed at once.
         };
         let member = Arc::clone(member);
         let stop = stop.clone();

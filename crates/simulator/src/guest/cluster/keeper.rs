@@ -316,7 +316,7 @@ impl Keeper {
         self.expiry = None;
         let path = format!("{PUBLIC}/cluster-info");
         let Some(info) = self.api.get(&path).await? else {
-            return Ok(()); // kubeadm init is not there yet; it signals when it is
+            return Ok(()); // kubeadm init has not created it yet; it signals when it has
         };
         let tokens: Vec<StoredToken> = self
             .api
