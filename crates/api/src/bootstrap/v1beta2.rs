@@ -1,7 +1,7 @@
 //! KubeadmConfig and KubeadmConfigTemplate, version v1beta2.
 //!
-//! Names and shapes are those of Cluster API 1.15. Secrets do not live here: files and passwords can
-//! point to a Secret (`contentFrom`, `passwdFrom`).
+//! Names and types are those of Cluster API 1.15. Secret content is referenced: files and passwords can be in a Secret
+//! (`contentFrom`, `passwdFrom`).
 
 mod kubeadm;
 mod node;

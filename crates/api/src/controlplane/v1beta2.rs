@@ -1,6 +1,6 @@
 //! KubeadmControlPlane and KubeadmControlPlaneTemplate, version v1beta2.
 //!
-//! Names and shapes are those of Cluster API 1.15.
+//! Names and types are those of Cluster API 1.15.
 
 mod status;
 mod template;

@@ -26,7 +26,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of a list of Cluster API's own conditions, as v1beta1 of our group has them.
+/// The schema of a list of Cluster API's conditions in v1beta1 of our group.
 pub(crate) fn v1beta1_conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

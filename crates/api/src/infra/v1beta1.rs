@@ -1,6 +1,7 @@
-//! v1beta1: what releases v0.10 to v0.14 of the Go provider store; served, converted to and from v1beta2.
+//! v1beta1: the version that releases v0.10 to v0.14 of the Go provider store; served, and converted to and from
+//! v1beta2.
 //!
-//! Whatever has the same shape in v1beta2 is that type.
+//! Types that are equal in v1beta2 are those of v1beta2.
 
 mod cluster;
 mod machine;

@@ -1,4 +1,4 @@
-//! v1beta2: the stored version, to and from which the others convert.
+//! v1beta2: the stored version and the hub of conversion.
 
 mod cluster;
 pub(crate) mod given;

@@ -1,5 +1,4 @@
-//! kubeadm's configuration, as Cluster API spells it: the shapes of kubeadm v1beta4 with
-//! durations in seconds.
+//! kubeadm's configuration with Cluster API's names: the types of kubeadm v1beta4 with durations in seconds.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the bootstrap data does to the machine besides running kubeadm.
+//! The parts of the bootstrap data besides kubeadm's configuration.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The word used on the wire and in the bootstrap Secret.
+    /// The value in JSON and in the bootstrap Secret.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::CloudConfig => "cloud-config",
@@ -82,7 +82,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The word used on the wire and by cloud-init.
+    /// The value in JSON and for cloud-init.
     pub fn as_str(self) -> &'static str {
         match self {
             Encoding::Base64 => "base64",

@@ -318,12 +318,12 @@ impl Cluster {
         self.initialization(|steps| steps.infrastructure_provisioned)
     }
 
-    /// Whether the control plane has answered requests once.
+    /// Whether the control plane has served requests once.
     pub fn control_plane_initialized(&self) -> bool {
         self.initialization(|steps| steps.control_plane_initialized)
     }
 
-    /// The endpoint, if both host and port are known.
+    /// The endpoint, if both host and port are set.
     pub fn endpoint(&self) -> Option<(&str, i32)> {
         let endpoint = self
             .spec

@@ -402,12 +402,12 @@ impl Machine {
         self.initialization(|steps| steps.infrastructure_provisioned)
     }
 
-    /// Whether the Secret with the first-boot data has existed once.
+    /// Whether the Secret with the bootstrap data has existed once.
     pub fn bootstrap_ready(&self) -> bool {
         self.initialization(|steps| steps.bootstrap_data_secret_created)
     }
 
-    /// The name of the machine's Node, once it is known.
+    /// The name of the machine's Node, if it is known.
     pub fn node_name(&self) -> Option<&str> {
         self.status
             .as_ref()?

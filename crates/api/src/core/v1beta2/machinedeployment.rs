@@ -206,7 +206,7 @@ pub enum MachineDeploymentPhase {
 }
 
 impl MachineDeployment {
-    /// Number of machines that there should be.
+    /// The desired number of machines.
     pub fn replicas(&self) -> i32 {
         self.spec.replicas.unwrap_or(1)
     }

@@ -148,7 +148,7 @@ pub struct MachineSetStatus {
 }
 
 impl MachineSet {
-    /// Number of machines that there should be.
+    /// The desired number of machines.
     pub fn replicas(&self) -> i32 {
         self.spec.replicas.unwrap_or(1)
     }

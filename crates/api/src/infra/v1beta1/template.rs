@@ -1,4 +1,4 @@
-//! v1beta1 of the templates from which Cluster API makes OpenStackClusters and OpenStackMachines.
+//! v1beta1 of the templates from which Cluster API creates OpenStackClusters and OpenStackMachines.
 
 use std::collections::BTreeMap;
 
