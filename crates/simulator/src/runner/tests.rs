@@ -106,6 +106,11 @@ fn world(instance: Instance) -> Arc<World> {
 }
 
 async fn bed(program: &str) -> Bed {
+    // Long enough for a shell on a busy machine to handle its SIGTERM.
+    bed_with_patience(program, Duration::from_secs(30)).await
+}
+
+async fn bed_with_patience(program: &str, patience: Duration) -> Bed {
     let directory = TempDir::new().unwrap();
     let told = Arc::new(Told::default());
     *told.machine.lock() = Some(hardware());
@@ -114,7 +119,7 @@ async fn bed(program: &str) -> Bed {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let metadata = format!("http://{}", listener.local_addr().unwrap());
     let options = Options {
-        patience: Duration::from_millis(200),
+        patience,
         probe: Duration::from_millis(20),
         ..Options::new(runner(program), directory.path().to_owned())
     };
@@ -246,7 +251,7 @@ async fn what_cannot_be_started_is_a_fault_of_the_server() {
 
 #[tokio::test]
 async fn a_runner_that_never_ends_is_killed_with_all_it_started() {
-    let bed = bed("never-ends").await;
+    let bed = bed_with_patience("never-ends", Duration::from_millis(200)).await;
     bed.shows("deaf").await;
     let child = std::fs::read_to_string(bed.file("child")).unwrap();
     assert!(runs(&child));
