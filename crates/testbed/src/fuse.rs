@@ -14,6 +14,7 @@ use crate::Running;
 
 /// How long after the last visible change the last write may come.
 const TRAIL: Duration = Duration::from_secs(5);
+const MINUTE: Duration = Duration::from_secs(60);
 /// After this many kills, controllers are considered not to make progress.
 const MOST_KILLS: usize = 1000;
 
@@ -52,6 +53,20 @@ where
     panic!(
         "no rest after {MOST_KILLS} kills at write {nth}; the writes of the last starts: {last:#?}"
     )
+}
+
+/// Lets the reconciles end that follow the last change, then waits for the end of the controllers, and starts them
+/// again; returns what they write in the first minute.
+pub async fn written_at_rest(
+    end: impl Future<Output = ()>,
+    start: impl FnOnce(&Fuse) -> Running,
+) -> Vec<String> {
+    tokio::time::sleep(TRAIL * 2).await;
+    end.await;
+    let fuse = Fuse::recorder();
+    let _running = start(&fuse);
+    tokio::time::sleep(MINUTE).await;
+    fuse.writes()
 }
 
 /// Lets a number of writes through: the last one is stored, but its answer is lost, and nothing that is sent

@@ -32,14 +32,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::fake::{fake, fake_definition};
-pub use crate::fuse::{Fuse, killed_at_every};
+pub use crate::fuse::{Fuse, killed_at_every, written_at_rest};
 pub use crate::invalid::{Invalid, invalid};
 pub use crate::running::Running;
 
 /// The namespace of every test.
 pub const NAMESPACE: &str = "default";
 /// The timeout of [`eventually`]: much longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The minimum pause between two checks of [`eventually`].
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A management cluster in memory.
 pub struct Management {
@@ -145,6 +147,20 @@ impl Management {
         drop(deleted.unwrap());
     }
 
+    /// Waits until an object does not exist.
+    ///
+    /// # Panics
+    /// With the object after the timeout.
+    pub async fn gone<K: Kind>(&self, name: &str) {
+        eventually(&format!("{name} to go"), || async {
+            match self.api::<K>().get_opt(name).await.unwrap() {
+                None => Ok(()),
+                Some(object) => Err(format!("{object:?}")),
+            }
+        })
+        .await;
+    }
+
     /// All objects of a kind.
     ///
     /// # Panics
@@ -165,12 +181,14 @@ where
 {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
+        let begun = tokio::time::Instant::now();
         match check().await {
             Ok(value) => return value,
-            Err(seen) if tokio::time::Instant::now() > deadline => {
+            Err(seen) if begun > deadline => {
                 panic!("waited in vain for {what}; last seen: {seen}")
             }
-            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            // An expensive check leaves half of the time to what it waits for, which may run on the same thread.
+            Err(_) => tokio::time::sleep(PAUSE.max(begun.elapsed())).await,
         }
     }
 }

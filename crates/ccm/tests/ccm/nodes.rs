@@ -22,6 +22,23 @@ fn is_initialised(node: &Node) -> bool {
     !taints(node).contains(&UNINITIALIZED)
 }
 
+/// Creates worker-1 and worker-2 with their initialized Nodes; returns the id of the first one's server.
+async fn two_workers(world: &World) -> String {
+    let first = world.server("worker-1").await;
+    world.server("worker-2").await;
+    for name in ["worker-1", "worker-2"] {
+        world.node(name).await;
+        world.node_where(name, is_initialised).await;
+    }
+    first
+}
+
+/// Waits for an event about a Node, whose note contains `words`.
+async fn notes(world: &World, about: &str, reason: &str, words: &str) {
+    let note = world.event(about, reason).await;
+    assert!(note.contains(words), "{note}");
+}
+
 #[tokio::test]
 async fn a_node_is_initialised_from_its_server() {
     let world = World::start("").await;
@@ -105,13 +122,8 @@ async fn a_stopped_server_taints_its_node_until_the_node_is_ready_again() {
 #[tokio::test]
 async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready() {
     let world = World::start("").await;
-    let (gone, _) = (
-        world.server("worker-1").await,
-        world.server("worker-2").await,
-    );
+    let gone = two_workers(&world).await;
     for name in ["worker-1", "worker-2"] {
-        world.node(name).await;
-        world.node_where(name, is_initialised).await;
         world.ready(name, "True").await;
     }
     world.delete_server(&gone).await;
@@ -155,25 +167,15 @@ async fn no_node_is_deleted_when_the_cloud_knows_none_of_the_cluster() {
     let world = World::start("").await;
     world.node("worker-1").await;
     world.node("worker-2").await;
-    let note = world.event("worker-1", "DeletionInDoubt").await;
-    assert!(
-        note.contains("cloud.conf may be those of another project"),
-        "{note}"
-    );
+    let words = "cloud.conf may be those of another project";
+    notes(&world, "worker-1", "DeletionInDoubt", words).await;
     world.nodes().get("worker-1").await.unwrap();
 }
 
 #[tokio::test]
 async fn no_node_is_deleted_on_an_error_of_the_cloud() {
     let world = World::start("").await;
-    let (gone, _) = (
-        world.server("worker-1").await,
-        world.server("worker-2").await,
-    );
-    for name in ["worker-1", "worker-2"] {
-        world.node(name).await;
-        world.node_where(name, is_initialised).await;
-    }
+    let gone = two_workers(&world).await;
     let fault = |path: &str| json!({"service": "compute", "method": "GET", "route": path, "status": 500, "message": "broken"});
     let fault = fault("/v2.1/servers/{server_id}");
     world.request("POST", "/_simulator/faults", fault).await;
@@ -202,11 +204,8 @@ async fn two_servers_of_one_name_leave_the_node_waiting_with_an_event() {
     world.server("twin").await;
     world.server("twin").await;
     world.node("twin").await;
-    let note = world.event("twin", "ServerNotFound").await;
-    assert!(
-        note.contains("2 servers of this project are called twin"),
-        "{note}"
-    );
+    let words = "2 servers of this project are called twin";
+    notes(&world, "twin", "ServerNotFound", words).await;
     assert!(!is_initialised(&world.nodes().get("twin").await.unwrap()));
 }
 
@@ -234,9 +233,11 @@ async fn a_thousand_nodes_are_initialised_with_five_requests() {
     const NODES: usize = 1000;
     let mut world = World::open("").await;
     world.options(|options| {
-        options.node_monitor_period = Duration::from_secs(5);
-        options.node_status_update_frequency = Duration::from_secs(300);
-        options.clouds.intervals = Default::default();
+        options.node_monitor_period = Duration::from_secs(3600);
+        options.node_status_update_frequency = Duration::from_secs(3600);
+        // Longer than the test, so that what the initialization needs is all that is listed.
+        options.clouds.intervals.idle = Duration::from_secs(3600);
+        options.clouds.intervals.rest = Duration::from_secs(3600);
     });
     for index in 0..NODES {
         world.server(&format!("worker-{index}")).await;

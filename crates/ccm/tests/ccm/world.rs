@@ -223,7 +223,7 @@ impl World {
             .unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
-            .send(request, Duration::from_secs(10))
+            .send(request, Duration::from_secs(60))
             .await
             .unwrap();
         answer.headers()["x-subject-token"]
@@ -249,7 +249,7 @@ impl World {
             .unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
-            .send(request, Duration::from_secs(10))
+            .send(request, Duration::from_secs(60))
             .await
             .unwrap();
         assert!(answer.status().is_success(), "{method} {path}: {answer:?}");
