@@ -8,8 +8,8 @@ ovn_start() {
         [[ -e $DATA/ovn/$which.db ]] || ovsdb-tool create "$DATA/ovn/$which.db" "/usr/share/ovn/ovn-$which.ovsschema" || die "creating OVN's database failed"
         start "ovn-$which" ovsdb-server "$DATA/ovn/$which.db" "--remote=ptcp:$port:$IP" "--unixctl=$RUN/ovn-$which.ctl" -vconsole:warn
     done
-    await 30 ovn-nb tcp 6641
-    await 30 ovn-sb tcp 6642
+    await 120 ovn-nb tcp 6641
+    await 120 ovn-sb tcp 6642
     ovn-nbctl "--db=tcp:$IP:6641" --no-wait init 2>/dev/null
     ovn-sbctl "--db=tcp:$IP:6642" --no-leader-only init 2>/dev/null
     start ovn-northd ovn-northd "--ovnnb-db=tcp:$IP:6641" "--ovnsb-db=tcp:$IP:6642" "--unixctl=$RUN/ovn-northd.ctl" -vconsole:warn
