@@ -19,6 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::io::ReaderStream;
 
 use super::passed::{Backend, Begun, spdy_headers};
+use super::spdy::PIECE;
 use super::{Kubelet, Request, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
@@ -35,7 +36,6 @@ const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-v
 const WAITING: usize = 16;
 /// The maximum number of pieces queued for a pod.
 const UNTAKEN: usize = 8;
-const PIECE: usize = 32 << 10;
 /// The maximum length of a WebSocket message in bytes.
 const MESSAGE: usize = 4 << 20;
 

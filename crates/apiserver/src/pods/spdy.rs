@@ -13,8 +13,8 @@ pub(super) use headers::Headers;
 
 /// The maximum length of a control frame; longer ones are an error. Those of clients are shorter than 200 bytes.
 const LONGEST_CONTROL: usize = 64 << 10;
-/// The maximum length of the pieces in which the payload of a data frame is returned.
-const PIECE: usize = 32 << 10;
+/// The maximum length of the pieces in which payloads are read and sent.
+pub(super) const PIECE: usize = 32 << 10;
 const HEAD: usize = 8;
 
 const SYN_STREAM: u16 = 1;

@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::command::Streams;
 use super::forward::{no_websocket, websocket, websocket_answer};
 use super::passed::{Backend, Begun, spdy_headers};
-use super::spdy::{self, Decoder, Encoder, Frame, Headers};
+use super::spdy::{self, Decoder, Encoder, Frame, Headers, PIECE};
 use super::{Request, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
@@ -43,7 +43,6 @@ const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
 /// The channel of messages that close another channel, which is their second byte.
 const CLOSE: u8 = 255;
-const PIECE: usize = 32 << 10;
 
 /// Whether a client requests the protocol that has to be translated.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
