@@ -20,7 +20,7 @@ async fn a_wrong_token_or_ca_hash_means_no_node_and_the_machine_says_so() {
     let home = tempfile::tempdir().unwrap();
     // Patient enough for a join on a busy machine, but not five minutes as kubeadm.
     let guests = guest::Options {
-        join_timeout: Duration::from_secs(15),
+        join_timeout: Duration::from_secs(30),
         ..guest::Options::default()
     };
     let cloud = TestCloud::with(home.path(), BTreeMap::new(), guests).await;

@@ -105,7 +105,7 @@ async fn answer(State(asked): State<Asked>, Path(hook): Path<String>, body: Stri
         "broken" => return (StatusCode::INTERNAL_SERVER_ERROR, "it broke").into_response(),
         "absent" => return StatusCode::NOT_FOUND.into_response(),
         "nonsense" => return "{}".into_response(),
-        "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
+        "slow" => tokio::time::sleep(Duration::from_secs(60)).await,
         _ => {}
     }
     let mut response = json!({"uid": review["request"]["uid"], "allowed": true});

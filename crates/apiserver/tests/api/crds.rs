@@ -422,7 +422,7 @@ async fn unknown_fields_are_dropped_with_a_warning_or_refused() {
 
 /// Waits for the object of a path to be as it shall be.
 async fn until(server: &ApiServer, path: &str, how: impl Fn(&Value) -> bool) {
-    for _ in 0..5000 {
+    for _ in 0..30_000 {
         if how(&get(server, path).await.1) {
             return;
         }

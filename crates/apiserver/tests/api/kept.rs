@@ -32,7 +32,7 @@ fn advertised(address: &str) -> Options {
 
 /// Until a field of an object has a value.
 async fn until(server: &ApiServer, path: &str, field: &str, wanted: &Value) {
-    for _ in 0..5000 {
+    for _ in 0..30_000 {
         if get(server, path).await.1.pointer(field) == Some(wanted) {
             return;
         }

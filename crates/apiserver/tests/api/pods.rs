@@ -330,6 +330,6 @@ async fn a_log_that_is_followed_ends_with_the_server() {
     let followed = tokio::spawn(response.into_body().collect());
     tokio::task::yield_now().await;
     server.close().await;
-    let end = tokio::time::timeout(std::time::Duration::from_secs(5), followed).await;
+    let end = tokio::time::timeout(std::time::Duration::from_secs(60), followed).await;
     assert!(end.unwrap().unwrap().unwrap().to_bytes().is_empty());
 }

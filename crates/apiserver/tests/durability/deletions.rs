@@ -40,9 +40,9 @@ async fn create_until_rejected(
     unreachable!("it goes on until it is rejected")
 }
 
-/// Asks again until the answer is a 404.
+/// Asks again until the answer is a 404, for a minute at least.
 async fn gone(server: &ApiServer, path: &str) {
-    for _ in 0..600 {
+    for _ in 0..3000 {
         if call(server, "GET", path, &Value::Null).await.0 == 404 {
             return;
         }

@@ -42,7 +42,7 @@ async fn get(trust: &Trust, url: &str) -> Result<Bytes, TransportError> {
     let request = http::Request::get(url).body(Bytes::new()).unwrap();
     let transport = HttpTransport::new(trust).unwrap();
     Ok(transport
-        .send(request, Duration::from_secs(20))
+        .send(request, Duration::from_secs(60))
         .await?
         .into_body())
 }

@@ -15,7 +15,7 @@ use super::console::Consoles;
 /// The pause after a full read, so that endless output does not use a whole CPU.
 const BREATH: Duration = Duration::from_millis(5);
 /// The time to read remaining output after the runner's end: a process that left the group may keep the pipe open.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_secs(5);
 
 /// A running guest runner.
 pub(crate) struct Process {
