@@ -303,7 +303,7 @@ async fn kubectl_works_on_both_kubeconfigs() {
             "wait",
             "machinedeployment/demo-md-0",
             "--for=jsonpath={.status.readyReplicas}=2",
-            "--timeout=120s",
+            "--timeout=300s",
         ],
     )
     .await;
