@@ -115,10 +115,11 @@ async fn a_server_that_somebody_deletes_is_not_replaced() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_idle_minutes_of_a_cluster_cost_at_most_twenty_requests() {
-    // 400 times as fast: 1.5 seconds for ten minutes.
+    const FASTER: u32 = 400;
+    let ten_minutes = Duration::from_secs(600) / FASTER;
     let mut world = World::open(simulator::cloud::Options::default()).await;
-    world.idle = Duration::from_secs(60) / 400;
-    world.rest = Duration::from_secs(300) / 400;
+    world.idle = Duration::from_secs(60) / FASTER;
+    world.rest = Duration::from_secs(300) / FASTER;
     world.run();
     world.cluster(json!({})).await;
     let names = ["cp-0", "cp-1", "cp-2", "md-0", "md-1", "md-2"];
@@ -143,15 +144,23 @@ async fn ten_idle_minutes_of_a_cluster_cost_at_most_twenty_requests() {
     })
     .await;
     world.cluster_ready().await;
-    tokio::time::sleep(Duration::from_secs(1800) / 400).await;
-    world.cloud.reset_requests();
-    // Each object is reconciled again, as it is every ten minutes.
-    world.poke::<OpenStackCluster>("demo").await;
-    for name in names {
-        world.poke::<OpenStackMachine>(name).await;
-    }
-    tokio::time::sleep(Duration::from_secs(600) / 400).await;
-    let counts = world.cloud.requests();
-    let total: u64 = counts.iter().map(|count| count.count).sum();
-    assert!((2..=20).contains(&total), "{total} requests: {counts:#?}");
+    // After a while the intervals are at their maximum.
+    eventually("ten idle minutes", || async {
+        world.cloud.reset_requests();
+        let begun = std::time::Instant::now();
+        // Each object is reconciled again, as it is every ten minutes.
+        world.poke::<OpenStackCluster>("demo").await;
+        for name in names {
+            world.poke::<OpenStackMachine>(name).await;
+        }
+        tokio::time::sleep(ten_minutes).await;
+        let counts = world.cloud.requests();
+        let total: u64 = counts.iter().map(|count| count.count).sum();
+        // On a busy machine they last longer, and more lists are due.
+        let most = 20 * begun.elapsed().as_millis() / ten_minutes.as_millis();
+        let few = total >= 2 && u128::from(total) <= most;
+        let found = || format!("{total} requests, at most {most}: {counts:#?}");
+        few.then_some(()).ok_or_else(found)
+    })
+    .await;
 }
