@@ -1,12 +1,10 @@
 //! Killing the controllers at each of their writes, and starting them again.
 
-use std::time::Duration;
-
 use api::core::v1beta2::{Cluster, MachineDeployment};
 use serde_json::json;
-use testbed::Fuse;
+use testbed::written_at_rest;
 
-use crate::world::{World, eventually};
+use crate::world::World;
 
 /// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
 const WRITES: [usize; 5] = [1, 2, 3, 4, 7];
@@ -16,13 +14,8 @@ async fn a_restart_at_rest_writes_nothing() {
     let world = World::start().await;
     world.cluster(3).await;
     world.settled(3).await;
-    // The reconciles that follow the last change.
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    world.kill().await;
-    let fuse = Fuse::recorder();
-    let _running = world.run_with(&fuse);
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(fuse.writes(), Vec::<String>::new());
+    let writes = written_at_rest(world.kill(), |fuse| world.run_with(fuse)).await;
+    assert_eq!(writes, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,14 +64,7 @@ async fn controllers_killed_at_every_write_delete_a_cluster_to_the_end() {
         world.settled(3).await;
         world.kill().await;
         world.delete::<Cluster>("demo").await;
-        let gone = || {
-            eventually("the Cluster to be gone", || async {
-                match world.api::<Cluster>().get_opt("demo").await.unwrap() {
-                    None => Ok(()),
-                    Some(cluster) => Err(format!("{:?}", cluster.status)),
-                }
-            })
-        };
+        let gone = || world.gone::<Cluster>("demo");
         let kills = world.killed_at_every(nth, gone).await;
         assert!(
             kills > 8 / nth,

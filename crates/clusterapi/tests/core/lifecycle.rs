@@ -56,13 +56,7 @@ async fn a_cluster_goes_from_the_workers_inwards() {
     world.cluster(2).await;
     world.settled(2).await;
     world.delete::<Cluster>("demo").await;
-    eventually("the Cluster to be gone", || async {
-        match world.api::<Cluster>().get_opt("demo").await.unwrap() {
-            None => Ok(()),
-            Some(cluster) => Err(format!("{:?}", condition(&cluster, "Deleting"))),
-        }
-    })
-    .await;
+    world.gone::<Cluster>("demo").await;
     let gone = world.gone.lock().clone();
     let place = |what: &str| gone.iter().position(|name| name == what).unwrap();
     let last_worker = gone

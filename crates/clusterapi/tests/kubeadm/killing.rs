@@ -1,15 +1,13 @@
 //! Killing the controllers at each of their writes, and starting them again.
 
-use std::time::Duration;
-
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Cluster;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::api::{Api, ListParams};
 use serde_json::json;
-use testbed::Fuse;
+use testbed::written_at_rest;
 
-use crate::world::{World, eventually};
+use crate::world::World;
 
 /// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
 const WRITES: [usize; 4] = [1, 3, 5, 11];
@@ -19,13 +17,8 @@ async fn a_restart_at_rest_writes_nothing() {
     let world = World::start().await;
     world.cluster(3).await;
     world.settled(3).await;
-    // The reconciles that follow the last change.
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    world.kill().await;
-    let fuse = Fuse::recorder();
-    let _running = world.run_with(&fuse);
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(fuse.writes(), Vec::<String>::new());
+    let writes = written_at_rest(world.kill(), |fuse| world.run_with(fuse)).await;
+    assert_eq!(writes, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,14 +61,7 @@ async fn controllers_killed_at_every_write_scale_upgrade_and_delete_a_control_pl
             );
         }
         world.delete::<Cluster>("demo").await;
-        let gone = || {
-            eventually("the Cluster to be gone", || async {
-                match world.api::<Cluster>().get_opt("demo").await.unwrap() {
-                    None => Ok(()),
-                    Some(cluster) => Err(format!("{:?}", cluster.status)),
-                }
-            })
-        };
+        let gone = || world.gone::<Cluster>("demo");
         let kills = world.killed_at_every(nth, gone).await;
         assert!(
             kills >= 10 / nth,

@@ -271,13 +271,7 @@ async fn a_deleted_cluster_takes_its_control_plane_along() {
     world.cluster(3).await;
     world.settled(3).await;
     world.delete::<Cluster>("demo").await;
-    eventually("the Cluster to be gone", || async {
-        match world.api::<Cluster>().get_opt("demo").await.unwrap() {
-            None => Ok(()),
-            Some(cluster) => Err(format!("{:?}", cluster.status)),
-        }
-    })
-    .await;
+    world.gone::<Cluster>("demo").await;
     assert!(world.list::<Machine>().await.is_empty());
     assert!(world.list::<KubeadmControlPlane>().await.is_empty());
 }

@@ -134,7 +134,7 @@ impl World {
         let send = |request: http::request::Builder, body: &Value| {
             let request = request.header("content-type", "application/json");
             let request = request.body(bytes::Bytes::from(body.to_string())).unwrap();
-            transport.send(request, Duration::from_secs(10))
+            transport.send(request, Duration::from_secs(60))
         };
         let tokens = http::Request::post(format!("{URL}/identity/v3/auth/tokens"));
         let token = send(tokens, &login).await.unwrap();
@@ -320,17 +320,6 @@ impl World {
         self.delete::<OpenStackMachine>(name).await;
         self.gone::<OpenStackMachine>(name).await;
         self.delete::<Machine>(name).await;
-    }
-
-    /// Waits until the object does not exist.
-    pub(crate) async fn gone<K: Kind + serde::Serialize>(&self, name: &str) {
-        eventually(&format!("{name} to go"), || async {
-            match self.api::<K>().get_opt(name).await.unwrap() {
-                None => Ok(()),
-                Some(object) => Err(serde_json::to_string(&object).unwrap()),
-            }
-        })
-        .await;
     }
 
     /// Waits until OpenStackCluster `demo` is ready.
