@@ -32,6 +32,8 @@ pub use self::rules::{Listed, Place};
 
 /// The port for clients.
 pub const PORT: u16 = 2379;
+/// The version that members report: that of etcd's image in kubeadm v1.34.2.
+pub(crate) const VERSION: &str = "3.6.5";
 
 /// An etcd cluster, shared by the machines of its members.
 #[derive(Debug)]

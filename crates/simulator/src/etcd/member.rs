@@ -11,11 +11,8 @@ use etcd::messages::{
 };
 use etcd::server::Service;
 
-use super::Etcd;
 use super::rules::{self, State, Stored};
-
-/// The version that members report: that of kubeadm 1.34.0's etcd image.
-const VERSION: &str = "3.6.4";
+use super::{Etcd, VERSION};
 
 /// The member of a machine.
 pub(super) struct Member {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::kubeadm::ClusterConfiguration;
 use super::Manifest;
 use super::node::Machine;
+use crate::etcd::VERSION;
 
 /// The collection of the static pods.
 pub(crate) const PODS: &str = "/api/v1/namespaces/kube-system/pods";
@@ -19,9 +20,6 @@ pub(crate) const COMPONENTS: [&str; 4] = [
     "kube-controller-manager",
     "kube-scheduler",
 ];
-
-/// The tag of etcd's image in kubeadm v1.34.2.
-const ETCD: &str = "3.6.5-0";
 
 /// The mirror pods of a control plane node, with the Node as owner.
 pub(crate) fn mirror_pods(
@@ -178,7 +176,7 @@ fn container(
     let image = match component {
         "etcd" => {
             let local = cluster.etcd.local.clone().unwrap_or_default();
-            let tag = local.image_tag.unwrap_or_else(|| ETCD.to_owned());
+            let tag = local.image_tag.unwrap_or_else(|| format!("{VERSION}-0"));
             match local.image_repository {
                 Some(registry) => format!("{registry}/etcd:{tag}"),
                 None => super::image(cluster, "etcd", &tag),
