@@ -3,20 +3,22 @@
 mod cloud;
 mod etcd;
 
+use std::time::Instant;
+
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use self::cloud::{Cloud, Machine, TOKEN, eventually};
+use self::cloud::{Cloud, Machine, PATIENCE, TOKEN, eventually};
 use super::*;
 
 fn quick() -> Options {
     Options {
         node_grace: Duration::from_millis(20),
         retry: Duration::from_millis(100),
-        join_timeout: Duration::from_secs(20),
+        join_timeout: PATIENCE,
         ..Options::default()
     }
 }
@@ -26,14 +28,18 @@ async fn list<K>(api: Api<K>, params: &ListParams) -> Vec<K>
 where
     K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
 {
-    for _ in 0..20 {
+    let started = Instant::now();
+    loop {
         match api.list(params).await {
             Ok(list) => return list.items,
-            Err(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
+            Err(kube::Error::Service(_) | kube::Error::HyperError(_))
+                if started.elapsed() < PATIENCE =>
+            {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             Err(other) => panic!("{other}"),
         }
     }
-    panic!("the API does not answer");
 }
 
 async fn nodes(client: &Client) -> Vec<String> {

@@ -72,9 +72,10 @@ fn cluster_info_is_believed_for_its_signature_and_pinned_authority() {
 
 #[tokio::test]
 async fn unreachable_endpoints_say_so_in_kubeadms_words() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // Bound, so that no other process listens there, but not listening.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = closed.local_addr().unwrap().port();
     let endpoint = kubeadm::split_endpoint(&format!("127.0.0.1:{port}")).unwrap();
     let error = discover(&join(&["sha256:00"]), &endpoint, &Outside::default())
         .await

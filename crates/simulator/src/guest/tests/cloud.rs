@@ -17,6 +17,8 @@ use crate::world::{Forward, Instance, Listener, World};
 
 pub(super) const TOKEN: &str = "abcdef.0123456789abcdef";
 const VIP: &str = "10.6.0.5";
+/// Much longer than any step takes on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Cloud {
     pub(super) guests: Guests,
@@ -42,7 +44,7 @@ pub(super) struct Machine {
 pub(super) async fn eventually(cloud: &Cloud, what: &str, mut check: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !check().await {
-        if started.elapsed() > Duration::from_secs(40) {
+        if started.elapsed() > PATIENCE {
             let consoles: Vec<String> = cloud
                 .machines
                 .iter()
@@ -207,7 +209,7 @@ impl Cloud {
         let ca = std::str::from_utf8(&self.files["/etc/kubernetes/pki/etcd/ca.crt"]).unwrap();
         let tls = ::etcd::tls::Tls::client(ca, &certificate, &key.into()).unwrap();
         let stream = ports.take_stream(2379).unwrap();
-        ::etcd::Client::connect(stream, &tls, Duration::from_secs(10)).await
+        ::etcd::Client::connect(stream, &tls, Duration::from_secs(60)).await
     }
 
     pub(super) fn hash(&self) -> String {
