@@ -115,7 +115,7 @@ impl Player<'_> {
             if !again || started.elapsed() > self.side.patience {
                 break answer;
             }
-            tokio::time::sleep(self.side.pause).await;
+            self.side.pause().await;
         };
         answer.outcome.states = states;
         if self.verbose {
@@ -283,11 +283,11 @@ impl Player<'_> {
                 if !matches!(status, 400 | 409) {
                     break;
                 }
-                if started.elapsed().as_secs() > 20 || self.side.pause.as_millis() < 100 {
+                if started.elapsed().as_secs() > 20 || self.side.is_simulated() {
                     eprintln!("left behind: {service} {path} ({status})");
                     break;
                 }
-                tokio::time::sleep(self.side.pause).await;
+                self.side.pause().await;
             }
         }
     }

@@ -12,13 +12,18 @@ use tokio::net::TcpListener;
 
 use crate::root;
 
+/// How long an operation of the simulated cloud takes, by its clock: longer than a request on any machine.
+const OPERATION: Duration = Duration::from_secs(120);
+
 /// A cloud with two accounts: `demo`, a member, and `admin`.
 pub(crate) struct Side {
     client: Client,
     accounts: BTreeMap<&'static str, Account>,
     endpoints: BTreeMap<String, String>,
     /// The pause between two requests of a poll.
-    pub(crate) pause: Duration,
+    pause: Duration,
+    /// The cloud whose clock advances with each pause, if this is the simulated one.
+    simulated: Option<Cloud>,
     /// The timeout of a poll.
     pub(crate) patience: Duration,
     /// The variables before the first step.
@@ -79,19 +84,17 @@ impl Side {
         ))
     }
 
-    /// A simulated cloud in this process, in which operations take a tenth of a second, so that intermediate states are
-    /// visible.
+    /// A simulated cloud in this process, in which operations take so long that requests find intermediate states on any
+    /// machine. Its clock advances with each [`Self::pause`].
     pub(crate) async fn simulated() -> (Self, Cloud) {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let moment = Duration::from_millis(120);
         let timings = Timings {
-            server_create: moment,
-            server_action: moment,
-            // Long enough for a request to find it immutable on a busy machine.
-            load_balancer_create: moment * 12,
-            load_balancer_update: moment * 4,
-            load_balancer_delete: moment,
-            volume: moment,
+            server_create: OPERATION,
+            server_action: OPERATION,
+            load_balancer_create: OPERATION,
+            load_balancer_update: OPERATION,
+            load_balancer_delete: OPERATION,
+            volume: OPERATION,
             ..Timings::default()
         };
         let cloud = Cloud::open(Options {
@@ -116,12 +119,13 @@ impl Side {
         });
         let clouds: Clouds = serde_saphyr::from_str(&cloud.clouds_yaml(&url)).unwrap();
         let account = |name: &str| clouds.clouds[name].auth.clone();
-        let side = Self::of(
+        let mut side = Self::of(
             account("simulated"),
             account("simulated-admin"),
-            Duration::from_millis(15),
-            Duration::from_secs(5),
+            Duration::from_millis(2),
+            Duration::from_secs(60),
         );
+        side.simulated = Some(cloud.clone());
         (side.connect().await, cloud)
     }
 
@@ -138,6 +142,7 @@ impl Side {
             accounts: BTreeMap::from([("demo", demo), ("admin", admin)]),
             endpoints: BTreeMap::new(),
             pause,
+            simulated: None,
             patience,
             variables: BTreeMap::new(),
         }
@@ -186,6 +191,18 @@ impl Side {
             }
         }
         self
+    }
+
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
+    }
+
+    /// Waits between two requests of a poll.
+    pub(crate) async fn pause(&self) {
+        if let Some(cloud) = &self.simulated {
+            cloud.advance_clock(OPERATION / 4);
+        }
+        tokio::time::sleep(self.pause).await;
     }
 
     /// Sends one request.
