@@ -4,8 +4,8 @@
 //! before the reply leaves: the program dies without knowing whether its write took place.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
 use kube::discovery::ApiResource;
@@ -77,6 +77,8 @@ async fn scenario(create: u64, delete: u64) -> Outcome {
     executioner.aim(create);
     let mut up = executioner.start(home.path(), &cloud, &CLUSTER);
     let in_time = up.ready_or_ended().await;
+    // Writes that follow are those of a cluster that is ready, if there are any: they are not aimed at.
+    executioner.disarm();
     if executioner.has_struck() || !in_time {
         assert!(
             executioner.has_struck(),
@@ -148,50 +150,54 @@ fn resources(cloud: &TestCloud) -> String {
 }
 
 /// Kills the program after the n-th write of the cloud.
-struct Executioner {
-    pid: Arc<AtomicI32>,
+struct Executioner(Arc<Mutex<Aim>>);
+
+#[derive(Default)]
+struct Aim {
+    pid: i32,
     /// Writes since the last aim.
-    writes: Arc<AtomicU64>,
-    target: Arc<AtomicU64>,
+    writes: u64,
+    /// `None`: no write is aimed at.
+    target: Option<u64>,
+    has_struck: bool,
 }
 
 impl Executioner {
     fn new(cloud: &TestCloud) -> Self {
-        let new = Self {
-            pid: Arc::new(AtomicI32::new(0)),
-            writes: Arc::new(AtomicU64::new(0)),
-            target: Arc::new(AtomicU64::new(u64::MAX)),
-        };
-        let (pid, writes, target) = (
-            Arc::clone(&new.pid),
-            Arc::clone(&new.writes),
-            Arc::clone(&new.target),
-        );
+        let aim = Arc::new(Mutex::new(Aim::default()));
+        let hook = Arc::clone(&aim);
         cloud.cloud.on_write(move |_| {
-            if writes.fetch_add(1, Ordering::SeqCst) + 1 == target.load(Ordering::SeqCst) {
-                let pid = rustix::process::Pid::from_raw(pid.load(Ordering::SeqCst)).unwrap();
+            let mut aim = hook.lock().unwrap();
+            aim.writes += 1;
+            if aim.target == Some(aim.writes) {
+                let pid = rustix::process::Pid::from_raw(aim.pid).unwrap();
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+                aim.has_struck = true;
             }
         });
-        new
+        Self(aim)
     }
 
     fn start(&self, home: &Path, cloud: &TestCloud, args: &[&str]) -> Up {
         let up = Up::start(home, args, &cloud.variables());
-        self.pid.store(up.pid(), Ordering::SeqCst);
+        self.0.lock().unwrap().pid = up.pid();
         up
     }
 
     fn aim(&self, nth: u64) {
-        self.writes.store(0, Ordering::SeqCst);
-        self.target.store(nth, Ordering::SeqCst);
+        let mut aim = self.0.lock().unwrap();
+        (aim.writes, aim.target, aim.has_struck) = (0, Some(nth), false);
+    }
+
+    fn disarm(&self) {
+        self.0.lock().unwrap().target = None;
     }
 
     fn has_struck(&self) -> bool {
-        self.writes() >= self.target.load(Ordering::SeqCst)
+        self.0.lock().unwrap().has_struck
     }
 
     fn writes(&self) -> u64 {
-        self.writes.load(Ordering::SeqCst)
+        self.0.lock().unwrap().writes
     }
 }
