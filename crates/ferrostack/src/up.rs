@@ -3,6 +3,7 @@
 pub(crate) mod cloud;
 mod detach;
 mod endpoints;
+mod floating;
 mod input;
 mod management;
 mod observer;
@@ -153,18 +154,22 @@ async fn start_cloud(
     endpoints.cloud = Some(address);
     endpoints.openstack = None;
     data.make_private("cloud.db")?;
-    let floating = *endpoints
-        .floating
-        .get_or_insert_with(|| cloud::floating_range(address));
+    let floating = floating::Range::find(endpoints.floating, address);
+    endpoints.floating = Some(floating.second_byte);
     let setup = Setup {
         store: Some(data.file("cloud.db")),
         guest_state: Some(data.file("guests")),
         latency: args.latency.clone(),
         seed: u64::from(address.port()),
-        floating,
+        floating: floating.second_byte,
         bodies: Bodies::new(&args.runner, || Ok(data.file("machines")), Bodies::Guests)?,
     };
     let simulated = Simulated::start(setup, listener, stop.clone()).await?;
+    let stopped = stop.clone().cancelled_owned();
+    tokio::spawn(async move {
+        stopped.await;
+        drop(floating);
+    });
     data.write("clouds.yaml", &simulated.clouds_yaml)?;
     let config = CloudConfig::parse(&simulated.clouds_yaml, simulated::CLOUD)?;
     Ok((Some(simulated), config))

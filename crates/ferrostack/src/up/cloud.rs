@@ -1,7 +1,6 @@
 //! The cloud of the clusters: an entry of clouds.yaml, or the simulated cloud.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -108,10 +107,4 @@ fn credentials(config: &CloudConfig) -> Variables {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
-}
-
-/// A range for the floating IPs of a new simulated cloud, from 127.64.0.0/16 to 127.254.0.0/16, so that several data
-/// directories can be in use on one machine.
-pub(super) fn floating_range(address: SocketAddr) -> u8 {
-    64 + u8::try_from(address.port() % 191).unwrap_or(0)
 }
