@@ -36,6 +36,7 @@ impl Identity {
         }
     }
 
+    /// The description of the load balancer, which is also part of that of its floating IP.
     pub(crate) fn description(&self) -> String {
         format!(
             "Kubernetes external service {} from cluster {}",
@@ -47,16 +48,8 @@ impl Identity {
     pub(crate) fn floating_ip_description(&self) -> String {
         format!(
             "Floating IP for {} ({})",
-            self.description_of_service(),
+            self.description(),
             self.service_tag()
-        )
-    }
-
-    /// The description of this Service in the Go manager's floating IPs.
-    fn description_of_service(&self) -> String {
-        format!(
-            "Kubernetes external service {} from cluster {}",
-            self.service, self.cluster_name
         )
     }
 
