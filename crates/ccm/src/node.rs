@@ -130,10 +130,6 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
 
 async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
     let name = node.name_any();
-    let note = format!("Deleting node {name} because it does not exist in the cloud provider");
-    ctx.recorder
-        .normal(node, "DeletingNode", "Delete", note)
-        .await;
     // The preconditions reject another object with this name, and one that has changed since it was read.
     let params = DeleteParams {
         preconditions: Some(Preconditions {
@@ -146,9 +142,13 @@ async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
         .delete(&name, &params)
         .await
     {
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Action::await_change()),
         result => drop(result.map_err(Error::kubernetes("deleting the Node"))?),
     }
+    let note = format!("Deleting node {name} because it does not exist in the cloud provider");
+    ctx.recorder
+        .normal(node, "DeletingNode", "Delete", note)
+        .await;
     Ok(Action::await_change())
 }
 

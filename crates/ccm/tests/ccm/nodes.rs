@@ -1,9 +1,13 @@
 //! Nodes are changed with their servers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
+use kube::Client;
 use kube::api::{Patch, PatchParams};
+use kube::client::Body;
 use serde_json::json;
 
 use crate::world::{World, addresses, eventually, label, settings, taints};
@@ -218,7 +222,7 @@ async fn the_options_of_cloud_conf_apply_as_soon_as_they_change() {
         .node_where("worker-1", |node| addresses(node).len() == 1)
         .await;
     let changed = settings(&world.cloud, "[Networking]\npublic-network-name = nodes\n");
-    world.settings.send(std::sync::Arc::new(changed)).unwrap();
+    world.settings.send(Arc::new(changed)).unwrap();
     world
         .node_where("worker-1", |node| {
             addresses(node)
@@ -282,4 +286,54 @@ async fn a_manager_that_is_killed_between_any_two_writes_finishes_after_its_rest
             .await
             .unwrap();
     }
+}
+
+/// A client whose deletions are rejected with a conflict, as when a Node changes between the lookup and its deletion.
+fn conflicting(inner: Client, rejected: Arc<AtomicUsize>) -> Client {
+    let namespace = inner.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (inner, rejected) = (inner.clone(), Arc::clone(&rejected));
+        async move {
+            if request.method() != http::Method::DELETE {
+                return inner.send(request).await;
+            }
+            rejected.fetch_add(1, Ordering::SeqCst);
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
+                "reason": "Conflict", "message": "the object has been modified"});
+            let answer = http::Response::builder().status(409);
+            Ok(answer
+                .body(Body::from(status.to_string().into_bytes()))
+                .unwrap())
+        }
+    });
+    Client::new(service, namespace)
+}
+
+#[tokio::test]
+async fn a_node_whose_deletion_is_rejected_has_no_event_of_its_deletion() {
+    let mut world = World::open("").await;
+    let rejected = Arc::new(AtomicUsize::new(0));
+    world.client = Some(conflicting(
+        world.cluster.client.clone(),
+        Arc::clone(&rejected),
+    ));
+    world.run();
+    let gone = world.server("worker-1").await;
+    world.server("worker-2").await;
+    for name in ["worker-1", "worker-2"] {
+        world.node(name).await;
+        world.node_where(name, is_initialised).await;
+    }
+    world.delete_server(&gone).await;
+    eventually("two rejected deletions", || async {
+        let count = rejected.load(Ordering::SeqCst);
+        (count >= 2).then_some(()).ok_or_else(|| count.to_string())
+    })
+    .await;
+    assert_eq!(world.count_events("worker-1", "DeletingNode").await, 0);
+    world.kill().await;
+    world.client = None;
+    world.run();
+    world.node_gone("worker-1").await;
+    world.event("worker-1", "DeletingNode").await;
 }

@@ -9,7 +9,7 @@ use api::k8s_openapi::api::events::v1::Event;
 use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use openstack::transport::{InProcess, Transport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ pub(crate) struct World {
     pub(crate) settings: watch::Sender<Arc<Settings>>,
     options: Options,
     running: Option<Running>,
+    /// The client of the manager, if it is not that of the cluster.
+    pub(crate) client: Option<Client>,
     token: String,
     pub(crate) network: String,
     pub(crate) subnet: String,
@@ -61,6 +63,7 @@ impl World {
             settings: sender,
             options,
             running: None,
+            client: None,
             token: String::new(),
             network: String::new(),
             subnet: String::new(),
@@ -273,7 +276,7 @@ impl World {
             intervals: options.clouds.intervals,
             ..PoolOptions::default()
         };
-        let client = self.cluster.client.clone();
+        let client = self.client.as_ref().unwrap_or(&self.cluster.client).clone();
         self.running = Some(Running::start(|shutdown| {
             ccm::run(client, options, shutdown)
         }));
@@ -373,6 +376,17 @@ impl World {
             }
         })
         .await;
+    }
+
+    /// The number of events about an object with a reason.
+    pub(crate) async fn count_events(&self, about: &str, reason: &str) -> usize {
+        let events: Api<Event> = Api::all(self.cluster.client.clone());
+        let list = events.list(&ListParams::default()).await.unwrap().items;
+        let is = |event: &&Event| {
+            event.reason.as_deref() == Some(reason)
+                && event.regarding.as_ref().and_then(|r| r.name.as_deref()) == Some(about)
+        };
+        list.iter().filter(is).count()
     }
 
     /// Waits for an event, and returns its note.
