@@ -84,6 +84,13 @@ impl Rejection {
     }
 }
 
+/// A setting of a Service that has no effect, for its event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
 /// What the reconciles of Services share in addition.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
@@ -200,6 +207,9 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
             Ok(round) => round,
             Err(rejection) => return rejected(work, rejection).await,
         };
+    }
+    for notice in &round.desired.notices {
+        work.warn(notice.reason, &notice.message).await;
     }
     let waits = apply::next(work, &round.desired, round.observed.as_ref(), round.steps).await?;
     let published = status::publish(work, &round.desired, &view).await?;

@@ -12,7 +12,7 @@ use openstack::loadbalancer::{
 
 use super::annotations::{self, Wishes};
 use super::identity::Identity;
-use super::{Rejection, members};
+use super::{Notice, Rejection, members};
 use crate::cloud_conf::CloudConf;
 
 /// The desired state for a Service.
@@ -25,6 +25,8 @@ pub(crate) struct Desired {
     /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
     pub(crate) hostname: Option<String>,
+    /// The settings that have no effect.
+    pub(crate) notices: Vec<Notice>,
     pub(crate) identity: Identity,
 }
 
@@ -95,6 +97,16 @@ pub(crate) fn of(
     let is_ovn = facts.conf.load_balancer.provider == "ovn";
     let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
     let has_floating_ip = !wishes.internal && !ip6;
+    let mut notices = Vec::new();
+    if is_ovn && !are_everyone(&cidrs) {
+        notices.push(Notice {
+            reason: "LoadBalancerSourceRangesIgnored",
+            message: format!(
+                "the driver ovn has no source ranges, so that {} have no effect: everyone can connect",
+                cidrs.join(", ")
+            ),
+        });
+    }
     let parts = Parts {
         wishes: &wishes,
         identity,
@@ -127,6 +139,7 @@ pub(crate) fn of(
         },
         is_internal: wishes.internal,
         hostname: wishes.hostname,
+        notices,
         identity: identity.clone(),
     })
 }
@@ -216,6 +229,11 @@ fn allowed_cidrs(
     cidrs.sort();
     cidrs.dedup();
     Ok(cidrs)
+}
+
+/// Whether these ranges, also if there are none, allow all addresses.
+pub(crate) fn are_everyone(cidrs: &[String]) -> bool {
+    cidrs.is_empty() || cidrs == ["0.0.0.0/0"] || cidrs == ["::/0"]
 }
 
 fn floating(

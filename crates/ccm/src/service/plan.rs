@@ -7,7 +7,7 @@ use openstack::loadbalancer::{
     MonitorCreate, MonitorUpdate, PoolCreate,
 };
 
-use super::desired::{Desired, Floating};
+use super::desired::{Desired, Floating, are_everyone};
 use super::identity::Identity;
 use super::observed::{Branch, Observed};
 
@@ -191,11 +191,9 @@ fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
     );
 }
 
-/// An empty list also allows all addresses.
 fn same_cidrs(wanted: &[String], known: &[String]) -> bool {
-    let everyone = |list: &[String]| list.is_empty() || list == ["0.0.0.0/0"] || list == ["::/0"];
     let set = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
-    everyone(wanted) && everyone(known) || set(wanted) == set(known)
+    are_everyone(wanted) && are_everyone(known) || set(wanted) == set(known)
 }
 
 fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {

@@ -470,3 +470,20 @@ async fn a_manager_killed_at_any_write_creates_nothing_twice() {
         assert_eq!(world.floating_ips().await.len(), 1);
     }
 }
+
+#[tokio::test]
+async fn source_ranges_that_the_driver_ovn_does_not_have_are_reported() {
+    let world =
+        World::start("[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n").await;
+    world.route_out().await;
+    world.worker("worker-1").await;
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}}),
+        )
+        .await;
+    let note = world.event("web", "LoadBalancerSourceRangesIgnored").await;
+    assert!(note.contains("10.0.0.0/8"), "{note}");
+}
