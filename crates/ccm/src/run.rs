@@ -77,11 +77,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
             |node: &Node| Some(service::node_aspects(node)),
             Default::default(),
         );
-    let changes = wake::services(
-        ctx.clouds.changes(),
-        store,
-        ctx.options.cluster_name.clone(),
-    );
+    let changes = wake::services(&ctx.clouds, store.clone(), ctx.options.cluster_name.clone());
     let controller = controller
         .reconcile_on(changes)
         .watches_stream(touched, move |_| {

@@ -1,5 +1,8 @@
 //! Maps changes in the cloud to objects.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -7,9 +10,9 @@ use api::k8s_openapi::api::core::v1::{Node, Service};
 use futures::stream::{self, Stream, StreamExt};
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
-use openstack::{Change, Kind};
+use openstack::inventory::{Resource, batches};
+use openstack::{Change, CloudPool, Kind, View};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::node::ProviderId;
 use crate::service::{self, identity::Identity};
@@ -62,61 +65,105 @@ fn servers_of(change: &Change) -> Vec<&str> {
     }
 }
 
-/// The Services to reconcile after changes: those whose names or tags are on the changed load balancer or part of it,
-/// and all Services after a change of a floating IP.
+/// The Services to reconcile after changes: those of the changed load balancers, of the load balancers with changed
+/// parts, and of changed floating IPs.
 pub(crate) fn services(
-    changes: Receiver<Change>,
+    clouds: &CloudPool,
     store: Store<Service>,
     cluster_name: String,
 ) -> impl Stream<Item = ObjectRef<Service>> + Send + 'static {
-    batches(changes).flat_map(move |batch| {
-        let services = store.state();
-        let concerned: Vec<&Arc<Service>> = services
-            .iter()
-            .filter(|service| {
-                service::is_wanted(service)
-                    || operator::finalizer::has(&***service, service::FINALIZER)
-            })
-            .filter(|service| {
-                let identity = Identity::of(service, &cluster_name, "");
-                batch
-                    .as_ref()
-                    .is_none_or(|changes| changes.iter().any(|change| concerns(change, &identity)))
-            })
-            .collect();
-        stream::iter(
-            concerned
-                .into_iter()
-                .map(|service| ObjectRef::from_obj(&**service))
-                .collect::<Vec<_>>(),
-        )
+    let clouds = clouds.clone();
+    batches(clouds.changes()).flat_map(move |batch| {
+        let mut services = store.state();
+        services.retain(|service| is_served(service));
+        let Some(changes) = batch else {
+            return stream::iter(all(&services));
+        };
+        let mut marks = Marks::default();
+        for change in &changes {
+            let view = clouds.known(&change.scope).unwrap_or_default();
+            marks.add(change, &view);
+        }
+        services.retain(|service| marks.concern(service, &cluster_name));
+        stream::iter(all(&services))
     })
 }
 
-fn concerns(change: &Change, identity: &Identity) -> bool {
-    match change.kind {
-        Kind::LoadBalancers | Kind::Listeners | Kind::Pools | Kind::Monitors => {
-            change.name.ends_with(&identity.name) || change.tags.contains(&identity.name)
+fn all(services: &[Arc<Service>]) -> Vec<ObjectRef<Service>> {
+    let references = services
+        .iter()
+        .map(|service| ObjectRef::from_obj(&**service));
+    references.collect()
+}
+
+/// Whether a Service has a load balancer, or waits for the deletion of one.
+fn is_served(service: &Service) -> bool {
+    service::is_wanted(service) || operator::finalizer::has(service, service::FINALIZER)
+}
+
+/// The properties by which the Services of changed resources are found.
+#[derive(Debug, Default)]
+struct Marks {
+    /// Names and tags of load balancers and their parts.
+    tags: BTreeSet<String>,
+    /// Floating IPs.
+    addresses: BTreeSet<String>,
+    descriptions: Vec<String>,
+}
+
+impl Marks {
+    fn add(&mut self, change: &Change, view: &View) {
+        let parent = change.parent.as_deref().unwrap_or_default();
+        let of_pool = |pool: &str| view.pools.get(pool)?.parent().map(str::to_owned);
+        let balancer = match change.kind {
+            Kind::LoadBalancers => {
+                self.tags.insert(change.name.clone());
+                self.tags.extend(change.tags.iter().cloned());
+                None
+            }
+            Kind::Listeners | Kind::Pools => {
+                self.tags.extend(change.tags.iter().cloned());
+                Some(parent.to_owned())
+            }
+            Kind::Members | Kind::Monitors => of_pool(parent),
+            Kind::FloatingIps => {
+                self.addresses.insert(change.name.clone());
+                self.descriptions.push(change.description.clone());
+                let mut on_port = view.load_balancers.iter();
+                let found = on_port.find(|lb| !parent.is_empty() && lb.vip_port_id == parent);
+                found.map(|lb| lb.id.clone())
+            }
+            _ => None,
+        };
+        if let Some(balancer) = balancer.and_then(|id| view.load_balancers.get(&id)) {
+            self.tags.insert(balancer.name.clone());
+            self.tags.extend(balancer.tags.iter().cloned());
         }
-        Kind::FloatingIps => true,
-        _ => false,
+    }
+
+    fn concern(&self, service: &Service, cluster_name: &str) -> bool {
+        // The uid of the cluster is not part of the marks that are compared.
+        let identity = Identity::of(service, cluster_name, "");
+        let owns = |description: &String| identity.owns_floating_ip(description);
+        self.tags.contains(&identity.name)
+            || self.tags.contains(&identity.service_tag())
+            || self.descriptions.iter().any(owns)
+            || addresses(service).any(|address| self.addresses.contains(address))
     }
 }
 
-/// The changes in batches of all that are queued; `None` when changes were missed, so that every object must be
-/// reconciled.
-pub(crate) fn batches(
-    changes: Receiver<Change>,
-) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {
-    stream::unfold(changes, |mut changes| async move {
-        let mut batch = match changes.recv().await {
-            Ok(change) => vec![change],
-            Err(RecvError::Lagged(_)) => return Some((None, changes)),
-            Err(RecvError::Closed) => return None,
-        };
-        while let Ok(change) = changes.try_recv() {
-            batch.push(change);
-        }
-        Some((Some(batch), changes))
-    })
+/// The addresses that a Service publishes or asks for.
+fn addresses(service: &Service) -> impl Iterator<Item = &str> {
+    let status = service.status.as_ref();
+    let published = status
+        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref())
+        .into_iter()
+        .flatten()
+        .filter_map(|ingress| ingress.ip.as_deref());
+    let asked = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.load_balancer_ip.as_deref());
+    let recorded = service.annotations().get(service::annotations::ADDRESS);
+    published.chain(asked).chain(recorded.map(String::as_str))
 }

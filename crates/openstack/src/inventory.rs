@@ -6,6 +6,7 @@
 //! [`Change`]s. In the background, the kinds in use are listed again: often while an object is pending, rarely
 //! otherwise.
 
+mod batches;
 mod cell;
 mod fetch;
 mod kind;
@@ -30,6 +31,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::error::Result;
 use crate::session::Session;
 
+pub use batches::batches;
 pub use kind::{Kind, View};
 pub use pace::Intervals;
 pub use resource::{Quota, Resource};

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use crate::config::CloudConfig;
 use crate::error::Result;
 use crate::flight::Flight;
-use crate::inventory::{Change, Intervals, Inventory, InventoryOptions};
+use crate::inventory::{Change, Intervals, Inventory, InventoryOptions, View};
 use crate::session::{Session, SessionOptions};
 
 /// The number of changes of all clouds that a receiver may lag behind.
@@ -125,6 +125,18 @@ impl CloudPool {
     /// A receiver of changes in all clouds from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.shared.changes.subscribe()
+    }
+
+    /// The current view of the inventory with this scope ([`Change::scope`]), without a request.
+    pub fn known(&self, scope: &str) -> Option<Arc<View>> {
+        let entries = self.shared.entries.lock();
+        let found = entries.values().find_map(|entry| {
+            let state = entry.state.lock();
+            let cloud = state.cloud.as_ref()?;
+            (&**cloud.inventory.scope() == scope).then(|| cloud.inventory.clone())
+        });
+        drop(entries);
+        found.map(|inventory| inventory.known())
     }
 
     /// How many clouds there are.

@@ -7,9 +7,9 @@ use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use futures::stream::{self, Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
+use openstack::inventory::batches;
 use openstack::{Change, Kind};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::identity::{Identity, Mark};
 use crate::index::{Index, Key};
@@ -73,22 +73,4 @@ fn cluster_of(change: &Change) -> Option<Identity> {
     mark_of(change)
         .filter(|mark| mark.machine.is_none())
         .map(|mark| mark.cluster)
-}
-
-/// The changes in batches of all that are queued; `None` when changes were missed, so that every object must be
-/// reconciled.
-pub(crate) fn batches(
-    changes: Receiver<Change>,
-) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {
-    stream::unfold(changes, |mut changes| async move {
-        let mut batch = match changes.recv().await {
-            Ok(change) => vec![change],
-            Err(RecvError::Lagged(_)) => return Some((None, changes)),
-            Err(RecvError::Closed) => return None,
-        };
-        while let Ok(change) = changes.try_recv() {
-            batch.push(change);
-        }
-        Some((Some(batch), changes))
-    })
 }
