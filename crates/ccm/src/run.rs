@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
+use futures::stream;
 use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
@@ -78,8 +79,9 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
             Default::default(),
         );
     let changes = wake::services(&ctx.clouds, store.clone(), ctx.options.cluster_name.clone());
+    let settings = wake::settings(ctx.options.settings.clone(), store);
     let controller = controller
-        .reconcile_on(changes)
+        .reconcile_on(stream::select(changes, settings))
         .watches_stream(touched, move |_| {
             let services = all.state();
             let wanted = services

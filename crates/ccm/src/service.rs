@@ -157,10 +157,11 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     let ctx = &shared.ctx;
     let settings = ctx.settings();
     let wanted = is_wanted(&service);
-    if !settings.conf.load_balancer.enabled
-        || !(wanted || operator::finalizer::has(&*service, FINALIZER))
-    {
+    if !(wanted || operator::finalizer::has(&*service, FINALIZER)) {
         return Ok(Action::await_change());
+    }
+    if !settings.conf.load_balancer.enabled {
+        return disabled(&service, ctx).await;
     }
     let identity = Identity::of(&service, &ctx.options.cluster_name, shared.cluster().await?);
     let cloud = ctx.cloud(&settings).await?;
@@ -254,6 +255,22 @@ fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reje
         observed,
         steps,
     })
+}
+
+/// With `enabled = false`, load balancers are neither changed nor deleted, as by the Go manager, which does not start
+/// its controller then. A deleted Service waits until the key is changed, with an event that names it.
+async fn disabled(service: &Service, ctx: &Context) -> Result<Action, Error> {
+    if service.metadata.deletion_timestamp.is_some() {
+        let note = format!(
+            "[LoadBalancer] enabled is false in cloud.conf, so that the load balancer is not deleted: set it to true, \
+             or delete load balancer and floating IP, and remove the finalizer {FINALIZER}"
+        );
+        let recorder = &ctx.recorder;
+        recorder
+            .warning(service, "DeleteLoadBalancerFailed", "Delete", note)
+            .await;
+    }
+    Ok(Action::await_change())
 }
 
 async fn rejected(work: &Work<'_>, rejection: Rejection) -> Result<Action, Error> {

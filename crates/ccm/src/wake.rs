@@ -13,6 +13,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use openstack::inventory::{Resource, batches};
 use openstack::{Change, CloudPool, Kind, View};
 use tokio::sync::broadcast::Receiver;
+use tokio::sync::watch;
 
 use crate::node::ProviderId;
 use crate::service::{self, identity::Identity};
@@ -85,6 +86,22 @@ pub(crate) fn services(
             marks.add(change, &view);
         }
         services.retain(|service| marks.concern(service, &cluster_name));
+        stream::iter(all(&services))
+    })
+}
+
+/// All Services with a load balancer after each change of the settings.
+pub(crate) fn settings<T: Send + Sync + 'static>(
+    settings: watch::Receiver<T>,
+    store: Store<Service>,
+) -> impl Stream<Item = ObjectRef<Service>> + Send + 'static {
+    let changes = stream::unfold(settings, |mut settings| async move {
+        settings.changed().await.ok()?;
+        Some(((), settings))
+    });
+    changes.flat_map(move |()| {
+        let mut services = store.state();
+        services.retain(|service| is_served(service));
         stream::iter(all(&services))
     })
 }

@@ -487,3 +487,28 @@ async fn source_ranges_that_the_driver_ovn_does_not_have_are_reported() {
     let note = world.event("web", "LoadBalancerSourceRangesIgnored").await;
     assert!(note.contains("10.0.0.0/8"), "{note}");
 }
+
+#[tokio::test]
+async fn a_service_that_is_deleted_while_load_balancers_are_disabled_waits_until_they_are_enabled()
+{
+    let world = world(&["worker-1"]).await;
+    let before = world.cloud.resources();
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    let set = |conf: &str| {
+        let settings = crate::world::settings(&world.cloud, conf);
+        world.settings.send_replace(settings.into());
+    };
+    set("[LoadBalancer]\nenabled = false\n");
+    world.cluster.delete::<Service>("web").await;
+    let note = world.event("web", "DeleteLoadBalancerFailed").await;
+    assert!(note.contains("[LoadBalancer] enabled is false"), "{note}");
+    assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+    set("");
+    eventually("the service to go", || async {
+        let left = world.cluster.api::<Service>().get_opt("web").await.unwrap();
+        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
+    })
+    .await;
+    assert_eq!(world.cloud.resources(), before);
+}
