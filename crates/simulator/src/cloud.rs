@@ -277,6 +277,20 @@ impl Cloud {
         Ok(found)
     }
 
+    /// Puts a load balancer into ERROR; returns whether it exists.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub fn fail_load_balancer(&self, id: &str) -> Result<bool, OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        let found = balancer::fail(&mut core.state, id);
+        let changed = core.commit()?;
+        drop(core);
+        self.inner.note(changed);
+        Ok(found)
+    }
+
     /// Moves the cloud's clock ahead; transitions that are due by then happen now.
     pub fn advance_clock(&self, by: Duration) {
         self.inner.clock.advance(by);

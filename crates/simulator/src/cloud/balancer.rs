@@ -17,7 +17,7 @@ mod vip;
 use super::route::Routes;
 use super::service::Service;
 
-pub(crate) use self::status::{answers, transition};
+pub(crate) use self::status::{answers, fail, transition};
 
 /// Octavia's operations.
 pub(crate) fn routes(routes: &mut Routes) {

@@ -147,6 +147,15 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
              with TERMINATED_HTTPS protocol.",
         ));
     }
+    let inserts = doc.get("insert_headers").and_then(Value::as_object);
+    if inserts.is_some_and(|headers| !headers.is_empty())
+        && !matches!(doc.text("protocol"), "HTTP" | "TERMINATED_HTTPS")
+    {
+        return Err(Fault::bad(format!(
+            "insert-headers is not a valid option for a {} protocol listener.",
+            doc.text("protocol")
+        )));
+    }
     check_cidrs(call, balancer, &doc)?;
     let datagram = |doc: &Doc| matches!(doc.text("protocol"), "UDP" | "SCTP");
     let port = doc.number("protocol_port");
@@ -173,9 +182,12 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
             .find(|known| pool.len() == 1 && known.text("name") == pool.text("name"));
         let id = match by_name {
             Some(known) => known.text("id").to_owned(),
-            None => pools::create_in(call, balancer, &pool)?
-                .text("id")
-                .to_owned(),
+            None => {
+                pools::check_protocol(doc.text("protocol"), pool.text("protocol"))?;
+                pools::create_in(call, balancer, &pool)?
+                    .text("id")
+                    .to_owned()
+            }
         };
         doc.set("default_pool_id", id);
     } else if doc.given("default_pool_id") {

@@ -67,7 +67,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             Access::Admin,
             |call| {
                 let id = call.parameter("id").to_owned();
-                status::mutable(call, &id)?;
+                let doc = LOAD_BALANCER.find(call, &id)?;
+                // A failover also repairs a load balancer in ERROR.
+                if doc.text("provisioning_status") != "ERROR" {
+                    status::mutable(call, &id)?;
+                }
                 status::lock(call, &id);
                 Ok(Reply::empty(202))
             },

@@ -65,14 +65,61 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.0/lbaas/pools/{id}", |call| POOL.get(call))
         .put("/v2.0/lbaas/pools/{id}", |call| {
             let id = call.parameter("id").to_owned();
+            let pool = POOL.find_writable(call, &id)?;
+            check_persistence(&pool, &call.wrapped("pool")?)?;
             part::update(call, &POOL, &id)
         })
         .delete("/v2.0/lbaas/pools/{id}", delete);
 }
 
+/// Rejects a pool whose protocol does not fit that of its listener.
+pub(crate) fn check_protocol(listener: &str, pool: &str) -> Result<(), Fault> {
+    let valid: &[&str] = match listener {
+        "TCP" => &["HTTP", "HTTPS", "PROXY", "PROXYV2", "TCP"],
+        "HTTPS" => &["HTTPS", "PROXY", "PROXYV2", "TCP"],
+        "HTTP" | "TERMINATED_HTTPS" => &["HTTP", "PROXY", "PROXYV2"],
+        "UDP" => &["UDP"],
+        "SCTP" => &["SCTP"],
+        _ => &[],
+    };
+    match valid.contains(&pool) {
+        true => Ok(()),
+        false => Err(Fault::bad(format!(
+            "Validation failure: The pool protocol '{pool}' is invalid while the listener protocol is '{listener}'."
+        ))),
+    }
+}
+
+/// Rejects session persistence that Octavia does not have.
+fn check_persistence(pool: &Doc, given: &Doc) -> Result<(), Fault> {
+    let Some(Value::Object(persistence)) = given.get("session_persistence") else {
+        return Ok(());
+    };
+    let kind = persistence.text("type");
+    if !matches!(kind, "SOURCE_IP" | "HTTP_COOKIE" | "APP_COOKIE") {
+        return Err(Fault::bad(format!(
+            "Invalid input for field/attribute type. Value: '{kind}'. Value should be one of: APP_COOKIE, HTTP_COOKIE, SOURCE_IP"
+        )));
+    }
+    let datagram = matches!(pool.text("protocol"), "UDP" | "SCTP");
+    if datagram && kind != "SOURCE_IP" {
+        return Err(Fault::bad(format!(
+            "Validation failure: Session persistence of type {kind} is not supported for {} protocol pools.",
+            pool.text("protocol")
+        )));
+    }
+    if !datagram && persistence.given("persistence_timeout") {
+        return Err(Fault::bad(
+            "Validation failure: persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools.",
+        ));
+    }
+    Ok(())
+}
+
 /// Adds a pool to a load balancer, with the members and the monitor inside it.
 pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Result<Doc, Fault> {
     let mut doc = fresh(call, ATTRIBUTES, given, ("pool", "Pool"))?;
+    check_persistence(&doc, &doc)?;
     doc.set("loadbalancer_id", balancer);
     let inner = doc.remove("members").unwrap_or_default();
     let monitor = doc.remove("healthmonitor").unwrap_or_default();
@@ -113,6 +160,9 @@ fn create(call: &mut Call<'_>) -> Answer {
             "Listener {} already has a default pool.",
             listener.text("id")
         )));
+    }
+    if let Some(listener) = &listener {
+        check_protocol(listener.text("protocol"), given.text("protocol"))?;
     }
     status::mutable(call, &balancer)?;
     let mut doc = create_in(call, &balancer, &given)?;

@@ -42,6 +42,18 @@ pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     }
 }
 
+/// Puts a load balancer into ERROR, as when its amphorae cannot be reached; returns whether it exists.
+pub(crate) fn fail(state: &mut State, id: &str) -> bool {
+    let found = state.get(Kind::LoadBalancer, id).is_some();
+    if found {
+        state.edit(Kind::LoadBalancer, id, |doc| {
+            doc.set("provisioning_status", "ERROR");
+            doc.set("operating_status", "ERROR");
+        });
+    }
+    found
+}
+
 /// Octavia's error for a locked load balancer.
 pub(crate) fn immutable(id: &str) -> Fault {
     Fault::conflict(format!(
