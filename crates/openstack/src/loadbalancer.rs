@@ -11,6 +11,7 @@ pub use create::{
     MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 pub use resource::{
-    LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider, Reference,
+    LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider,
+    Reference, SessionPersistence,
 };
 pub use status::{ListenerStatus, LoadBalancerStatus, MemberStatus, PoolStatus};

@@ -111,6 +111,7 @@ async fn take(
         Step::UpdatePool { id, method } => {
             let change = PoolUpdate {
                 lb_algorithm: Some(method),
+                ..PoolUpdate::default()
             };
             inventory
                 .update_pool(balancer, &id, &change)

@@ -420,6 +420,16 @@ impl Inventory {
         Ok(self.fold(balancer))
     }
 
+    /// Replaces the amphorae of a load balancer.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn failover(&self, balancer: &str) -> Result<()> {
+        self.session().load_balancer().failover(balancer).await?;
+        self.updating(balancer);
+        Ok(())
+    }
+
     /// Deletes a load balancer in a cascade; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors

@@ -103,6 +103,20 @@ impl LoadBalancing {
         self.session.done(call).await
     }
 
+    /// Replaces the amphorae of a load balancer, which also repairs one in ERROR. Rejected by most clouds unless the
+    /// user is an administrator of load balancing.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn failover(&self, id: &str) -> Result<()> {
+        let call = Call::put(
+            Service::LoadBalancer,
+            "/lbaas/loadbalancers/{id}/failover",
+            &[id],
+        );
+        self.session.done(call).await
+    }
+
     /// Listeners of a project.
     ///
     /// # Errors

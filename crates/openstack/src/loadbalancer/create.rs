@@ -1,6 +1,10 @@
 //! Requests to Octavia. A load balancer can be created as a tree, together with its parts.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use super::resource::SessionPersistence;
 
 /// A new load balancer, with its parts if set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,12 +72,24 @@ pub struct ListenerCreate {
     /// Who may connect; everyone if absent (API 2.12; not with the `ovn` driver).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cidrs: Option<Vec<String>>,
+    /// The most connections; -1 for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_limit: Option<i64>,
     /// Milliseconds of client silence until a connection is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_client_data: Option<i64>,
+    /// Milliseconds until a connection to a member fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_connect: Option<i64>,
     /// Milliseconds of member silence until a connection is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_member_data: Option<i64>,
+    /// Milliseconds for further packets to inspect content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_tcp_inspect: Option<i64>,
+    /// Headers that are added to requests; of `HTTP` and `TERMINATED_HTTPS` alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub insert_headers: BTreeMap<String, String>,
     /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -85,6 +101,24 @@ pub struct ListenerUpdate {
     /// Who may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cidrs: Option<Vec<String>>,
+    /// The most connections; -1 for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_limit: Option<i64>,
+    /// Milliseconds of client silence until a connection is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_client_data: Option<i64>,
+    /// Milliseconds until a connection to a member fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_connect: Option<i64>,
+    /// Milliseconds of member silence until a connection is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_member_data: Option<i64>,
+    /// Milliseconds for further packets to inspect content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_tcp_inspect: Option<i64>,
+    /// Headers that are added to requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insert_headers: Option<BTreeMap<String, String>>,
     /// The pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
@@ -111,6 +145,9 @@ pub struct PoolCreate {
     /// The load balancer, for a pool without a listener.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
+    /// Whether clients stay with their members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_persistence: Option<SessionPersistence>,
     /// Members; only within a tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberCreate>,
@@ -128,6 +165,9 @@ pub struct PoolUpdate {
     /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<String>,
+    /// Whether clients stay with their members; `Some(None)` ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_persistence: Option<Option<SessionPersistence>>,
 }
 
 /// A new member.

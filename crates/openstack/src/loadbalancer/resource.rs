@@ -1,6 +1,7 @@
 //! Resources of Octavia. The lists of fields below are those that lists request.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A reference to another object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,6 +93,18 @@ pub struct Listener {
     pub default_pool_id: Option<String>,
     /// Who may connect; everyone if empty.
     pub allowed_cidrs: Vec<String>,
+    /// The most connections; -1 for no limit.
+    pub connection_limit: Option<i64>,
+    /// Milliseconds of client silence until a connection is closed.
+    pub timeout_client_data: Option<i64>,
+    /// Milliseconds until a connection to a member fails.
+    pub timeout_member_connect: Option<i64>,
+    /// Milliseconds of member silence until a connection is closed.
+    pub timeout_member_data: Option<i64>,
+    /// Milliseconds for further packets to inspect content.
+    pub timeout_tcp_inspect: Option<i64>,
+    /// Headers that are added to requests.
+    pub insert_headers: Map<String, Value>,
     /// The load balancer, as a list of one.
     pub loadbalancers: Vec<Reference>,
     /// As for load balancers.
@@ -111,6 +124,12 @@ impl Listener {
         "protocol_port",
         "default_pool_id",
         "allowed_cidrs",
+        "connection_limit",
+        "timeout_client_data",
+        "timeout_member_connect",
+        "timeout_member_data",
+        "timeout_tcp_inspect",
+        "insert_headers",
         "loadbalancers",
         "provisioning_status",
         "operating_status",
@@ -132,6 +151,8 @@ pub struct Pool {
     pub protocol: String,
     /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
     pub lb_algorithm: String,
+    /// Whether clients stay with their members.
+    pub session_persistence: Option<SessionPersistence>,
     /// Its health monitor.
     pub healthmonitor_id: Option<String>,
     /// Its members.
@@ -157,6 +178,7 @@ impl Pool {
         "description",
         "protocol",
         "lb_algorithm",
+        "session_persistence",
         "healthmonitor_id",
         "members",
         "listeners",
@@ -166,6 +188,18 @@ impl Pool {
         "updated_at",
         "tags",
     ];
+}
+
+/// How clients stay with the members of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionPersistence {
+    /// `SOURCE_IP`, `HTTP_COOKIE` or `APP_COOKIE`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Seconds until a client is forgotten; of UDP and SCTP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistence_timeout: Option<i64>,
 }
 
 /// A member: one server of a pool.
