@@ -31,7 +31,8 @@ pub use generate::{Generated, from_cloud, from_legacy};
 pub(crate) use keys::METHODS;
 pub use keys::{Form, KEYS, Key, Section, Support};
 pub use settings::{
-    Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement, Route,
+    Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement,
+    Recovery, Route,
 };
 pub use value::Duration;
 

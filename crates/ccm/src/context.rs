@@ -7,6 +7,7 @@ use openstack::{Cloud, CloudPool};
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 
+use crate::metrics::Metrics;
 use crate::options::{Options, Settings};
 
 /// What all reconciles share.
@@ -14,6 +15,8 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clouds: CloudPool,
     pub(crate) recorder: Recorder,
+    /// The metrics under the names of the Go manager.
+    pub(crate) metrics: Metrics,
     pub(crate) options: Options,
 }
 

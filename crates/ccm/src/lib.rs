@@ -5,6 +5,7 @@
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
 //!   wake         changes in the cloud mapped to objects
+//!   metrics      counts under the names of the Go manager
 //!   run          starts the controllers
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 pub mod cloud_conf;
 mod context;
+mod metrics;
 mod node;
 mod options;
 mod run;

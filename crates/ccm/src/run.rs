@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
+use crate::metrics::Metrics;
 use crate::node::{self, Shared, absence::Absences};
 use crate::options::Options;
 use crate::{service, wake};
@@ -25,10 +26,14 @@ const SERVICES: &str = "service-lb";
 
 /// Runs the controllers until `shutdown`, and returns after the running reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let requests = &options.clouds.session.metrics;
-    options
-        .metrics
-        .register(|registry| requests.register(registry));
+    let (mut options, metrics) = (options, Metrics::default());
+    let requests = openstack::Metrics::with_hook(metrics.hook());
+    options.metrics.register(|registry| {
+        requests.register(registry);
+        metrics.register(registry);
+    });
+    options.clouds.session.metrics = requests;
+    let options = options;
     let clouds = CloudPool::new(options.clouds.clone());
     let context = |controller: &str| {
         let client = operator::client::named(&client, "cloud-controller-manager");
@@ -36,6 +41,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             clouds: clouds.clone(),
             recorder: Recorder::new(client.clone(), controller),
             client,
+            metrics: metrics.clone(),
             options: options.clone(),
         })
     };
@@ -101,6 +107,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
         ctx,
         nodes,
         cluster: OnceCell::new(),
+        recoveries: Default::default(),
     });
     controller::run(controller, service::reconcile, shared, settings).await;
 }

@@ -3,11 +3,14 @@
 //! ```text
 //!   annotations   the combined settings of annotations, class and cloud.conf
 //!   identity      the owner of a load balancer: names and tags of the Go manager, and the uids of cluster and Service
+//!   traffic       how listeners forward: PROXY protocol, X-Forwarded-For, limits
+//!   sharing       load balancers of several Services
 //!   members       the nodes that receive the traffic
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
 //!   plan          the steps from the observed to the desired load balancer (pure)
 //!   apply         the application of the next steps
+//!   recovery      load balancers in ERROR
 //!   teardown      deletion
 //!   status        the published address
 //! ```
@@ -20,15 +23,20 @@ mod apply;
 mod desired;
 pub(crate) mod identity;
 mod members;
+#[cfg(test)]
+mod model;
 mod observed;
 mod plan;
+pub(crate) mod recovery;
+mod sharing;
 mod status;
 mod teardown;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::k8s_openapi::api::core::v1::{Namespace, Node, Service};
 use kube::runtime::controller::Action;
@@ -40,7 +48,9 @@ use tokio::sync::OnceCell;
 use self::desired::{Desired, Facts};
 use self::identity::Identity;
 use self::observed::Observed;
+use self::recovery::Recoveries;
 use crate::context::{Context, Error};
+use crate::metrics::Operation;
 use crate::options::Settings;
 
 pub(crate) use self::members::aspects as node_aspects;
@@ -96,6 +106,7 @@ pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
     pub(crate) cluster: OnceCell<String>,
+    pub(crate) recoveries: Recoveries,
 }
 
 impl Shared {
@@ -120,6 +131,7 @@ pub(crate) struct Work<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) cloud: &'a Cloud,
     pub(crate) identity: &'a Identity,
+    pub(crate) recoveries: &'a Recoveries,
 }
 
 impl Work<'_> {
@@ -171,18 +183,32 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         settings: &settings,
         cloud: &cloud,
         identity: &identity,
+        recoveries: &shared.recoveries,
     };
-    let result = match wanted {
+    let started = Instant::now();
+    let (operation, result) = match wanted {
         true => ensure(&work, &shared).await,
-        false => teardown::run(&work).await,
+        false => (Operation::Delete, teardown::run(&work).await),
     };
+    let took = started.elapsed();
+    ctx.metrics.reconcile(operation, took, result.is_ok());
     if let Err(error @ Error::Cloud { .. }) = &result {
         work.warn("SyncLoadBalancerFailed", &error.words()).await;
     }
     result
 }
 
-async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
+async fn ensure(work: &Work<'_>, shared: &Shared) -> (Operation, Result<Action, Error>) {
+    let mut operation = Operation::Ensure;
+    let result = converge(work, shared, &mut operation).await;
+    (operation, result)
+}
+
+async fn converge(
+    work: &Work<'_>,
+    shared: &Shared,
+    operation: &mut Operation,
+) -> Result<Action, Error> {
     if !operator::finalizer::has(work.service, FINALIZER) {
         let added = operator::finalizer::add(&work.api(), work.service, FINALIZER).await;
         added.map_err(Error::kubernetes("storing the finalizer of the Service"))?;
@@ -194,20 +220,22 @@ async fn ensure(work: &Work<'_>, shared: &Shared) -> Result<Action, Error> {
     }
     let nodes = shared.nodes.state();
     let mut view = work.view(AT_REST).await?;
-    let mut round = match look(work, &nodes, &view) {
-        Ok(round) => round,
-        Err(rejection) => return rejected(work, rejection).await,
+    let unknown = names_unknown(work, &view);
+    let settled = look(work, &nodes, &view).ok();
+    let round = match settled.filter(|round| round.is_settled() && !unknown) {
+        Some(round) => round,
+        None => {
+            // The load balancer in the annotation may be newer than the list.
+            let age = if unknown { Duration::ZERO } else { FRESH };
+            view = work.view(age).await?;
+            match look(work, &nodes, &view) {
+                Ok(round) => round,
+                Err(rejection) => return rejected(work, rejection).await,
+            }
+        }
     };
-    if !round.is_settled() {
-        // The load balancer in the annotation may be newer than the list.
-        let names_another = round.observed.is_none()
-            && annotations::names_load_balancer(work.service.annotations());
-        let age = if names_another { Duration::ZERO } else { FRESH };
-        view = work.view(age).await?;
-        round = match look(work, &nodes, &view) {
-            Ok(round) => round,
-            Err(rejection) => return rejected(work, rejection).await,
-        };
+    if round.changes_only_members() {
+        *operation = Operation::Update;
     }
     for notice in &round.desired.notices {
         work.warn(notice.reason, &notice.message).await;
@@ -229,6 +257,11 @@ struct Round {
 }
 
 impl Round {
+    fn changes_only_members(&self) -> bool {
+        let is_members = |step: &plan::Step| matches!(step, plan::Step::SetMembers { .. });
+        !self.steps.is_empty() && self.steps.iter().all(is_members)
+    }
+
     fn is_settled(&self) -> bool {
         self.steps.is_empty()
             && self
@@ -236,6 +269,12 @@ impl Round {
                 .as_ref()
                 .is_some_and(|o| o.balancer.provisioning_status == "ACTIVE")
     }
+}
+
+/// Whether the annotation names a load balancer that is not in the view.
+fn names_unknown(work: &Work<'_>, view: &View) -> bool {
+    let named = work.service.annotations().get(annotations::ID);
+    named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
 }
 
 fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Rejection> {
@@ -249,6 +288,10 @@ fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reje
             .map(|observed| observed.balancer.vip_subnet_id.as_str()),
     };
     let desired = desired::of(work.service, work.identity, &facts)?;
+    if let Some(observed) = &observed {
+        let most = work.settings.conf.load_balancer.max_shared;
+        sharing::check(&desired, observed, work.identity, most)?;
+    }
     let steps = plan::steps(&desired, observed.as_ref());
     Ok(Round {
         desired,

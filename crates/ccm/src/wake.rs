@@ -123,6 +123,8 @@ fn is_served(service: &Service) -> bool {
 struct Marks {
     /// Names and tags of load balancers and their parts.
     tags: BTreeSet<String>,
+    /// Ids of load balancers.
+    balancers: BTreeSet<String>,
     /// Floating IPs.
     addresses: BTreeSet<String>,
     descriptions: Vec<String>,
@@ -136,6 +138,7 @@ impl Marks {
             Kind::LoadBalancers => {
                 self.tags.insert(change.name.clone());
                 self.tags.extend(change.tags.iter().cloned());
+                self.balancers.insert(change.id.clone());
                 None
             }
             Kind::Listeners | Kind::Pools => {
@@ -155,15 +158,18 @@ impl Marks {
         if let Some(balancer) = balancer.and_then(|id| view.load_balancers.get(&id)) {
             self.tags.insert(balancer.name.clone());
             self.tags.extend(balancer.tags.iter().cloned());
+            self.balancers.insert(balancer.id.clone());
         }
     }
 
     fn concern(&self, service: &Service, cluster_name: &str) -> bool {
         // The uid of the cluster is not part of the marks that are compared.
         let identity = Identity::of(service, cluster_name, "");
+        let named = service.annotations().get(service::annotations::ID);
         let owns = |description: &String| identity.owns_floating_ip(description);
         self.tags.contains(&identity.name)
             || self.tags.contains(&identity.service_tag())
+            || named.is_some_and(|id| self.balancers.contains(id))
             || self.descriptions.iter().any(owns)
             || addresses(service).any(|address| self.addresses.contains(address))
     }

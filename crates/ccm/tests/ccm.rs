@@ -10,3 +10,12 @@ mod nodes;
 
 #[path = "ccm/services.rs"]
 mod services;
+
+#[path = "ccm/sharing.rs"]
+mod sharing;
+
+#[path = "ccm/traffic.rs"]
+mod traffic;
+
+#[path = "ccm/recovery.rs"]
+mod recovery;

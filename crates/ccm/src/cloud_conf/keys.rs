@@ -1,5 +1,7 @@
 //! Every section and key that a cloud.conf can have.
 
+use crate::service::recovery::Recovery;
+
 /// A section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
@@ -251,16 +253,14 @@ pub const KEYS: &[Key] = &[
         .no_effect("load balancers are always deleted in one request, which every Octavia has"),
     key(LoadBalancer, "flavor-id", Text, "", "flavor of load balancers"),
     key(LoadBalancer, "availability-zone", Text, "", "availability zone of load balancers"),
-    key(LoadBalancer, "enable-ingress-hostname", Bool, "false", "publish a host name where the PROXY protocol is used")
-        .no_effect("the PROXY protocol is not built, and Services that ask for it are rejected with an event"),
-    key(LoadBalancer, "ingress-hostname-suffix", Text, "nip.io", "its suffix")
-        .no_effect("the PROXY protocol is not built, and Services that ask for it are rejected with an event"),
+    key(LoadBalancer, "enable-ingress-hostname", Bool, "false", "publish a host name where the PROXY protocol is used"),
+    key(LoadBalancer, "ingress-hostname-suffix", Text, "nip.io", "its suffix"),
     key(LoadBalancer, "default-tls-container-ref", Text, "", "Barbican container with the certificate of listeners")
         .rejected("TLS termination is not built; remove the key"),
     key(LoadBalancer, "container-store", Choice(&["barbican", "external", ""]), "barbican", "who holds TLS containers")
         .no_effect("TLS termination is not built"),
-    key(LoadBalancer, "max-shared-lb", Number(1), "2", "most Services of one load balancer")
-        .no_effect("sharing is not built, and Services that ask for it are rejected with an event"),
+    key(LoadBalancer, "max-shared-lb", Number(1), "2", "most Services of one load balancer"),
+    key(LoadBalancer, "error-recovery", Choice(Recovery::NAMES), "failover", "what is done about a load balancer in ERROR: none, failover, or recreate after that; the Go manager ignores the key"),
     key(LoadBalancer, "provider-requires-serial-api-calls", Bool, "false", "no bulk requests")
         .rejected("bulk requests cannot be turned off; remove the key if the driver has them"),
     key(LoadBalancerClass, "subnet-id", Text, "", "as in LoadBalancer"),

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use super::finding::Finding;
 use super::keys::Section;
 use super::value::{Duration, Value};
+pub use crate::service::recovery::Recovery;
 
 /// All settings that the cloud controller manager reads.
 #[derive(Clone, Debug, Default)]
@@ -128,6 +129,14 @@ pub struct LoadBalancer {
     pub flavor_id: String,
     /// `availability-zone`.
     pub availability_zone: String,
+    /// `enable-ingress-hostname`.
+    pub enable_ingress_hostname: bool,
+    /// `ingress-hostname-suffix`.
+    pub ingress_hostname_suffix: String,
+    /// `max-shared-lb`.
+    pub max_shared: u32,
+    /// `error-recovery`.
+    pub recovery: Recovery,
 }
 
 impl Default for LoadBalancer {
@@ -143,6 +152,10 @@ impl Default for LoadBalancer {
             node_selector: Vec::new(),
             flavor_id: String::new(),
             availability_zone: String::new(),
+            enable_ingress_hostname: false,
+            ingress_hostname_suffix: "nip.io".to_owned(),
+            max_shared: 2,
+            recovery: Recovery::default(),
         }
     }
 }
@@ -272,6 +285,10 @@ impl LoadBalancer {
             "internal-lb" => self.internal = value.truth(),
             "flavor-id" => self.flavor_id = value.text(),
             "availability-zone" => self.availability_zone = value.text(),
+            "enable-ingress-hostname" => self.enable_ingress_hostname = value.truth(),
+            "ingress-hostname-suffix" => self.ingress_hostname_suffix = value.text(),
+            "max-shared-lb" => self.max_shared = value.number(),
+            "error-recovery" => self.recovery = Recovery::named(&value.text()),
             "node-selector" => {
                 if let Value::Labels(labels) = value {
                     self.node_selector = labels;

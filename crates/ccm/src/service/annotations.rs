@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Rejection;
+use super::traffic::Traffic;
 use crate::cloud_conf::{CloudConf, MonitorDefaults, Placement};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
@@ -12,6 +13,9 @@ pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal
 pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
+
+/// The greatest number that Octavia takes: a year in milliseconds.
+const GREATEST: i64 = 31_536_000_000;
 
 /// An annotation, and whether its feature is implemented.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +51,10 @@ pub const ANNOTATIONS: &[Annotation] = &[
         SOURCE_RANGES,
         "who may connect, if spec.loadBalancerSourceRanges is empty",
     ),
-    served(ID, "written back; evidence of which load balancer it is"),
+    served(
+        ID,
+        "written back; one of another Service or of a user is shared",
+    ),
     served(ADDRESS, "written back: the published address"),
     served(
         "loadbalancer.openstack.org/hostname",
@@ -129,37 +136,37 @@ pub const ANNOTATIONS: &[Annotation] = &[
         "loadbalancer.openstack.org/floating-subnet-tags",
         "subnet of the floating IP, by tags",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/connection-limit",
-        "most connections of a listener",
+        "most connections of a listener; -1 for no limit",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/proxy-protocol",
-        "PROXY protocol to the members",
+        "PROXY protocol to the members: `true` or `v1`, `v2`; of TCP alone",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/x-forwarded-for",
-        "HTTP listeners that add X-Forwarded-For",
+        "HTTP listeners that add X-Forwarded-For; of TCP alone",
     ),
     unserved(
         "loadbalancer.openstack.org/default-tls-container-ref",
         "TLS listeners",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/timeout-client-data",
-        "time-out of clients",
+        "milliseconds of silence of clients",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/timeout-member-connect",
-        "time-out of connections to members",
+        "milliseconds for connections to members",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/timeout-member-data",
-        "time-out of members",
+        "milliseconds of silence of members",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/timeout-tcp-inspect",
-        "time-out of the inspection of content",
+        "milliseconds for packets to inspect content",
     ),
 ];
 
@@ -179,6 +186,7 @@ pub(crate) struct Wishes {
     pub(crate) node_selector: Selector,
     pub(crate) keep_floating_ip: bool,
     pub(crate) hostname: Option<String>,
+    pub(crate) traffic: Traffic,
 }
 
 impl Wishes {
@@ -255,13 +263,9 @@ impl Wishes {
                 .unwrap_or_else(|| defaults.node_selector.clone()),
             keep_floating_ip: given.truth("keep-floatingip")?.unwrap_or(false),
             hostname: given.text("hostname").map(str::to_owned),
+            traffic: Traffic::of(&given, &defaults.provider)?,
         })
     }
-}
-
-/// Whether the id of a load balancer was recorded, or set by the user.
-pub(crate) fn names_load_balancer(annotations: &BTreeMap<String, String>) -> bool {
-    annotations.get(ID).is_some_and(|id| !id.is_empty())
 }
 
 /// Whether the floating IP of a Service is kept at its deletion, where other annotations need not be valid.
@@ -269,7 +273,7 @@ pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool 
     Given(annotations).text("keep-floatingip") == Some("true")
 }
 
-struct Given<'a>(&'a BTreeMap<String, String>);
+pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
 
 impl Given<'_> {
     /// Rejects features that are not implemented, and unknown names: a misspelled annotation is never ignored.
@@ -295,7 +299,7 @@ impl Given<'_> {
         Ok(())
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         let value = self
             .0
             .get(&format!("{PREFIX}{name}"))
@@ -303,12 +307,12 @@ impl Given<'_> {
         value.filter(|value| !value.is_empty())
     }
 
-    fn wrong(&self, name: &str, problem: &str) -> Rejection {
+    pub(super) fn wrong(&self, name: &str, problem: &str) -> Rejection {
         let value = self.text(name).unwrap_or_default();
         Rejection::new(format!("annotation {PREFIX}{name}: `{value}`: {problem}"))
     }
 
-    fn truth(&self, name: &str) -> Result<Option<bool>, Rejection> {
+    pub(super) fn truth(&self, name: &str) -> Result<Option<bool>, Rejection> {
         match self.text(name) {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
@@ -334,6 +338,20 @@ impl Given<'_> {
         match text.parse::<u32>() {
             Ok(number @ 1..) => Ok(Some(number)),
             _ => Err(self.wrong(name, "write a number of 1 or more")),
+        }
+    }
+
+    /// A number with a minimum.
+    pub(super) fn at_least(&self, name: &str, least: i64) -> Result<Option<i64>, Rejection> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        match text.parse::<i64>() {
+            Ok(number) if (least..=GREATEST).contains(&number) => Ok(Some(number)),
+            _ => Err(self.wrong(
+                name,
+                &format!("write a number of at least {least} and at most {GREATEST}"),
+            )),
         }
     }
 

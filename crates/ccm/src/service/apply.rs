@@ -1,13 +1,13 @@
 //! Applies the next steps of a plan: all that do not need the load balancer, and one that changes it.
 
 use openstack::Kind;
-use openstack::loadbalancer::{LoadBalancerUpdate, PoolUpdate};
+use openstack::loadbalancer::LoadBalancerUpdate;
 use openstack::network::{FloatingIpCreate, FloatingIpUpdate};
 
-use super::Work;
 use super::desired::Desired;
 use super::observed::Observed;
 use super::plan::Step;
+use super::{Work, recovery};
 use crate::context::Error;
 
 /// Applies the next steps. Returns whether more steps or waits are left.
@@ -20,18 +20,15 @@ pub(crate) async fn next(
     let status = observed.map_or("", |observed| {
         observed.balancer.provisioning_status.as_str()
     });
-    if status == "ERROR"
-        && !steps
-            .iter()
-            .any(|step| matches!(step, Step::DeleteBroken(_)))
+    let breaks = |step: &Step| matches!(step, Step::DeleteBroken(_));
+    if let Some(observed) = observed
+        && status == "ERROR"
+        && !steps.iter().any(breaks)
     {
-        let id = observed.map_or("", |observed| observed.balancer.id.as_str());
-        work.warn(
-            "SyncLoadBalancerFailed",
-            &format!("load balancer {id} is in ERROR, and nothing is changed in it: `openstack loadbalancer failover {id}` repairs it"),
-        )
-        .await;
-        return Ok(true);
+        return recovery::run(work, observed).await.map(|()| true);
+    }
+    if let Some(observed) = observed.filter(|_| status == "ACTIVE") {
+        work.recoveries.forget(&observed.balancer.id);
     }
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
     for step in others {
@@ -57,25 +54,25 @@ async fn take(
         |doing: &str| Error::cloud(format!("{doing} of Service {}", desired.identity.service));
     match step {
         Step::Create(tree) => {
+            inventory
+                .create_load_balancer(&tree)
+                .await
+                .map_err(failed("creating the load balancer"))?;
             let note = "Ensuring load balancer";
             work.ctx
                 .recorder
                 .normal(work.service, "EnsuringLoadBalancer", "Ensure", note)
                 .await;
-            inventory
-                .create_load_balancer(&tree)
-                .await
-                .map_err(failed("creating the load balancer"))?;
         }
         Step::DeleteBroken(id) => {
-            let note = format!(
-                "load balancer {id} is in ERROR before it served; it is deleted and created again"
-            );
-            work.warn("SyncLoadBalancerFailed", &note).await;
             inventory
                 .delete_load_balancer(&id)
                 .await
                 .map_err(failed("deleting the load balancer in ERROR"))?;
+            let note = format!(
+                "load balancer {id} is in ERROR before it served; it is deleted and created again"
+            );
+            work.warn("SyncLoadBalancerFailed", &note).await;
         }
         Step::Adopt { id, tags } => {
             let change = LoadBalancerUpdate { tags: Some(tags) };
@@ -108,11 +105,7 @@ async fn take(
                 .map_err(failed("creating a pool"))?;
             inventory.stale(Kind::Listeners);
         }
-        Step::UpdatePool { id, method } => {
-            let change = PoolUpdate {
-                lb_algorithm: Some(method),
-                ..PoolUpdate::default()
-            };
+        Step::UpdatePool { id, change } => {
             inventory
                 .update_pool(balancer, &id, &change)
                 .await
@@ -123,6 +116,7 @@ async fn take(
                 .delete_pool(balancer, &id)
                 .await
                 .map_err(failed("deleting a pool"))?;
+            inventory.stale(Kind::Listeners);
         }
         Step::SetMembers { pool, members } => {
             inventory

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use kube::ResourceExt;
 use openstack::View;
 use openstack::loadbalancer::{
-    ListenerCreate, LoadBalancerCreate, MemberCreate, MonitorCreate, PoolCreate,
+    ListenerCreate, LoadBalancerCreate, MemberCreate, MonitorCreate, PoolCreate, SessionPersistence,
 };
 
 use super::annotations::{self, Wishes};
@@ -25,6 +25,8 @@ pub(crate) struct Desired {
     /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
     pub(crate) hostname: Option<String>,
+    /// Whether members receive the PROXY protocol.
+    pub(crate) is_proxied: bool,
     /// The settings that have no effect.
     pub(crate) notices: Vec<Notice>,
     pub(crate) identity: Identity,
@@ -107,6 +109,7 @@ pub(crate) fn of(
             ),
         });
     }
+    notices.extend(affinity_notice(&spec));
     let parts = Parts {
         wishes: &wishes,
         identity,
@@ -131,13 +134,14 @@ pub(crate) fn of(
             tags: identity.tags(),
             listeners: ports
                 .map(|(index, port)| parts.listener(index, port))
-                .collect(),
+                .collect::<Result<_, _>>()?,
         },
         floating: match has_floating_ip {
             true => floating(&wishes, asked, identity, facts.view)?,
             false => None,
         },
         is_internal: wishes.internal,
+        is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
         notices,
         identity: identity.clone(),
@@ -146,11 +150,6 @@ pub(crate) fn of(
 
 /// Rejects a Service with invalid fields or with features that are not implemented.
 fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
-    if spec.session_affinity.as_deref() == Some("ClientIP") {
-        return Err(Rejection::new(
-            "spec.sessionAffinity: ClientIP is not built for load balancers; set it to None",
-        ));
-    }
     if spec.ip_family_policy.as_deref() == Some("RequireDualStack") {
         return Err(Rejection::new(
             "spec.ipFamilyPolicy: RequireDualStack is not built for load balancers; set PreferDualStack to serve the first family",
@@ -169,6 +168,33 @@ fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
             "spec.ports is empty: a load balancer needs a port",
         )),
     }
+}
+
+/// How clients stay with their members. Octavia has a timeout for UDP and SCTP alone.
+fn persistence(spec: &ServiceSpec, transport: &str) -> Option<SessionPersistence> {
+    (spec.session_affinity.as_deref() == Some("ClientIP")).then(|| SessionPersistence {
+        kind: "SOURCE_IP".to_owned(),
+        persistence_timeout: affinity_timeout(spec).filter(|_| transport != "TCP"),
+    })
+}
+
+fn affinity_timeout(spec: &ServiceSpec) -> Option<i64> {
+    let config = spec.session_affinity_config.as_ref()?;
+    config.client_ip.as_ref()?.timeout_seconds.map(i64::from)
+}
+
+/// The notice of a timeout that has no effect. A Service that sets none has the default of Kubernetes.
+fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
+    let seconds = affinity_timeout(spec).filter(|seconds| *seconds != 10_800)?;
+    let mut ports = spec.ports.iter().flatten();
+    let has_tcp = ports.any(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP");
+    (spec.session_affinity.as_deref() == Some("ClientIP") && has_tcp).then(|| Notice {
+        reason: "LoadBalancerSessionAffinityTimeoutIgnored",
+        message: format!(
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Octavia has no timeout for TCP, so that {seconds} s \
+             have no effect there: clients stay with their nodes until those fail"
+        ),
+    })
 }
 
 /// The subnet of the port with the address of a node.
@@ -300,29 +326,34 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn listener(&self, index: usize, port: &ServicePort) -> ListenerCreate {
-        let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
-        let check_port = self.health_check_port(&protocol);
-        ListenerCreate {
+    fn listener(&self, index: usize, port: &ServicePort) -> Result<ListenerCreate, Rejection> {
+        let transport = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
+        let (protocol, pool_protocol) = self.wishes.traffic.protocols(&transport)?;
+        let check_port = self.health_check_port(&transport);
+        let mut listener = ListenerCreate {
             name: self.identity.part("listener", index),
-            protocol: protocol.clone(),
+            protocol,
             protocol_port: u16::try_from(port.port).unwrap_or_default(),
             allowed_cidrs: self.cidrs.clone(),
-            tags: vec![self.identity.name.clone()],
+            tags: self.identity.part_tags(),
             default_pool: Some(PoolCreate {
                 name: self.identity.part("pool", index),
+                protocol: pool_protocol,
                 lb_algorithm: self.wishes.method.clone(),
+                session_persistence: persistence(self.spec, &transport),
                 members: self
                     .nodes
                     .iter()
                     .map(|node| self.member(node, port, check_port))
                     .collect(),
-                healthmonitor: self.monitor(index, &protocol, check_port),
-                protocol,
+                healthmonitor: self.monitor(index, &transport, check_port),
+                tags: self.identity.part_tags(),
                 ..PoolCreate::default()
             }),
             ..ListenerCreate::default()
-        }
+        };
+        self.wishes.traffic.set(&mut listener);
+        Ok(listener)
     }
 
     /// The port of the health check for `externalTrafficPolicy: Local`, which nodes without endpoints fail. Without a

@@ -11,6 +11,10 @@ use kube::ResourceExt;
 const LONGEST: usize = 255;
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
 const SERVICE_TAG: &str = "ferrostack-service=";
+/// On a load balancer that was created for another Service, or by a user.
+const SHARED_TAG: &str = "ferrostack-shared=";
+/// What the names of the Go manager's load balancers begin with, which are also its tags for Services.
+const PREFIX: &str = "kube_service_";
 
 /// The names and tags of a Service's load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +32,7 @@ impl Identity {
     pub(crate) fn of(service: &Service, cluster_name: &str, cluster_uid: &str) -> Self {
         let (namespace, name) = (service.namespace().unwrap_or_default(), service.name_any());
         Self {
-            name: cut(format!("kube_service_{cluster_name}_{namespace}_{name}")),
+            name: cut(format!("{PREFIX}{cluster_name}_{namespace}_{name}")),
             service: format!("{namespace}/{name}"),
             cluster_name: cluster_name.to_owned(),
             cluster_uid: cluster_uid.to_owned(),
@@ -74,6 +78,64 @@ impl Identity {
     /// The tags of the load balancer.
     pub(crate) fn tags(&self) -> Vec<String> {
         vec![self.name.clone(), self.cluster_tag(), self.service_tag()]
+    }
+
+    fn shared_tag(&self) -> String {
+        format!("{SHARED_TAG}{}", self.service_uid)
+    }
+
+    /// The tags of a part of the load balancer.
+    pub(crate) fn part_tags(&self) -> Vec<String> {
+        vec![self.name.clone(), self.service_tag()]
+    }
+
+    /// The tags that a load balancer of another Service or of a user gets for this Service.
+    pub(crate) fn guest_tags(&self) -> Vec<String> {
+        vec![self.name.clone(), self.shared_tag()]
+    }
+
+    /// Whether a load balancer that was not created for this Service serves it, too.
+    pub(crate) fn is_guest(&self, tags: &[String]) -> bool {
+        tags.contains(&self.shared_tag())
+    }
+
+    /// Whether a part with these tags belongs to this Service. A part without the tag of a Service is one of the Go
+    /// manager, which marks parts by the name of the load balancer alone.
+    pub(crate) fn owns_part(&self, prefix: &str, name: &str, tags: &[String]) -> bool {
+        match tags.iter().any(|tag| tag.starts_with(SERVICE_TAG)) {
+            true => tags.contains(&self.service_tag()),
+            false => {
+                let named = name.starts_with(prefix) && name.ends_with(&format!("_{}", self.name));
+                tags.contains(&self.name) || named
+            }
+        }
+    }
+
+    /// The tags without those of this Service.
+    pub(crate) fn without_ours(&self, tags: &[String]) -> Vec<String> {
+        let ours = [self.name.clone(), self.service_tag(), self.shared_tag()];
+        let left = tags.iter().filter(|tag| !ours.contains(tag));
+        left.cloned().collect()
+    }
+
+    /// The Services besides this one that a load balancer serves, by their tags.
+    pub(crate) fn others(&self, tags: &[String]) -> Vec<String> {
+        let mut others: Vec<_> = self.without_ours(tags);
+        others.retain(|tag| tag.starts_with(PREFIX));
+        others
+    }
+
+    /// Whether a load balancer was created by a manager of this cluster, so that it is deleted with its last Service.
+    pub(crate) fn is_managed(&self, name: &str, tags: &[String]) -> bool {
+        name.starts_with(PREFIX) && tags.contains(&self.cluster_tag())
+    }
+
+    /// Whether a load balancer was created by the manager of a cluster that is not known to be this one.
+    pub(crate) fn is_foreign(&self, name: &str, tags: &[String]) -> bool {
+        let cluster = self.cluster_tag();
+        let mut clusters = tags.iter().filter(|tag| tag.starts_with(CLUSTER_TAG));
+        clusters.clone().any(|tag| *tag != cluster)
+            || name.starts_with(PREFIX) && !clusters.any(|tag| *tag == cluster)
     }
 
     /// Whether the tags are those of this Service in this cluster.

@@ -12,10 +12,24 @@ use openstack::network::FloatingIp;
 use super::identity::Identity;
 use super::{Rejection, annotations};
 
+/// Whose a load balancer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It was created for the Service.
+    Owner,
+    /// It was created for another Service or by a user, and serves this Service, too.
+    Guest,
+    /// As a guest, before the load balancer has the tags.
+    Applicant,
+}
+
 /// A load balancer with its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) balancer: Arc<LoadBalancer>,
+    pub(crate) role: Role,
+    /// Protocol, port and name of the listeners that are not ours.
+    pub(crate) foreign: Vec<(String, u16, String)>,
     /// By protocol and port.
     pub(crate) listeners: BTreeMap<(String, u16), Branch>,
     /// Our pools that no listener uses.
@@ -35,57 +49,72 @@ pub(crate) struct Branch {
     pub(crate) monitor: Option<Arc<Monitor>>,
 }
 
-/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, or one of the Go manager,
-/// by the id in the annotation together with its name and tag.
+/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, one of the Go manager, by
+/// the id in the annotation together with its name and tag, or another one in the annotation, which is shared.
 ///
 /// # Errors
-/// The id in the annotation is that of another load balancer.
+/// The id in the annotation is that of a load balancer of another cluster, or of another one than the Service has.
 pub(crate) fn find(
     service: &Service,
     identity: &Identity,
     view: &View,
 ) -> Result<Option<Observed>, Rejection> {
+    let found = |balancer, role| Ok(Some(with_parts(service, identity, balancer, role, view)));
     let tagged = view.load_balancers.tagged(&identity.service_tag());
     let mut own = tagged
         .iter()
         .filter(|balancer| identity.owns(&balancer.tags));
-    // Of two, the one in the annotation; there are two only if a user copied the tags.
+    // The annotation is out of date if no load balancer has this id.
     let recorded = service
         .annotations()
         .get(annotations::ID)
-        .filter(|id| !id.is_empty());
-    let own = own
-        .clone()
-        .find(|lb| Some(&lb.id) == recorded)
-        .or_else(|| own.next());
-    if let Some(balancer) = own {
-        return Ok(Some(with_parts(service, identity, balancer, view)));
+        .and_then(|id| view.load_balancers.get(id));
+    // Of two, the one in the annotation; there are two only if a user copied the tags.
+    let same = |lb: &&Arc<LoadBalancer>| recorded.is_some_and(|recorded| recorded.id == lb.id);
+    if let Some(balancer) = own.clone().find(same).or_else(|| own.next()) {
+        return match recorded.filter(|recorded| recorded.id != balancer.id) {
+            None => found(balancer, Role::Owner),
+            Some(other) => Err(Rejection::new(format!(
+                "annotation {}: `{}`: the Service has load balancer {} already, and keeps it: write this id back, or \
+                 delete the Service and create it again",
+                annotations::ID,
+                other.id,
+                balancer.id
+            ))),
+        };
     }
-    // The annotation is out of date if no load balancer has this id.
-    let Some(balancer) = recorded.and_then(|id| view.load_balancers.get(id)) else {
+    let Some(balancer) = recorded else {
         return Ok(None);
     };
     if identity.is_legacy(&balancer.name, &balancer.tags) {
-        return Ok(Some(with_parts(service, identity, balancer, view)));
+        return found(balancer, Role::Owner);
     }
-    Err(Rejection::new(format!(
-        "annotation {}: load balancer {} ({}) is not that of this Service, and sharing one is not built; remove the annotation",
-        annotations::ID,
-        balancer.id,
-        balancer.name
-    )))
+    if identity.is_guest(&balancer.tags) {
+        return found(balancer, Role::Guest);
+    }
+    if identity.is_foreign(&balancer.name, &balancer.tags) {
+        return Err(Rejection::new(format!(
+            "annotation {}: load balancer {} ({}) is not that of this Service, nor of another one of this cluster, nor of \
+             a user; remove the annotation",
+            annotations::ID,
+            balancer.id,
+            balancer.name
+        )));
+    }
+    found(balancer, Role::Applicant)
 }
 
 fn with_parts(
     service: &Service,
     identity: &Identity,
     balancer: &Arc<LoadBalancer>,
+    role: Role,
     view: &View,
 ) -> Observed {
     let listeners = view.listeners.of_parent(&balancer.id);
-    let ours = |listener: &&Arc<Listener>| {
-        listener.tags.contains(&identity.name) || is_part(&listener.name, "listener_", identity)
-    };
+    let ours =
+        |listener: &&Arc<Listener>| identity.owns_part("listener_", &listener.name, &listener.tags);
+    let foreign = listeners.iter().filter(|listener| !ours(listener));
     let branch = |listener: &Arc<Listener>| {
         let pool = listener
             .default_pool_id
@@ -106,7 +135,8 @@ fn with_parts(
             .any(|listener| listener.default_pool_id.as_ref() == Some(&pool.id))
     };
     let pools = view.pools.of_parent(&balancer.id).iter();
-    let orphans = pools.filter(|pool| !used(pool) && is_part(&pool.name, "pool_", identity));
+    let orphans =
+        pools.filter(|pool| !used(pool) && identity.owns_part("pool_", &pool.name, &pool.tags));
     let status = service
         .status
         .as_ref()
@@ -122,6 +152,16 @@ fn with_parts(
                 )
             })
             .collect(),
+        role,
+        foreign: foreign
+            .map(|other| {
+                (
+                    other.protocol.clone(),
+                    other.protocol_port,
+                    other.name.clone(),
+                )
+            })
+            .collect(),
         orphans: orphans.map(|pool| pool.id.clone()).collect(),
         floating_ip: view
             .floating_ips
@@ -132,8 +172,4 @@ fn with_parts(
             .is_some_and(|status| status.ingress.as_ref().is_some_and(|list| !list.is_empty())),
         balancer: Arc::clone(balancer),
     }
-}
-
-fn is_part(name: &str, prefix: &str, identity: &Identity) -> bool {
-    name.starts_with(prefix) && name.ends_with(&format!("_{}", identity.name))
 }

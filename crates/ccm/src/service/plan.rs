@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use openstack::loadbalancer::{
     ListenerCreate, ListenerUpdate, LoadBalancerCreate, Member, MemberCreate, Monitor,
-    MonitorCreate, MonitorUpdate, PoolCreate,
+    MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
 };
 
 use super::desired::{Desired, Floating, are_everyone};
 use super::identity::Identity;
-use super::observed::{Branch, Observed};
+use super::observed::{Branch, Observed, Role};
+use super::sharing::transport;
+use super::traffic;
 
 /// A request to the cloud.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +20,7 @@ pub(crate) enum Step {
     Create(Box<LoadBalancerCreate>),
     /// Deletes a load balancer whose creation failed before its address was published, so that it is created again.
     DeleteBroken(String),
-    /// Adds our tags to a load balancer of the Go manager.
+    /// Adds our tags to a load balancer of the Go manager, or to one that is shared.
     Adopt {
         id: String,
         tags: Vec<String>,
@@ -32,7 +34,7 @@ pub(crate) enum Step {
     CreatePool(Box<PoolCreate>),
     UpdatePool {
         id: String,
-        method: String,
+        change: PoolUpdate,
     },
     DeletePool(String),
     SetMembers {
@@ -81,45 +83,69 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
         return Vec::new();
     }
     if balancer.provisioning_status == "ERROR"
+        && observed.role == Role::Owner
         && !observed.is_published
         && desired.identity.owns(&balancer.tags)
     {
         return vec![Step::DeleteBroken(balancer.id.clone())];
     }
     let mut steps = Vec::new();
-    floating_ip(desired, observed, &mut steps);
-    if !desired.identity.owns(&balancer.tags) {
-        let mut tags = balancer.tags.clone();
-        tags.extend(desired.identity.tags());
-        let tags: BTreeSet<String> = tags.into_iter().collect();
-        steps.push(Step::Adopt {
-            id: balancer.id.clone(),
-            tags: tags.into_iter().collect(),
-        });
+    // The floating IP belongs to the owner.
+    if observed.role == Role::Owner {
+        floating_ip(desired, observed, &mut steps);
     }
+    mark(desired, observed, &mut steps);
+    let surplus: Vec<_> = observed
+        .listeners
+        .iter()
+        .filter(|(key, _)| wanted(desired, key).is_none())
+        .collect();
     for listener in &desired.tree.listeners {
         let key = (listener.protocol.clone(), listener.protocol_port);
-        match observed.listeners.get(&key) {
-            None => steps.push(Step::CreateListener(Box::new(ListenerCreate {
-                loadbalancer_id: Some(balancer.id.clone()),
-                ..listener.clone()
-            }))),
-            Some(branch) => change(listener, branch, &mut steps),
+        if let Some(branch) = observed.listeners.get(&key) {
+            change(listener, branch, &mut steps);
+            continue;
+        }
+        // Octavia rejects a second listener with the port, for example an HTTP one beside a TCP one.
+        let in_the_way = surplus.iter().filter(|((protocol, port), _)| {
+            *port == listener.protocol_port && transport(protocol) == transport(&listener.protocol)
+        });
+        steps
+            .extend(in_the_way.map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone())));
+        steps.push(Step::CreateListener(Box::new(ListenerCreate {
+            loadbalancer_id: Some(balancer.id.clone()),
+            ..listener.clone()
+        })));
+    }
+    for (_, branch) in surplus {
+        let step = Step::DeleteListener(branch.listener.id.clone());
+        if !steps.contains(&step) {
+            steps.push(step);
         }
     }
-    let wanted: BTreeSet<_> = desired
-        .tree
-        .listeners
-        .iter()
-        .map(|l| (l.protocol.clone(), l.protocol_port))
-        .collect();
-    let surplus = observed
-        .listeners
-        .iter()
-        .filter(|(key, _)| !wanted.contains(*key));
-    steps.extend(surplus.map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone())));
     steps.extend(observed.orphans.iter().cloned().map(Step::DeletePool));
     steps
+}
+
+fn wanted<'a>(desired: &'a Desired, key: &(String, u16)) -> Option<&'a ListenerCreate> {
+    let mut listeners = desired.tree.listeners.iter();
+    listeners.find(|wanted| wanted.protocol == key.0 && wanted.protocol_port == key.1)
+}
+
+/// Adds the tags of the Service to a load balancer of the Go manager, or to one that is shared.
+fn mark(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
+    let (balancer, identity) = (&observed.balancer, &desired.identity);
+    let missing = match observed.role {
+        Role::Owner if identity.owns(&balancer.tags) => return,
+        Role::Guest => return,
+        Role::Owner => identity.tags(),
+        Role::Applicant => identity.guest_tags(),
+    };
+    let tags: BTreeSet<String> = balancer.tags.iter().cloned().chain(missing).collect();
+    steps.push(Step::Adopt {
+        id: balancer.id.clone(),
+        tags: tags.into_iter().collect(),
+    });
 }
 
 fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
@@ -148,15 +174,15 @@ fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
 
 fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
     let listener = &branch.listener;
-    if let Some(cidrs) = &wanted.allowed_cidrs
-        && !same_cidrs(cidrs, &listener.allowed_cidrs)
-    {
+    let cidrs = wanted.allowed_cidrs.clone();
+    let change = ListenerUpdate {
+        allowed_cidrs: cidrs.filter(|cidrs| !same_cidrs(cidrs, &listener.allowed_cidrs)),
+        ..traffic::difference(wanted, listener)
+    };
+    if change != ListenerUpdate::default() {
         steps.push(Step::UpdateListener {
             id: listener.id.clone(),
-            change: ListenerUpdate {
-                allowed_cidrs: Some(cidrs.clone()),
-                ..ListenerUpdate::default()
-            },
+            change,
         });
     }
     let Some(wanted) = &wanted.default_pool else {
@@ -171,10 +197,16 @@ fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
         })));
         return;
     };
-    if pool.lb_algorithm != wanted.lb_algorithm {
+    // The protocol of a pool is immutable: the new one is created after the old one is deleted.
+    if pool.protocol != wanted.protocol {
+        steps.push(Step::DeletePool(pool.id.clone()));
+        return;
+    }
+    let change = pool_difference(wanted, pool);
+    if change != PoolUpdate::default() {
         steps.push(Step::UpdatePool {
             id: pool.id.clone(),
-            method: wanted.lb_algorithm.clone(),
+            change,
         });
     }
     if !same_members(&wanted.members, &branch.members) {
@@ -189,6 +221,16 @@ fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
         branch.monitor.as_deref(),
         steps,
     );
+}
+
+fn pool_difference(wanted: &PoolCreate, pool: &Pool) -> PoolUpdate {
+    let persistence = &wanted.session_persistence;
+    PoolUpdate {
+        lb_algorithm: Some(wanted.lb_algorithm.clone())
+            .filter(|method| *method != pool.lb_algorithm),
+        session_persistence: (*persistence != pool.session_persistence)
+            .then(|| persistence.clone()),
+    }
 }
 
 fn same_cidrs(wanted: &[String], known: &[String]) -> bool {

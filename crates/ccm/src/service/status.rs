@@ -37,17 +37,7 @@ pub(crate) async fn publish(
     if desired.floating.is_none() && !desired.is_internal && !observed.is_published {
         forced(work, view).await;
     }
-    let ingress = match &desired.hostname {
-        Some(hostname) => LoadBalancerIngress {
-            hostname: Some(hostname.clone()),
-            ..LoadBalancerIngress::default()
-        },
-        None => LoadBalancerIngress {
-            ip: Some(address.clone()),
-            ip_mode: Some("VIP".to_owned()),
-            ..LoadBalancerIngress::default()
-        },
-    };
+    let ingress = ingress(work, desired, &address);
     let mut after = work.service.clone();
     after.status.get_or_insert_default().load_balancer = Some(LoadBalancerStatus {
         ingress: Some(vec![ingress]),
@@ -67,6 +57,29 @@ pub(crate) async fn publish(
     }
     record(work, &balancer.id, Some(&address)).await?;
     Ok(true)
+}
+
+/// What is published of an address. With the PROXY protocol, nodes must not deliver traffic for the address themselves,
+/// since the header would be missing.
+fn ingress(work: &Work<'_>, desired: &Desired, address: &str) -> LoadBalancerIngress {
+    let conf = &work.settings.conf.load_balancer;
+    let hostname = match &desired.hostname {
+        None if desired.is_proxied && conf.enable_ingress_hostname => {
+            Some(format!("{address}.{}", conf.ingress_hostname_suffix))
+        }
+        hostname => hostname.clone(),
+    };
+    if hostname.is_some() {
+        return LoadBalancerIngress {
+            hostname,
+            ..LoadBalancerIngress::default()
+        };
+    }
+    LoadBalancerIngress {
+        ip: Some(address.to_owned()),
+        ip_mode: Some(if desired.is_proxied { "Proxy" } else { "VIP" }.to_owned()),
+        ..LoadBalancerIngress::default()
+    }
 }
 
 /// Writes the annotations with id and address, as the Go manager does. Returns whether the Service was changed.

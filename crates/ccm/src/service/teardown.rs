@@ -1,9 +1,12 @@
 //! Deletes the resources of a Service.
 
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
-use openstack::View;
+use openstack::loadbalancer::LoadBalancerUpdate;
+use openstack::{Kind, View};
 
 use super::identity::Identity;
+use super::observed::{Observed, Role};
 use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed};
 use crate::context::Error;
 
@@ -17,42 +20,77 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     }
     let view = work.view(FRESH).await?;
     let found = find(work, &view);
-    floating_ips(work, found.as_ref(), &view).await?;
+    let leaves = found.as_ref().is_some_and(|found| !is_ours(work, found));
+    let going = found.as_ref().filter(|_| !leaves);
+    floating_ips(work, going, &view).await?;
     let Some(found) = found else {
         return finish(work).await;
     };
-    if matches!(
-        found.balancer.provisioning_status.as_str(),
-        "ACTIVE" | "ERROR"
-    ) {
-        let note = "Deleting load balancer";
-        work.ctx
-            .recorder
-            .normal(work.service, "DeletingLoadBalancer", "Delete", note)
-            .await;
-        let deleted = work
-            .cloud
-            .inventory
-            .delete_load_balancer(&found.balancer.id)
-            .await;
-        deleted.map_err(Error::cloud("deleting the load balancer"))?;
+    let status = found.balancer.provisioning_status.as_str();
+    match (leaves, status) {
+        (true, "ACTIVE") => leave(work, &found).await?,
+        (false, "ACTIVE" | "ERROR") => delete(work, &found.balancer.id).await?,
+        _ => {}
     }
     Ok(Action::requeue(FALLBACK))
 }
 
-/// The load balancer of the Service. One in the annotation that does not belong to the Service is ignored.
-fn find(work: &Work<'_>, view: &View) -> Option<observed::Observed> {
-    observed::find(work.service, work.identity, view)
+/// Whether the load balancer is deleted with the Service: it was created by a manager of this cluster, and serves no
+/// other Service.
+fn is_ours(work: &Work<'_>, found: &Observed) -> bool {
+    let (identity, balancer) = (work.identity, &found.balancer);
+    let is_managed =
+        found.role == Role::Owner || identity.is_managed(&balancer.name, &balancer.tags);
+    is_managed && identity.others(&balancer.tags).is_empty()
+}
+
+async fn delete(work: &Work<'_>, id: &str) -> Result<(), Error> {
+    let deleted = work.cloud.inventory.delete_load_balancer(id).await;
+    deleted.map_err(Error::cloud("deleting the load balancer"))?;
+    let note = "Deleting load balancer";
+    work.ctx
+        .recorder
+        .normal(work.service, "DeletingLoadBalancer", "Delete", note)
+        .await;
+    Ok(())
+}
+
+/// Takes the next part of the Service, and at last its tags, off a load balancer that stays.
+async fn leave(work: &Work<'_>, found: &Observed) -> Result<(), Error> {
+    let (inventory, id) = (&work.cloud.inventory, found.balancer.id.as_str());
+    if let Some(branch) = found.listeners.values().next() {
+        let deleted = inventory.delete_listener(id, &branch.listener.id).await;
+        inventory.stale(Kind::Pools);
+        return deleted.map_err(Error::cloud("deleting a listener"));
+    }
+    if let Some(pool) = found.orphans.first() {
+        let deleted = inventory.delete_pool(id, pool).await;
+        return deleted.map_err(Error::cloud("deleting a pool"));
+    }
+    let change = LoadBalancerUpdate {
+        tags: Some(work.identity.without_ours(&found.balancer.tags)),
+    };
+    let updated = inventory.update_load_balancer(id, &change).await;
+    updated
+        .map(drop)
+        .map_err(Error::cloud("taking the tags off the load balancer"))
+}
+
+/// The load balancer that serves the Service. Another one in the annotation is ignored.
+fn find(work: &Work<'_>, view: &View) -> Option<Observed> {
+    let mut service = work.service.clone();
+    let found = observed::find(&service, work.identity, view).or_else(|_| {
+        service.annotations_mut().remove(annotations::ID);
+        observed::find(&service, work.identity, view)
+    });
+    found
         .ok()
         .flatten()
+        .filter(|found| found.role != Role::Applicant)
 }
 
 /// Deletes the floating IP of the load balancer, and floating IPs without a port that were created for the Service.
-async fn floating_ips(
-    work: &Work<'_>,
-    found: Option<&observed::Observed>,
-    view: &View,
-) -> Result<(), Error> {
+async fn floating_ips(work: &Work<'_>, found: Option<&Observed>, view: &View) -> Result<(), Error> {
     let annotations = work
         .service
         .metadata
@@ -98,14 +136,14 @@ async fn finish(work: &Work<'_>) -> Result<Action, Error> {
         // The change of the Service triggers another reconcile.
         return Ok(Action::requeue(FALLBACK));
     }
+    match operator::patch::object(&work.api(), work.service, &after).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        result => drop(result.map_err(Error::kubernetes("removing the finalizer of the Service"))?),
+    }
     let note = "Deleted load balancer";
     work.ctx
         .recorder
         .normal(work.service, "DeletedLoadBalancer", "Delete", note)
         .await;
-    match operator::patch::object(&work.api(), work.service, &after).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        result => drop(result.map_err(Error::kubernetes("removing the finalizer of the Service"))?),
-    }
     Ok(Action::await_change())
 }

@@ -14,6 +14,20 @@ fn service(name: &str, address: &str) -> Service {
     .unwrap()
 }
 
+#[test]
+fn a_change_concerns_the_services_that_name_the_load_balancer() {
+    let mut marks = Marks::default();
+    marks.add(
+        &change(Kind::FloatingIps, "203.0.113.9", Some("vip"), ""),
+        &view(),
+    );
+    let mut named = service("named", "203.0.113.3");
+    assert!(!marks.concern(&named, "kubernetes"));
+    let id = service::annotations::ID.to_owned();
+    named.annotations_mut().insert(id, "lb".to_owned());
+    assert!(marks.concern(&named, "kubernetes"));
+}
+
 /// A load balancer with a pool, of Service `web`.
 fn view() -> View {
     let balancer = LoadBalancer {
@@ -37,9 +51,8 @@ fn view() -> View {
     }
 }
 
-/// The Services of `web` and `other` that a change concerns.
-fn concerned(kind: Kind, name: &str, parent: Option<&str>, description: &str) -> Vec<&'static str> {
-    let change = Change {
+fn change(kind: Kind, name: &str, parent: Option<&str>, description: &str) -> Change {
+    Change {
         scope: "scope".into(),
         kind,
         id: "id".to_owned(),
@@ -48,9 +61,13 @@ fn concerned(kind: Kind, name: &str, parent: Option<&str>, description: &str) ->
         description: description.to_owned(),
         parent: parent.map(str::to_owned),
         what: What::Changed,
-    };
+    }
+}
+
+/// The Services of `web` and `other` that a change concerns.
+fn concerned(kind: Kind, name: &str, parent: Option<&str>, description: &str) -> Vec<&'static str> {
     let mut marks = Marks::default();
-    marks.add(&change, &view());
+    marks.add(&change(kind, name, parent, description), &view());
     let all = [("web", "203.0.113.1"), ("other", "203.0.113.2")];
     let found = all
         .iter()

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::world::{World, eventually, ip, ports_of};
 
-const NAME: &str = "kube_service_kubernetes_default_web";
+pub(crate) const NAME: &str = "kube_service_kubernetes_default_web";
 
-async fn world(workers: &[&str]) -> World {
+pub(crate) async fn world(workers: &[&str]) -> World {
     let world = World::start("").await;
     world.route_out().await;
     for name in workers {
@@ -19,7 +19,7 @@ async fn world(workers: &[&str]) -> World {
 }
 
 /// Waits until `check` returns true for Octavia's resources of a kind.
-async fn octavia_where(world: &World, kind: &str, check: impl Fn(&[Value]) -> bool) {
+pub(crate) async fn octavia_where(world: &World, kind: &str, check: impl Fn(&[Value]) -> bool) {
     eventually(&format!("{kind} to be as wanted"), || async {
         let all = world.octavia(kind).await;
         check(&all).then_some(()).ok_or_else(|| format!("{all:?}"))
@@ -312,9 +312,29 @@ async fn what_is_not_built_or_wrong_is_rejected_with_an_event_that_names_it() {
     let world = world(&["worker-1"]).await;
     let cases = [
         (
+            "tls",
+            json!({"loadbalancer.openstack.org/default-tls-container-ref": "https://barbican/v1/containers/x"}),
+            "TLS listeners is not built",
+        ),
+        (
             "proxy",
-            json!({"loadbalancer.openstack.org/proxy-protocol": "true"}),
-            "PROXY protocol to the members is not built",
+            json!({"loadbalancer.openstack.org/proxy-protocol": "v3"}),
+            "proxy-protocol: `v3`: write true, false, v1 or v2",
+        ),
+        (
+            "both",
+            json!({"loadbalancer.openstack.org/proxy-protocol": "v2", "loadbalancer.openstack.org/x-forwarded-for": "true"}),
+            "x-forwarded-for is set, too",
+        ),
+        (
+            "timeout",
+            json!({"loadbalancer.openstack.org/timeout-client-data": "50s"}),
+            "timeout-client-data: `50s`: write a number of at least 0",
+        ),
+        (
+            "limit",
+            json!({"loadbalancer.openstack.org/connection-limit": "-2"}),
+            "connection-limit: `-2`: write a number of at least -1",
         ),
         (
             "typo",
@@ -437,12 +457,13 @@ async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_
         )
         .await;
     world.published("web").await;
-    let made = json!({"loadbalancer": {"name": "by-hand", "vip_subnet_id": world.subnet}});
-    let made = world
-        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
+    let foreign =
+        json!({"loadbalancer": {"name": "kube_service_x_y_z", "vip_subnet_id": world.subnet}});
+    let foreign = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", foreign)
         .await;
     let annotations =
-        json!({"loadbalancer.openstack.org/load-balancer-id": made["loadbalancer"]["id"]});
+        json!({"loadbalancer.openstack.org/load-balancer-id": foreign["loadbalancer"]["id"]});
     world
         .service(
             "shared",
@@ -452,23 +473,9 @@ async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_
         .await;
     let note = world.event("shared", "SyncLoadBalancerFailed").await;
     assert!(
-        note.contains("(by-hand) is not that of this Service"),
+        note.contains("(kube_service_x_y_z) is not that of this Service"),
         "{note}"
     );
-}
-
-#[tokio::test]
-async fn a_manager_killed_at_any_write_creates_nothing_twice() {
-    for cut in 0..6_u64 {
-        let mut world = world(&["worker-1"]).await;
-        world.service("web", &[("TCP", 80)], json!({})).await;
-        tokio::time::sleep(std::time::Duration::from_millis(cut * 10)).await;
-        world.kill().await;
-        world.run();
-        world.published("web").await;
-        assert_eq!(world.octavia("loadbalancers").await.len(), 1);
-        assert_eq!(world.floating_ips().await.len(), 1);
-    }
 }
 
 #[tokio::test]
@@ -511,4 +518,89 @@ async fn a_service_that_is_deleted_while_load_balancers_are_disabled_waits_until
     })
     .await;
     assert_eq!(world.cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn requests_and_reconciles_are_counted_under_the_names_of_the_go_manager() {
+    let world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.cluster.delete::<Service>("web").await;
+    octavia_where(&world, "loadbalancers", <[Value]>::is_empty).await;
+    let text = world.metrics();
+    for line in [
+        "openstack_api_requests_total{request=\"loadbalancer_create\"} 1",
+        "openstack_api_requests_total{request=\"floating_ip_create\"} 1",
+        "openstack_api_requests_total{request=\"loadbalancer_delete\"} 1",
+        "openstack_api_request_duration_seconds_count{request=\"loadbalancer_create\"} 1",
+        "cloudprovider_openstack_reconcile_total{operation=\"loadbalancer_ensure\"}",
+        "cloudprovider_openstack_reconcile_duration_seconds_count{operation=\"loadbalancer_delete\"}",
+    ] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn members_that_others_remove_are_added_again() {
+    let world = world(&["worker-1", "worker-2"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    for _ in 0..3 {
+        let pool = world.octavia("pools").await[0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let path = format!("/load-balancer/v2.0/lbaas/pools/{pool}/members");
+        world.request("PUT", &path, json!({"members": []})).await;
+        eventually("the members", || async {
+            let members = world.members().await;
+            (members == ["worker-1", "worker-2"])
+                .then_some(())
+                .ok_or_else(|| format!("{members:?}"))
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn session_affinity_follows_the_service() {
+    let world = world(&["worker-1"]).await;
+    let affine = |seconds: i64| {
+        json!({"spec": {"sessionAffinity": "ClientIP",
+            "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": seconds}}}})
+    };
+    world
+        .service("web", &[("TCP", 80), ("UDP", 53)], affine(60))
+        .await;
+    world.published("web").await;
+    let note = world
+        .event("web", "LoadBalancerSessionAffinityTimeoutIgnored")
+        .await;
+    assert!(note.contains("60 s have no effect"), "{note}");
+    let timeouts = |list: &[Value]| {
+        let persistence = |pool: &Value| pool["session_persistence"].clone();
+        let mut all: Vec<_> = list
+            .iter()
+            .map(persistence)
+            .map(|p| format!("{} {}", p["type"], p["persistence_timeout"]))
+            .collect();
+        all.sort();
+        all
+    };
+    octavia_where(&world, "pools", |list| {
+        timeouts(list) == ["\"SOURCE_IP\" 60", "\"SOURCE_IP\" null"]
+    })
+    .await;
+    world.cluster.merge::<Service>("web", affine(90)).await;
+    octavia_where(&world, "pools", |list| {
+        timeouts(list) == ["\"SOURCE_IP\" 90", "\"SOURCE_IP\" null"]
+    })
+    .await;
+    let none = json!({"spec": {"sessionAffinity": "None", "sessionAffinityConfig": null}});
+    world.cluster.merge::<Service>("web", none).await;
+    octavia_where(&world, "pools", |list| {
+        list.iter()
+            .all(|pool| pool["session_persistence"].is_null())
+    })
+    .await;
 }

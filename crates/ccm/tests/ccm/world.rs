@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
 use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, Transport};
+use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
@@ -21,13 +24,41 @@ pub(crate) use testbed::eventually;
 
 const URL: &str = "http://cloud";
 
+/// The connection to the cloud, which can be cut.
+struct Line {
+    inner: SharedTransport,
+    cut: Arc<AtomicBool>,
+}
+
+impl Transport for Line {
+    fn send(
+        &self,
+        request: http::Request<bytes::Bytes>,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<http::Response<bytes::Bytes>, TransportError>> {
+        if self.cut.load(Ordering::SeqCst) {
+            return std::future::pending().boxed();
+        }
+        let answer = self.inner.send(request, timeout);
+        let cut = Arc::clone(&self.cut);
+        async move {
+            let answer = answer.await;
+            if cut.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
+        .boxed()
+    }
+}
+
 /// The environment of a test.
 pub(crate) struct World {
     pub(crate) cluster: Management,
     pub(crate) cloud: Cloud,
     pub(crate) settings: watch::Sender<Arc<Settings>>,
     options: Options,
-    running: Option<Running>,
+    running: Option<(Running, Arc<AtomicBool>)>,
     /// The client of the manager, if it is not that of the cluster.
     pub(crate) client: Option<Client>,
     token: String,
@@ -190,13 +221,11 @@ impl World {
                 "/load-balancer/v2.0/lbaas/pools/{}/members",
                 pool["id"].as_str().unwrap()
             );
-            let members = self.request("GET", &path, Value::Null).await;
-            let members = members["members"].as_array().unwrap().clone();
-            all.extend(
-                members
-                    .iter()
-                    .map(|m| m["name"].as_str().unwrap().to_owned()),
-            );
+            let answer = self.send(&self.token, "GET", &path, Value::Null).await;
+            // The pool may be deleted since it was listed.
+            let members: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+            let members = members["members"].as_array().into_iter().flatten();
+            all.extend(members.map(|m| m["name"].as_str().unwrap().to_owned()));
         }
         all.sort();
         all
@@ -217,9 +246,13 @@ impl World {
     }
 
     async fn log_in(&self) -> String {
+        self.log_in_as("demo", "demo").await
+    }
+
+    async fn log_in_as(&self, user: &str, project: &str) -> String {
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
-            {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
-            "scope": {"project": {"name": "demo", "domain": {"id": "default"}}}}});
+            {"name": user, "password": "secret", "domain": {"id": "default"}}}},
+            "scope": {"project": {"name": project, "domain": {"id": "default"}}}}});
         let request = http::Request::post(format!("{URL}/identity/v3/auth/tokens"))
             .header("content-type", "application/json")
             .body(bytes::Bytes::from(login.to_string()))
@@ -235,8 +268,30 @@ impl World {
             .to_owned()
     }
 
+    /// A request of the cloud's administrator.
+    pub(crate) async fn administer(&self, method: &str, path: &str, body: Value) -> Value {
+        let token = self.log_in_as("admin", "admin").await;
+        self.request_with(&token, method, path, body).await
+    }
+
     /// A request of another user in the same project, without the manager.
     pub(crate) async fn request(&self, method: &str, path: &str, body: Value) -> Value {
+        self.request_with(&self.token, method, path, body).await
+    }
+
+    async fn request_with(&self, token: &str, method: &str, path: &str, body: Value) -> Value {
+        let answer = self.send(token, method, path, body).await;
+        assert!(answer.status().is_success(), "{method} {path}: {answer:?}");
+        serde_json::from_slice(answer.body()).unwrap_or_default()
+    }
+
+    async fn send(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> http::Response<bytes::Bytes> {
         let text = if body.is_null() {
             String::new()
         } else {
@@ -247,16 +302,14 @@ impl World {
             .uri(format!("{URL}{path}"))
             .header("content-type", "application/json")
             .header("openstack-api-version", "compute 2.60")
-            .header("x-auth-token", &self.token)
+            .header("x-auth-token", token)
             .body(bytes::Bytes::from(text))
             .unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
-        let answer = transport
+        transport
             .send(request, Duration::from_secs(60))
             .await
-            .unwrap();
-        assert!(answer.status().is_success(), "{method} {path}: {answer:?}");
-        serde_json::from_slice(answer.body()).unwrap_or_default()
+            .unwrap()
     }
 
     /// Changes the options of the next start.
@@ -264,9 +317,18 @@ impl World {
         change(&mut self.options);
     }
 
+    /// The metrics of the manager.
+    pub(crate) fn metrics(&self) -> String {
+        self.options.metrics.text()
+    }
+
     /// Starts the manager.
     pub(crate) fn run(&mut self) {
-        let transport = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let cut = Arc::new(AtomicBool::new(false));
+        let transport = Arc::new(Line {
+            inner: Arc::new(InProcess::new(self.cloud.router(URL))),
+            cut: Arc::clone(&cut),
+        });
         let mut options = self.options.clone();
         options.clouds = PoolOptions {
             session: SessionOptions {
@@ -277,16 +339,29 @@ impl World {
             ..PoolOptions::default()
         };
         let client = self.client.as_ref().unwrap_or(&self.cluster.client).clone();
-        self.running = Some(Running::start(|shutdown| {
-            ccm::run(client, options, shutdown)
-        }));
+        let running = Running::start(|shutdown| ccm::run(client, options, shutdown));
+        self.running = Some((running, cut));
     }
 
     /// Stops the manager at any point, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
+        if let Some((running, cut)) = self.running.take() {
+            cut.store(true, Ordering::SeqCst);
             running.kill().await;
         }
+    }
+
+    /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
+    /// response is lost. The returned value is set when that happened.
+    pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
+        let cut = Arc::clone(&self.running.as_ref().unwrap().1);
+        let (flag, count) = (Arc::clone(&cut), AtomicU64::new(0));
+        self.cloud.on_write(move |_| {
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+                flag.store(true, Ordering::SeqCst);
+            }
+        });
+        cut
     }
 
     /// A server of project demo, and its id.

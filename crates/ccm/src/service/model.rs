@@ -1,0 +1,449 @@
+//! From any Service to any other, the plan converges and is then empty, on a model of Octavia that rejects what Octavia
+//! rejects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openstack::inventory::Table;
+use openstack::loadbalancer::{
+    Listener, ListenerCreate, LoadBalancer, Member, MemberCreate, Monitor, MonitorCreate, Pool,
+    PoolCreate, Reference,
+};
+use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::plan::Step;
+use super::*;
+use crate::cloud_conf::CloudConf;
+
+/// More steps than any change needs.
+const MOST: usize = 80;
+
+#[derive(Default)]
+struct Model {
+    next: u32,
+    balancers: BTreeMap<String, LoadBalancer>,
+    listeners: BTreeMap<String, Listener>,
+    pools: BTreeMap<String, Pool>,
+    members: BTreeMap<String, Member>,
+    monitors: BTreeMap<String, Monitor>,
+    floating_ips: BTreeMap<String, FloatingIp>,
+}
+
+impl Model {
+    fn id(&mut self) -> String {
+        self.next += 1;
+        format!("id-{}", self.next)
+    }
+
+    fn view(&self) -> View {
+        let network = |id: &str, external| Network {
+            id: id.to_owned(),
+            external,
+            ..Network::default()
+        };
+        let subnet = |id: &str, network_id: &str| Subnet {
+            id: id.to_owned(),
+            network_id: network_id.to_owned(),
+            ip_version: 4,
+            ..Subnet::default()
+        };
+        let ports = (1..=3).map(|index| Port {
+            id: format!("port-{index}"),
+            fixed_ips: vec![FixedIp {
+                subnet_id: "subnet".to_owned(),
+                ip_address: format!("10.0.0.{index}"),
+            }],
+            ..Port::default()
+        });
+        View {
+            load_balancers: Arc::new(Table::of(self.balancers.values().cloned())),
+            listeners: Arc::new(Table::of(self.listeners.values().cloned())),
+            pools: Arc::new(Table::of(self.pools.values().cloned())),
+            members: Arc::new(Table::of(self.members.values().cloned())),
+            monitors: Arc::new(Table::of(self.monitors.values().cloned())),
+            floating_ips: Arc::new(Table::of(self.floating_ips.values().cloned())),
+            networks: Arc::new(Table::of([
+                network("public", true),
+                network("nodes", false),
+            ])),
+            subnets: Arc::new(Table::of([
+                subnet("outside", "public"),
+                subnet("subnet", "nodes"),
+            ])),
+            ports: Arc::new(Table::of(ports)),
+            ..View::default()
+        }
+    }
+
+    fn take(&mut self, balancer: &str, step: Step) {
+        match step {
+            Step::Create(tree) => {
+                assert!(self.balancers.is_empty(), "a second load balancer");
+                let id = self.id();
+                let listeners = tree.listeners.clone();
+                self.balancers.insert(
+                    id.clone(),
+                    LoadBalancer {
+                        id: id.clone(),
+                        name: tree.name,
+                        provisioning_status: "ACTIVE".to_owned(),
+                        vip_port_id: "vip".to_owned(),
+                        vip_subnet_id: tree.vip_subnet_id.unwrap_or_default(),
+                        tags: tree.tags,
+                        ..LoadBalancer::default()
+                    },
+                );
+                for listener in listeners {
+                    self.listener(&id, listener);
+                }
+            }
+            Step::DeleteBroken(_) => panic!("nothing is in ERROR"),
+            Step::Adopt { id, tags } => self.balancers.get_mut(&id).unwrap().tags = tags,
+            Step::CreateListener(listener) => self.listener(balancer, *listener),
+            Step::UpdateListener { id, change } => {
+                let listener = self.listeners.get_mut(&id).unwrap();
+                if let Some(cidrs) = change.allowed_cidrs {
+                    listener.allowed_cidrs = cidrs;
+                }
+                if let Some(headers) = change.insert_headers {
+                    listener.insert_headers = strings(headers);
+                }
+                let set = |field: &mut Option<i64>, value: Option<i64>| *field = value.or(*field);
+                set(&mut listener.connection_limit, change.connection_limit);
+                set(
+                    &mut listener.timeout_client_data,
+                    change.timeout_client_data,
+                );
+                set(
+                    &mut listener.timeout_member_connect,
+                    change.timeout_member_connect,
+                );
+                set(
+                    &mut listener.timeout_member_data,
+                    change.timeout_member_data,
+                );
+                set(
+                    &mut listener.timeout_tcp_inspect,
+                    change.timeout_tcp_inspect,
+                );
+            }
+            Step::DeleteListener(id) => drop(self.listeners.remove(&id).unwrap()),
+            Step::CreatePool(pool) => {
+                let listener = pool.listener_id.clone().unwrap();
+                let listener = self.listeners[&listener].clone();
+                assert_eq!(listener.default_pool_id, None, "it has a pool already");
+                let pool = self.pool(balancer, *pool);
+                self.listeners
+                    .get_mut(&listener.id)
+                    .unwrap()
+                    .default_pool_id = Some(pool);
+            }
+            Step::UpdatePool { id, change } => {
+                let pool = self.pools.get_mut(&id).unwrap();
+                if let Some(method) = change.lb_algorithm {
+                    pool.lb_algorithm = method;
+                }
+                if let Some(persistence) = change.session_persistence {
+                    pool.session_persistence = persistence;
+                }
+            }
+            Step::DeletePool(id) => {
+                self.pools.remove(&id).unwrap();
+                self.members.retain(|_, member| member.pool_id != id);
+                self.monitors.retain(|_, monitor| monitor.pools[0].id != id);
+                for listener in self.listeners.values_mut() {
+                    if listener.default_pool_id.as_ref() == Some(&id) {
+                        listener.default_pool_id = None;
+                    }
+                }
+            }
+            Step::SetMembers { pool, members } => {
+                self.members.retain(|_, member| member.pool_id != pool);
+                for member in members {
+                    self.member(&pool, &member);
+                }
+            }
+            Step::CreateMonitor(monitor) => {
+                let pool = monitor.pool_id.clone().unwrap();
+                self.monitor(&pool, &monitor);
+            }
+            Step::UpdateMonitor { id, change } => {
+                let monitor = self.monitors.get_mut(&id).unwrap();
+                monitor.delay = change.delay.unwrap_or(monitor.delay);
+                monitor.timeout = change.timeout.unwrap_or(monitor.timeout);
+                monitor.max_retries = change.max_retries.unwrap_or(monitor.max_retries);
+                monitor.max_retries_down =
+                    change.max_retries_down.unwrap_or(monitor.max_retries_down);
+            }
+            Step::DeleteMonitor(id) => drop(self.monitors.remove(&id).unwrap()),
+            Step::CreateFloatingIp { port, .. } => {
+                let taken = self.floating_ips.values().any(|ip| ip.port_id.is_some());
+                assert!(!taken, "a second floating IP");
+                let id = self.id();
+                let floating = FloatingIp {
+                    id: id.clone(),
+                    floating_ip_address: "203.0.113.1".to_owned(),
+                    port_id: Some(port),
+                    description: "Floating IP for Kubernetes external service x".to_owned(),
+                    ..FloatingIp::default()
+                };
+                self.floating_ips.insert(id, floating);
+            }
+            Step::AttachFloatingIp { id, port } => {
+                self.floating_ips.get_mut(&id).unwrap().port_id = Some(port);
+            }
+            Step::DetachFloatingIp(id) => self.floating_ips.get_mut(&id).unwrap().port_id = None,
+            Step::DeleteFloatingIp(id) => drop(self.floating_ips.remove(&id).unwrap()),
+        }
+    }
+
+    fn listener(&mut self, balancer: &str, wanted: ListenerCreate) {
+        let port = wanted.protocol_port;
+        let clash = self.listeners.values().any(|other| {
+            other.protocol_port == port
+                && sharing::transport(&other.protocol) == sharing::transport(&wanted.protocol)
+        });
+        assert!(!clash, "a second listener with port {port}");
+        let pool = wanted.default_pool.map(|pool| {
+            let fits = match wanted.protocol.as_str() {
+                "TCP" => matches!(pool.protocol.as_str(), "TCP" | "PROXY" | "PROXYV2"),
+                other => pool.protocol == other,
+            };
+            assert!(fits, "{} and {}", wanted.protocol, pool.protocol);
+            self.pool(balancer, pool)
+        });
+        let id = self.id();
+        let listener = Listener {
+            id: id.clone(),
+            name: wanted.name,
+            protocol: wanted.protocol,
+            protocol_port: port,
+            default_pool_id: pool,
+            allowed_cidrs: wanted.allowed_cidrs.unwrap_or_default(),
+            connection_limit: Some(wanted.connection_limit.unwrap_or(-1)),
+            timeout_client_data: Some(wanted.timeout_client_data.unwrap_or(50_000)),
+            timeout_member_connect: Some(wanted.timeout_member_connect.unwrap_or(5_000)),
+            timeout_member_data: Some(wanted.timeout_member_data.unwrap_or(50_000)),
+            timeout_tcp_inspect: Some(wanted.timeout_tcp_inspect.unwrap_or(0)),
+            insert_headers: strings(wanted.insert_headers),
+            loadbalancers: reference(balancer),
+            tags: wanted.tags,
+            ..Listener::default()
+        };
+        self.listeners.insert(id, listener);
+    }
+
+    fn pool(&mut self, balancer: &str, wanted: PoolCreate) -> String {
+        let id = self.id();
+        let pool = Pool {
+            id: id.clone(),
+            name: wanted.name,
+            protocol: wanted.protocol,
+            lb_algorithm: wanted.lb_algorithm,
+            session_persistence: wanted.session_persistence,
+            loadbalancers: reference(balancer),
+            tags: wanted.tags,
+            ..Pool::default()
+        };
+        self.pools.insert(id.clone(), pool);
+        for member in &wanted.members {
+            self.member(&id, member);
+        }
+        if let Some(monitor) = &wanted.healthmonitor {
+            self.monitor(&id, monitor);
+        }
+        id
+    }
+
+    fn member(&mut self, pool: &str, wanted: &MemberCreate) {
+        let id = self.id();
+        let member = Member {
+            id: id.clone(),
+            name: wanted.name.clone(),
+            address: wanted.address.clone(),
+            protocol_port: wanted.protocol_port,
+            monitor_port: wanted.monitor_port,
+            pool_id: pool.to_owned(),
+            ..Member::default()
+        };
+        self.members.insert(id, member);
+    }
+
+    fn monitor(&mut self, pool: &str, wanted: &MonitorCreate) {
+        let taken = self
+            .monitors
+            .values()
+            .any(|other| other.pools[0].id == pool);
+        assert!(!taken, "a second monitor");
+        let id = self.id();
+        let monitor = Monitor {
+            id: id.clone(),
+            name: wanted.name.clone(),
+            kind: wanted.kind.clone(),
+            delay: wanted.delay,
+            timeout: wanted.timeout,
+            max_retries: wanted.max_retries,
+            max_retries_down: wanted.max_retries_down,
+            pools: reference(pool),
+            ..Monitor::default()
+        };
+        self.monitors.insert(id, monitor);
+    }
+
+    /// Plans and takes the first step again and again. Returns the number of steps, or the rejection.
+    fn converge(&mut self, service: &Service, nodes: &[Arc<Node>]) -> Result<usize, String> {
+        let conf = CloudConf::parse("[Global]\nuse-clouds = true\n")
+            .unwrap()
+            .conf;
+        let identity = Identity::of(service, "kubernetes", "cluster");
+        for taken in 0..MOST {
+            let view = self.view();
+            let observed = observed::find(service, &identity, &view).unwrap();
+            let facts = Facts {
+                nodes,
+                view: &view,
+                conf: &conf,
+                vip_subnet: observed
+                    .as_ref()
+                    .map(|observed| observed.balancer.vip_subnet_id.as_str()),
+            };
+            let desired = desired::of(service, &identity, &facts);
+            let desired = desired.map_err(|rejection| rejection.message)?;
+            let steps = plan::steps(&desired, observed.as_ref());
+            let Some(step) = steps.into_iter().next() else {
+                self.check(&desired);
+                return Ok(taken);
+            };
+            let balancer = observed.map_or(String::new(), |o| o.balancer.id.clone());
+            self.take(&balancer, step);
+        }
+        panic!("{MOST} steps were not enough");
+    }
+
+    /// The model is what the Service asks for, and nothing else.
+    fn check(&self, desired: &Desired) {
+        let wanted = &desired.tree.listeners;
+        assert_eq!(self.listeners.len(), wanted.len());
+        assert_eq!(self.pools.len(), wanted.len());
+        for wanted in wanted {
+            let listener = self.listeners.values().find(|known| {
+                known.protocol == wanted.protocol && known.protocol_port == wanted.protocol_port
+            });
+            let listener = listener.unwrap();
+            let pool = &self.pools[listener.default_pool_id.as_ref().unwrap()];
+            let wanted_pool = wanted.default_pool.as_ref().unwrap();
+            assert_eq!(pool.protocol, wanted_pool.protocol);
+            assert_eq!(pool.session_persistence, wanted_pool.session_persistence);
+            let members = self
+                .members
+                .values()
+                .filter(|m| m.pool_id == pool.id)
+                .count();
+            assert_eq!(members, wanted_pool.members.len());
+            let mut monitors = self.monitors.values().filter(|m| m.pools[0].id == pool.id);
+            let kind = monitors.next().map(|monitor| monitor.kind.clone());
+            let wanted_kind = wanted_pool.healthmonitor.as_ref().map(|m| m.kind.clone());
+            assert_eq!(kind, wanted_kind);
+            let limit = wanted.timeout_client_data.unwrap_or(50_000);
+            assert_eq!(listener.timeout_client_data, Some(limit));
+            assert_eq!(listener.insert_headers.len(), wanted.insert_headers.len());
+        }
+        let attached = self.floating_ips.values().filter(|ip| ip.port_id.is_some());
+        assert_eq!(attached.count(), usize::from(desired.floating.is_some()));
+    }
+}
+
+fn reference(id: &str) -> Vec<Reference> {
+    vec![Reference { id: id.to_owned() }]
+}
+
+fn strings(headers: BTreeMap<String, String>) -> serde_json::Map<String, Value> {
+    let pair = |(name, value)| (name, Value::String(value));
+    headers.into_iter().map(pair).collect()
+}
+
+fn node(index: usize) -> Arc<Node> {
+    let node = json!({
+        "metadata": {"name": format!("node-{index}")},
+        "status": {"addresses": [{"type": "InternalIP", "address": format!("10.0.0.{index}")}]},
+    });
+    Arc::new(serde_json::from_value(node).unwrap())
+}
+
+fn some<T: Clone + std::fmt::Debug + 'static>(
+    values: &'static [T],
+) -> impl Strategy<Value = Option<T>> {
+    prop::option::of(prop::sample::select(values))
+}
+
+prop_compose! {
+    /// A Service of any kind, and the number of nodes.
+    fn any_service()(
+        ports in prop::collection::btree_set((prop::sample::select(vec!["TCP", "UDP", "SCTP"]), 1..5_u16), 1..5),
+        forwarding in some(&[("proxy-protocol", "true"), ("proxy-protocol", "v2"), ("x-forwarded-for", "true")]),
+        method in some(&["LEAST_CONNECTIONS", "SOURCE_IP"]),
+        timeout in some(&["0", "1000", "50000"]),
+        limit in some(&["-1", "7"]),
+        monitor in some(&["true", "false"]),
+        delay in some(&["4", "9"]),
+        ranges in some(&["10.0.0.0/8", "0.0.0.0/0", "10.1.0.0/16,10.2.0.0/16"]),
+        affinity in some(&[10_800, 60]),
+        local in any::<bool>(),
+        internal in any::<bool>(),
+        nodes in 1..4_usize,
+    ) -> (Service, usize) {
+        let mut annotations = BTreeMap::new();
+        let set = [
+            forwarding,
+            method.map(|value| ("lb-method", value)),
+            timeout.map(|value| ("timeout-client-data", value)),
+            limit.map(|value| ("connection-limit", value)),
+            monitor.map(|value| ("enable-health-monitor", value)),
+            delay.map(|value| ("health-monitor-delay", value)),
+        ];
+        for (name, value) in set.into_iter().flatten() {
+            annotations.insert(format!("loadbalancer.openstack.org/{name}"), value.to_owned());
+        }
+        if internal {
+            annotations.insert(annotations::INTERNAL.to_owned(), "true".to_owned());
+        }
+        // Only TCP ports can be forwarded otherwise.
+        let ports: Vec<_> = ports
+            .into_iter()
+            .filter(|(protocol, _)| forwarding.is_none() || *protocol == "TCP")
+            .map(|(protocol, port)| json!({"protocol": protocol, "port": port, "nodePort": 30_000 + port}))
+            .collect();
+        let mut spec = json!({"type": "LoadBalancer", "ports": ports,
+            "loadBalancerSourceRanges": ranges.map(|list| list.split(',').collect::<Vec<_>>())});
+        if let Some(seconds) = affinity {
+            spec["sessionAffinity"] = json!("ClientIP");
+            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": seconds}});
+        }
+        if local {
+            spec["externalTrafficPolicy"] = json!("Local");
+            spec["healthCheckNodePort"] = json!(32_000);
+        }
+        let service = json!({"metadata": {"namespace": "default", "name": "web", "uid": "web",
+            "annotations": annotations}, "spec": spec});
+        (serde_json::from_value(service).unwrap(), nodes)
+    }
+}
+
+proptest! {
+    #[test]
+    fn from_any_service_to_any_other_the_plan_converges_and_is_then_empty(
+        services in prop::collection::vec(any_service(), 1..4)
+    ) {
+        let mut model = Model::default();
+        for (service, nodes) in services {
+            let nodes: Vec<_> = (1..=nodes).map(node).collect();
+            match model.converge(&service, &nodes) {
+                Ok(_) => prop_assert_eq!(model.converge(&service, &nodes), Ok(0)),
+                // All ports were UDP or SCTP.
+                Err(problem) => prop_assert!(problem.contains("spec.ports is empty"), "{}", problem),
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How listeners forward: timeouts and limits, X-Forwarded-For, PROXY protocol.
+
+use api::k8s_openapi::api::core::v1::Service;
+use serde_json::{Value, json};
+
+use crate::services::{octavia_where, world};
+use crate::world::{World, eventually, ip};
+
+fn annotated(list: &[(&str, Option<&str>)]) -> Value {
+    let pair = |(name, value): &(&str, Option<&str>)| {
+        (format!("loadbalancer.openstack.org/{name}"), json!(value))
+    };
+    json!({"metadata": {"annotations": list.iter().map(pair).collect::<serde_json::Map<_, _>>()}})
+}
+
+#[tokio::test]
+async fn timeouts_and_the_connection_limit_follow_the_annotations_and_return_to_their_defaults() {
+    let world = world(&["worker-1"]).await;
+    let set = annotated(&[
+        ("timeout-client-data", Some("1000")),
+        ("timeout-member-connect", Some("2000")),
+        ("connection-limit", Some("7")),
+    ]);
+    world.service("web", &[("TCP", 80)], set).await;
+    world.published("web").await;
+    let settings = |list: &[Value]| {
+        let all: Vec<_> = [
+            "timeout_client_data",
+            "timeout_member_connect",
+            "timeout_member_data",
+            "timeout_tcp_inspect",
+            "connection_limit",
+        ]
+        .map(|name| list[0][name].as_i64().unwrap())
+        .into();
+        all
+    };
+    octavia_where(&world, "listeners", |list| {
+        settings(list) == [1000, 2000, 50_000, 0, 7]
+    })
+    .await;
+    let changed = annotated(&[
+        ("timeout-client-data", None),
+        ("timeout-member-connect", Some("3000")),
+        ("timeout-member-data", Some("4000")),
+        ("timeout-tcp-inspect", Some("5000")),
+        ("connection-limit", None),
+    ]);
+    world.cluster.merge::<Service>("web", changed).await;
+    octavia_where(&world, "listeners", |list| {
+        settings(list) == [50_000, 3000, 4000, 5000, -1]
+    })
+    .await;
+}
+
+/// The protocols of the listener and of the pool, and the inserted headers.
+async fn forwarding(world: &World, protocol: &str, pool: &str, headers: Value) {
+    octavia_where(world, "listeners", |list| {
+        list.len() == 1
+            && list[0]["protocol"] == protocol
+            && list[0]["insert_headers"] == headers
+            && list[0]["default_pool_id"].is_string()
+    })
+    .await;
+    octavia_where(world, "pools", |list| {
+        list.len() == 1 && list[0]["protocol"] == pool
+    })
+    .await;
+    eventually("the member", || async {
+        let members = world.members().await;
+        (members == ["worker-1"])
+            .then_some(())
+            .ok_or_else(|| format!("{members:?}"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn forwarding_changes_from_each_form_to_each_other() {
+    let world = world(&["worker-1"]).await;
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            annotated(&[("x-forwarded-for", Some("true"))]),
+        )
+        .await;
+    world.published("web").await;
+    forwarding(&world, "HTTP", "HTTP", json!({"X-Forwarded-For": "true"})).await;
+    let change = async |list: &[(&str, Option<&str>)]| {
+        world.cluster.merge::<Service>("web", annotated(list)).await;
+    };
+    change(&[("x-forwarded-for", None), ("proxy-protocol", Some("v2"))]).await;
+    forwarding(&world, "TCP", "PROXYV2", json!({})).await;
+    change(&[("proxy-protocol", Some("true"))]).await;
+    forwarding(&world, "TCP", "PROXY", json!({})).await;
+    change(&[("proxy-protocol", None)]).await;
+    forwarding(&world, "TCP", "TCP", json!({})).await;
+    change(&[("x-forwarded-for", Some("true"))]).await;
+    forwarding(&world, "HTTP", "HTTP", json!({"X-Forwarded-For": "true"})).await;
+}
+
+#[tokio::test]
+async fn a_port_of_udp_is_rejected_with_the_annotation_that_it_does_not_fit() {
+    let world = world(&["worker-1"]).await;
+    world
+        .service(
+            "web",
+            &[("TCP", 80), ("UDP", 53)],
+            annotated(&[("proxy-protocol", Some("true"))]),
+        )
+        .await;
+    let note = world.event("web", "SyncLoadBalancerFailed").await;
+    assert!(
+        note.contains("proxy-protocol: the Service has a port of protocol UDP"),
+        "{note}"
+    );
+}
+
+#[tokio::test]
+async fn with_the_proxy_protocol_the_mode_is_proxy_and_a_host_name_is_published_if_cloud_conf_says_so()
+ {
+    let mut world = world(&["worker-1"]).await;
+    world
+        .service(
+            "web",
+            &[("TCP", 80)],
+            annotated(&[("proxy-protocol", Some("v1"))]),
+        )
+        .await;
+    let service = world.published("web").await;
+    let ingress = |service: &Service| {
+        let status = service.status.clone().unwrap().load_balancer.unwrap();
+        status.ingress.unwrap()[0].clone()
+    };
+    assert_eq!(ingress(&service).ip_mode.as_deref(), Some("Proxy"));
+    let address = ip(&service);
+    world.kill().await;
+    let conf =
+        "[LoadBalancer]\nenable-ingress-hostname = true\ningress-hostname-suffix = example.org\n";
+    let settings = crate::world::settings(&world.cloud, conf);
+    world.settings.send_replace(settings.into());
+    world.run();
+    eventually("the host name", || async {
+        let service = world.cluster.api::<Service>().get("web").await.unwrap();
+        let found = ingress(&service);
+        let is = found.ip.is_none()
+            && found.hostname.as_deref() == Some(format!("{address}.example.org").as_str());
+        is.then_some(()).ok_or_else(|| format!("{found:?}"))
+    })
+    .await;
+}
