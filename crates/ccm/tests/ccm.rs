@@ -11,6 +11,9 @@ mod nodes;
 #[path = "ccm/services.rs"]
 mod services;
 
+#[path = "ccm/killing.rs"]
+mod killing;
+
 #[path = "ccm/sharing.rs"]
 mod sharing;
 
@@ -19,3 +22,6 @@ mod traffic;
 
 #[path = "ccm/recovery.rs"]
 mod recovery;
+
+#[path = "ccm/faults.rs"]
+mod faults;
