@@ -193,6 +193,10 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     let took = started.elapsed();
     ctx.metrics.reconcile(operation, took, result.is_ok());
     if let Err(error @ Error::Cloud { .. }) = &result {
+        // The cloud may have executed a request without an answer. A list that is older would lead to a second one.
+        for kind in KINDS {
+            cloud.inventory.stale(*kind);
+        }
         work.warn("SyncLoadBalancerFailed", &error.words()).await;
     }
     result
