@@ -5,6 +5,7 @@
 //!   identity      the owner of a load balancer: names and tags of the Go manager, and the uids of cluster and Service
 //!   traffic       how listeners forward: PROXY protocol, X-Forwarded-For, limits
 //!   sharing       load balancers of several Services
+//!   groups        the security group of the nodes
 //!   members       the nodes that receive the traffic
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
@@ -21,6 +22,7 @@
 pub(crate) mod annotations;
 mod apply;
 mod desired;
+mod groups;
 pub(crate) mod identity;
 mod members;
 #[cfg(test)]
@@ -76,6 +78,7 @@ const KINDS: &[Kind] = &[
     Kind::Networks,
     Kind::Subnets,
     Kind::Ports,
+    Kind::SecurityGroups,
 ];
 
 /// Why a Service is rejected, for its event.
@@ -244,6 +247,7 @@ async fn converge(
     for notice in &round.desired.notices {
         work.warn(notice.reason, &notice.message).await;
     }
+    groups::ensure(work, round.desired.group.as_ref()).await?;
     let waits = apply::next(work, &round.desired, round.observed.as_ref(), round.steps).await?;
     let published = status::publish(work, &round.desired, &view).await?;
     Ok(Action::requeue(if waits || !published {
@@ -258,6 +262,8 @@ struct Round {
     desired: Desired,
     observed: Option<Observed>,
     steps: Vec<plan::Step>,
+    /// Whether the security group is as desired.
+    has_group: bool,
 }
 
 impl Round {
@@ -268,6 +274,7 @@ impl Round {
 
     fn is_settled(&self) -> bool {
         self.steps.is_empty()
+            && self.has_group
             && self
                 .observed
                 .as_ref()
@@ -297,7 +304,9 @@ fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reje
         sharing::check(&desired, observed, work.identity, most)?;
     }
     let steps = plan::steps(&desired, observed.as_ref());
+    let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
     Ok(Round {
+        has_group,
         desired,
         observed,
         steps,

@@ -153,6 +153,10 @@ impl Marks {
                 let found = on_port.find(|lb| !parent.is_empty() && lb.vip_port_id == parent);
                 found.map(|lb| lb.id.clone())
             }
+            Kind::SecurityGroups => {
+                self.descriptions.push(change.description.clone());
+                None
+            }
             _ => None,
         };
         if let Some(balancer) = balancer.and_then(|id| view.load_balancers.get(&id)) {

@@ -25,3 +25,6 @@ mod recovery;
 
 #[path = "ccm/faults.rs"]
 mod faults;
+
+#[path = "ccm/groups.rs"]
+mod groups;

@@ -70,6 +70,8 @@ pub(crate) struct Call {
     pub(crate) body: Option<Value>,
     pub(crate) microversion: Option<&'static str>,
     pub(crate) class: Class,
+    /// The revision of a Neutron resource at which alone it is changed.
+    pub(crate) revision: Option<i64>,
     /// Requests the service's version list instead of its API.
     pub(crate) root: bool,
     pub(crate) error: Option<Error>,
@@ -132,6 +134,7 @@ impl Call {
             body: None,
             microversion: None,
             class,
+            revision: None,
             root: false,
             error,
         }

@@ -245,8 +245,7 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancer, "monitor-timeout", Seconds, "3s", "time until a check fails"),
     key(LoadBalancer, "monitor-max-retries", Number(1), "1", "good checks until a member is up"),
     key(LoadBalancer, "monitor-max-retries-down", Number(1), "3", "bad checks until a member is down"),
-    key(LoadBalancer, "manage-security-groups", Bool, "false", "open the node ports in a security group")
-        .rejected("security groups for load balancers are not built; open the node ports yourself and remove the key"),
+    key(LoadBalancer, "manage-security-groups", Bool, "false", "open the node ports in a security group of each Service"),
     key(LoadBalancer, "internal-lb", Bool, "false", "no load balancer gets a floating IP"),
     key(LoadBalancer, "node-selector", Labels, "all", "labels that the nodes of members must have"),
     key(LoadBalancer, "cascade-delete", Bool, "true", "delete a load balancer in one request")

@@ -11,6 +11,7 @@ use openstack::loadbalancer::{
 };
 
 use super::annotations::{self, Wishes};
+use super::groups::{self, Group};
 use super::identity::Identity;
 use super::{Notice, Rejection, members};
 use crate::cloud_conf::CloudConf;
@@ -27,6 +28,8 @@ pub(crate) struct Desired {
     pub(crate) hostname: Option<String>,
     /// Whether members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
+    /// The security group, if cloud.conf asks for one.
+    pub(crate) group: Option<Group>,
     /// The settings that have no effect.
     pub(crate) notices: Vec<Notice>,
     pub(crate) identity: Identity,
@@ -100,7 +103,9 @@ pub(crate) fn of(
     let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
     let has_floating_ip = !wishes.internal && !ip6;
     let mut notices = Vec::new();
-    if is_ovn && !are_everyone(&cidrs) {
+    let manages_groups = facts.conf.load_balancer.manage_security_groups;
+    // There the security group enforces them.
+    if is_ovn && !manages_groups && !are_everyone(&cidrs) {
         notices.push(Notice {
             reason: "LoadBalancerSourceRangesIgnored",
             message: format!(
@@ -117,11 +122,11 @@ pub(crate) fn of(
         nodes: &nodes,
         ip6,
         member_subnet,
-        cidrs: (!is_ovn).then_some(cidrs),
+        cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,
     };
     let ports = spec.ports.iter().flatten().enumerate();
-    Ok(Desired {
+    let mut desired = Desired {
         tree: LoadBalancerCreate {
             name: identity.name.clone(),
             description: Some(identity.description()),
@@ -143,9 +148,15 @@ pub(crate) fn of(
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
+        group: None,
         notices,
         identity: identity.clone(),
-    })
+    };
+    if manages_groups {
+        let clients = is_ovn.then_some(cidrs.as_slice());
+        desired.group = Some(groups::wanted(&desired, clients, facts.view)?);
+    }
+    Ok(desired)
 }
 
 /// Rejects a Service with invalid fields or with features that are not implemented.

@@ -80,6 +80,36 @@ impl Identity {
         vec![self.name.clone(), self.cluster_tag(), self.service_tag()]
     }
 
+    /// The name of the security group.
+    pub(crate) fn group_name(&self) -> String {
+        let service = self.service.replacen('/', "-", 1);
+        cut(format!("lb-sg-{}-{service}", self.service_uid))
+    }
+
+    /// Begins with the description of the Go manager, and ends with the mark.
+    pub(crate) fn group_description(&self) -> String {
+        let mark = format!(" ({})", self.service_tag());
+        let go = cut_to(
+            self.go_group_description(),
+            LONGEST.saturating_sub(mark.len()),
+        );
+        format!("{go}{mark}")
+    }
+
+    fn go_group_description(&self) -> String {
+        format!(
+            "Security Group for {} Service LoadBalancer in cluster {}",
+            self.service, self.cluster_name
+        )
+    }
+
+    /// Whether a security group was created for this Service: by the mark, or by the name, which has the uid of the
+    /// Service, together with the description of the Go manager.
+    pub(crate) fn owns_group(&self, name: &str, description: &str) -> bool {
+        description.ends_with(&format!("({})", self.service_tag()))
+            || name == self.group_name() && description == cut(self.go_group_description())
+    }
+
     fn shared_tag(&self) -> String {
         format!("{SHARED_TAG}{}", self.service_uid)
     }
@@ -156,8 +186,12 @@ impl Identity {
 }
 
 /// Truncates to [`LONGEST`] bytes, as the Go manager does.
-fn cut(mut name: String) -> String {
-    let end = (0..=LONGEST.min(name.len()))
+fn cut(name: String) -> String {
+    cut_to(name, LONGEST)
+}
+
+fn cut_to(mut name: String, longest: usize) -> String {
+    let end = (0..=longest.min(name.len()))
         .rev()
         .find(|end| name.is_char_boundary(*end));
     name.truncate(end.unwrap_or(0));

@@ -5,6 +5,7 @@ use kube::runtime::controller::Action;
 use openstack::loadbalancer::LoadBalancerUpdate;
 use openstack::{Kind, View};
 
+use super::groups;
 use super::identity::Identity;
 use super::observed::{Observed, Role};
 use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed};
@@ -24,6 +25,7 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let going = found.as_ref().filter(|_| !leaves);
     floating_ips(work, going, &view).await?;
     let Some(found) = found else {
+        groups::remove(work).await?;
         return finish(work).await;
     };
     let status = found.balancer.provisioning_status.as_str();

@@ -173,6 +173,15 @@ impl Inventory {
         Ok(self.fold(self.session().network().update_port(id, change).await?))
     }
 
+    /// Adds a security group to a port, or takes it off.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn set_port_group(&self, id: &str, group: &str, has: bool) -> Result<Arc<Port>> {
+        let network = self.session().network();
+        Ok(self.fold(network.set_port_group(id, group, has).await?))
+    }
+
     /// Deletes a port.
     ///
     /// # Errors

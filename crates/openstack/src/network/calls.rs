@@ -162,6 +162,34 @@ impl Networking {
         self.update("/ports/{id}", id, "port", change).await
     }
 
+    /// Adds a security group to a port, or takes it off. The port is read first, and is changed at that revision
+    /// alone, so that a change by others in between is an error instead of being undone.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn set_port_group(&self, id: &str, group: &str, has: bool) -> Result<Port> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Revised {
+            revision_number: Option<i64>,
+            security_groups: Vec<String>,
+        }
+        let call = Call::get(Service::Network, "/ports/{id}", &[id]);
+        let known: Revised = self.session.one(call, "port").await?;
+        let mut groups = known.security_groups;
+        groups.retain(|known| known != group);
+        if has {
+            groups.push(group.to_owned());
+        }
+        let change = PortUpdate {
+            security_groups: Some(groups),
+            ..PortUpdate::default()
+        };
+        let mut call = Call::put(Service::Network, "/ports/{id}", &[id]).body("port", &change);
+        call.revision = known.revision_number;
+        self.session.one(call, "port").await
+    }
+
     /// Deletes a port.
     ///
     /// # Errors

@@ -157,6 +157,10 @@ impl Session {
                 request = request.header("X-OpenStack-Nova-API-Version", version);
             }
         }
+        if let Some(revision) = call.revision {
+            let condition = format!("revision_number={revision}");
+            request = request.header(header::IF_MATCH, condition);
+        }
         let mut secret = HeaderValue::from_str(token.secret.expose_secret())
             .map_err(|_| "the token is not a header value".to_owned())?;
         secret.set_sensitive(true);

@@ -1,0 +1,238 @@
+//! The security group that lets the traffic of a load balancer reach the nodes.
+
+use std::collections::BTreeSet;
+
+use openstack::View;
+use openstack::loadbalancer::MemberCreate;
+use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, SecurityGroupRule};
+
+use super::desired::Desired;
+use super::identity::Identity;
+use super::sharing::transport;
+use super::{Rejection, Work};
+use crate::context::Error;
+
+/// An ingress rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rule {
+    ethertype: String,
+    protocol: String,
+    port: i64,
+    prefix: String,
+}
+
+impl Rule {
+    fn of(rule: &SecurityGroupRule) -> Option<Self> {
+        (rule.port_range_min == rule.port_range_max).then_some(())?;
+        Some(Self {
+            ethertype: rule.ethertype.clone(),
+            protocol: rule.protocol.clone()?,
+            port: rule.port_range_min?,
+            prefix: rule.remote_ip_prefix.clone()?,
+        })
+    }
+}
+
+/// The desired group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    rules: BTreeSet<Rule>,
+    /// The ports of the nodes that are members.
+    ports: BTreeSet<String>,
+}
+
+/// The group of a load balancer. The driver ovn passes the addresses of clients on, so that `clients` reach the nodes;
+/// others connect from the members' subnet.
+///
+/// # Errors
+/// The subnet of the members is not known.
+pub(crate) fn wanted(
+    desired: &Desired,
+    clients: Option<&[String]>,
+    view: &View,
+) -> Result<Group, Rejection> {
+    let mut group = Group {
+        rules: BTreeSet::new(),
+        ports: BTreeSet::new(),
+    };
+    for listener in &desired.tree.listeners {
+        let pool = listener.default_pool.iter();
+        for member in pool.flat_map(|pool| &pool.members) {
+            let prefixes = match clients {
+                Some(clients) => clients.to_vec(),
+                None => vec![subnet_of(member, desired, view)?],
+            };
+            let protocol = transport(&listener.protocol).to_lowercase();
+            let traffic = (protocol, member.protocol_port);
+            let check = member.monitor_port.map(|port| ("tcp".to_owned(), port));
+            for (protocol, port) in [traffic].into_iter().chain(check) {
+                group.rules.extend(prefixes.iter().map(|prefix| Rule {
+                    ethertype: if prefix.contains(':') { "IPv6" } else { "IPv4" }.to_owned(),
+                    protocol: protocol.clone(),
+                    port: port.into(),
+                    prefix: prefix.clone(),
+                }));
+            }
+            let ports = view
+                .ports
+                .iter()
+                .filter(|port| is_of(port, &member.address));
+            group.ports.extend(ports.map(|port| port.id.clone()));
+        }
+    }
+    Ok(group)
+}
+
+/// The range of the subnet of a member.
+fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<String, Rejection> {
+    let id = member
+        .subnet_id
+        .as_ref()
+        .or(desired.tree.vip_subnet_id.as_ref());
+    let found = id.and_then(|id| view.subnets.get(id));
+    found.map(|subnet| subnet.cidr.clone()).ok_or_else(|| {
+        Rejection::new(format!(
+            "manage-security-groups: the subnet `{}` of the members is not one that the project has: set member-subnet-id \
+             in cloud.conf",
+            id.map_or("", String::as_str)
+        ))
+    })
+}
+
+/// Whether a port is that of a server with this address, and has security groups at all.
+fn is_of(port: &Port, address: &str) -> bool {
+    port.device_owner.starts_with("compute:")
+        && port.port_security_enabled != Some(false)
+        && port
+            .fixed_ips
+            .iter()
+            .any(|fixed| fixed.ip_address == address)
+}
+
+fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {
+    let mut groups = view.security_groups.iter();
+    let found = groups.find(|group| identity.owns_group(&group.name, &group.description));
+    found.map(|group| &**group)
+}
+
+/// What is to be done in an existing group.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Difference {
+    missing: Vec<Rule>,
+    /// Ids of ingress rules.
+    surplus: Vec<String>,
+    /// Ids of ports that lack the group.
+    without: Vec<String>,
+    /// Ids of ports that have it and are of no member.
+    with: Vec<String>,
+}
+
+impl Difference {
+    fn of(wanted: &Group, group: &SecurityGroup, view: &View) -> Self {
+        let ingress = group
+            .rules
+            .iter()
+            .filter(|rule| rule.direction == "ingress");
+        let known: BTreeSet<Rule> = ingress.clone().filter_map(Rule::of).collect();
+        let is_wanted = |rule: &&SecurityGroupRule| {
+            Rule::of(rule).is_some_and(|rule| wanted.rules.contains(&rule))
+        };
+        let has = |port: &&std::sync::Arc<Port>| port.security_groups.contains(&group.id);
+        let with = view.ports.iter().filter(has).map(|port| port.id.clone());
+        let with: BTreeSet<String> = with.collect();
+        Self {
+            missing: wanted.rules.difference(&known).cloned().collect(),
+            surplus: ingress
+                .filter(|rule| !is_wanted(rule))
+                .map(|rule| rule.id.clone())
+                .collect(),
+            without: wanted.ports.difference(&with).cloned().collect(),
+            with: with.difference(&wanted.ports).cloned().collect(),
+        }
+    }
+}
+
+/// Whether nothing is to be done.
+pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &View) -> bool {
+    match (wanted, find(identity, view)) {
+        (None, None) => true,
+        (Some(wanted), Some(group)) => Difference::of(wanted, group, view) == Difference::default(),
+        _ => false,
+    }
+}
+
+/// Creates or changes the group, or deletes it if none is wanted. What opens a port comes before what closes one.
+pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<(), Error> {
+    let Some(wanted) = wanted else {
+        return remove(work).await;
+    };
+    let (inventory, identity) = (&work.cloud.inventory, work.identity);
+    let failed = |doing: &str| Error::cloud(format!("{doing} of Service {}", identity.service));
+    if find(identity, &inventory.known()).is_none() {
+        let group = SecurityGroupCreate {
+            name: identity.group_name(),
+            description: identity.group_description(),
+            ..SecurityGroupCreate::default()
+        };
+        let created = inventory.create_security_group(&group).await;
+        created.map_err(failed("creating the security group"))?;
+    }
+    let known = inventory.known();
+    let Some(group) = find(identity, &known) else {
+        return Ok(());
+    };
+    let difference = Difference::of(wanted, group, &known);
+    if !difference.missing.is_empty() {
+        let rules: Vec<_> = difference
+            .missing
+            .into_iter()
+            .map(|rule| creation(&group.id, rule))
+            .collect();
+        let created = inventory.create_rules(&rules).await;
+        created.map_err(failed("creating rules of the security group"))?;
+    }
+    let without = difference.without.iter().map(|port| (port, true));
+    for (port, has) in without.chain(difference.with.iter().map(|port| (port, false))) {
+        let set = inventory.set_port_group(port, &group.id, has).await;
+        set.map_err(failed("changing the security groups of a node's port"))?;
+    }
+    for rule in &difference.surplus {
+        let deleted = inventory.delete_rule(&group.id, rule).await;
+        deleted.map_err(failed("deleting a rule of the security group"))?;
+    }
+    Ok(())
+}
+
+fn creation(group: &str, rule: Rule) -> RuleCreate {
+    RuleCreate {
+        security_group_id: group.to_owned(),
+        direction: "ingress".to_owned(),
+        ethertype: Some(rule.ethertype),
+        protocol: Some(rule.protocol),
+        port_range_min: Some(rule.port),
+        port_range_max: Some(rule.port),
+        remote_ip_prefix: Some(rule.prefix),
+        ..RuleCreate::default()
+    }
+}
+
+/// Takes the group off all ports, and deletes it.
+pub(crate) async fn remove(work: &Work<'_>) -> Result<(), Error> {
+    let inventory = &work.cloud.inventory;
+    let known = inventory.known();
+    let Some(group) = find(work.identity, &known) else {
+        return Ok(());
+    };
+    let failed =
+        |doing: &str| Error::cloud(format!("{doing} of Service {}", work.identity.service));
+    let has = |port: &&std::sync::Arc<Port>| port.security_groups.contains(&group.id);
+    for port in known.ports.iter().filter(has) {
+        match inventory.set_port_group(&port.id, &group.id, false).await {
+            // The port went with its server.
+            Err(error) if error.is_absent() => {}
+            result => drop(result.map_err(failed("taking the security group off a node's port"))?),
+        }
+    }
+    let deleted = inventory.delete_security_group(&group.id).await;
+    deleted.map_err(failed("deleting the security group"))
+}
