@@ -3,6 +3,7 @@
 mod admin;
 mod ccm;
 mod cluster;
+mod deploy;
 mod generate;
 mod manager;
 mod runner;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::admin::{Admin, Backup, Restore};
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{Delete, Describe, Get, GetClusters, GetKubeconfig, Listing};
+pub(crate) use self::deploy::{OpenStack, OpenStackConfig};
 pub(crate) use self::generate::{ClusterOptions, Generate};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::runner::RunnerArgs;
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     Admin(Admin),
     /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
     Simulate(Simulate),
+    /// OpenStack on Kubernetes: check and show the configuration of its services.
+    #[command(subcommand, name = "openstack")]
+    OpenStack(OpenStack),
     /// Print a script that completes commands and flags in a shell.
     Completion(Completion),
     /// Print the version of this program and of the running API server.

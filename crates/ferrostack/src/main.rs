@@ -9,6 +9,7 @@
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, get, apply, delete   the running API server
+//!   deploy     OpenStack on Kubernetes
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
 
@@ -21,6 +22,7 @@ mod cloud_conf;
 mod connect;
 mod data_dir;
 mod delete;
+mod deploy;
 mod describe;
 mod environment;
 mod generate;
@@ -47,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{
-    Admin, Cli, CloudConf, Command, Delete, Describe, Generate, Get, SimulateCommand,
+    Admin, Cli, CloudConf, Command, Delete, Describe, Generate, Get, OpenStack, SimulateCommand,
 };
 use crate::environment::Environment;
 
@@ -155,6 +157,13 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
         }) => {
             let limit = wait.then_some(timeout);
             delete::cluster(&name, &connect, limit, &environment, say).await
+        }
+        Command::OpenStack(OpenStack::Config(args)) => {
+            let printed = deploy::config(&args)?;
+            for warning in &printed.warnings {
+                let _ = writeln!(io::stderr(), "warning: {warning}");
+            }
+            print(&printed.text)
         }
         Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say).await,
         Command::Admin(Admin::Restore(args)) => admin::restore(&args, &environment, say),

@@ -65,15 +65,46 @@ impl Document {
 
 /// Reads the file at `path`; `-` is standard input.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
+    let (file, text) = open(path)?;
+    read(&file, &text)
+}
+
+/// Reads the file at `path`, which holds one document of any form; `-` is standard input.
+pub(crate) fn read_one(path: &Path) -> Result<Document, ManifestError> {
+    let (file, text) = open(path)?;
+    let mut documents = Vec::new();
+    for (line, chunk) in chunks(&text) {
+        let value = parse(&file, line, chunk)?;
+        if !value.is_null() {
+            documents.push((line, chunk, value));
+        }
+    }
+    let mut documents = documents.into_iter();
+    match (documents.next(), documents.next()) {
+        (None, _) => Err(ManifestError::Empty { file }),
+        (Some((first, chunk, value)), None) => Ok(Document {
+            file,
+            value,
+            lines: Lines::new(chunk, first),
+        }),
+        (_, Some((line, ..))) => Err(ManifestError::NotAnObject {
+            file,
+            line,
+            problem: "a second document begins here; one is expected".to_owned(),
+        }),
+    }
+}
+
+/// The name of the file at `path` in messages, and its text.
+fn open(path: &Path) -> Result<(String, String), ManifestError> {
     let file = match path == Path::new("-") {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
     };
-    let text = read_text(path).map_err(|source| ManifestError::Unreadable {
-        file: file.clone(),
-        problem: source,
-    })?;
-    read(&file, &text)
+    match read_text(path) {
+        Ok(text) => Ok((file, text)),
+        Err(problem) => Err(ManifestError::Unreadable { file, problem }),
+    }
 }
 
 /// The text of the file at `path`; `-` is standard input.

@@ -44,6 +44,12 @@ const RULES: &[Rule] = &[
         never: &["kube"],
     },
     Rule {
+        name: "deployer",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "etcd",
         uses: &[],
         tests_use: &[],
@@ -110,6 +116,7 @@ const RULES: &[Rule] = &[
             "apiserver",
             "ccm",
             "clusterapi",
+            "deployer",
             "management",
             "openstack",
             "operator",

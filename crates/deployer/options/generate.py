@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Writes the option tables of a release: `generate.py DIRECTORY`, on a machine with the release's Debian packages.
+
+One JSON file for each service, an option on each line. The tables hold what a configuration file is checked against: type,
+limits, choices, earlier names. They hold no descriptions; those are in the documentation of each project.
+"""
+import importlib.metadata
+import json
+import pathlib
+import subprocess
+import sys
+
+from keystoneauth1 import loading
+
+# Those of each project's own generator file (etc/oslo-config-generator and the like), and of the libraries that the
+# project loads without naming them there. Namespaces that a release does not have are left out.
+MIDDLEWARE = ["oslo.middleware.cors", "oslo.middleware.healthcheck", "oslo.middleware.http_proxy_to_wsgi"]
+RPC = ["oslo.messaging", "oslo.privsep", "oslo.service.periodic_task", "oslo.service.service", "oslo.versionedobjects"]
+TOKENS = ["keystonemiddleware.auth_token", "oslo.policy", "oslo.log", "osprofiler"]
+SERVICES = {
+    "keystone": ("keystone", ["keystone", "oslo.cache", "oslo.log", "oslo.messaging", "oslo.db", "oslo.policy",
+                              "oslo.middleware", "osprofiler"]),
+    "glance": ("glance", ["glance.api", "glance.store", "glance.multi_store", "castellan.config", "oslo.concurrency",
+                          "oslo.messaging", "oslo.db", "oslo.reports", "oslo.limit", *TOKENS, *MIDDLEWARE]),
+    "placement": ("openstack-placement", ["placement.conf", "oslo.middleware.cors",
+                                          "oslo.middleware.http_proxy_to_wsgi", *TOKENS]),
+    "nova": ("nova", ["nova.conf", "os_vif", "oslo.middleware", "oslo.concurrency", "oslo.limit", "oslo.reports", *TOKENS,
+                      *RPC]),
+    "neutron": ("neutron", ["neutron", "neutron.agent", "neutron.db", "neutron.experimental", "neutron.extensions",
+                            "neutron.ml2", "neutron.ml2.ovn", "nova.auth", "ironic.auth", "placement.auth",
+                            "designate.auth", "oslo.cache", "oslo.db", "oslo.concurrency", "oslo.reports",
+                            "oslo.service.sslutils", "oslo.service.wsgi", *TOKENS, *MIDDLEWARE, *RPC]),
+}
+TYPES = {
+    "string value": "string", "integer value": "integer", "boolean value": "boolean", "floating point value": "float",
+    "list value": "list", "dict value": "dict", "port value": "port", "uri value": "uri", "multi valued": "multi",
+    "host address value": "host", "host domain value": "host", "ip address value": "address", "range value": "range",
+    "unknown value": "string", "IPv4 zone prefix": "integer", "IPv6 zone prefix": "integer",
+}
+
+
+def generated(namespaces):
+    """The groups as the generator prints them, or None where namespaces collide."""
+    command = ["oslo-config-generator", "--format", "json"]
+    for namespace in namespaces:
+        command += ["--namespace", namespace]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout)["options"]
+    if "DuplicateOptError" in done.stderr:
+        return None
+    raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+
+
+def options(namespaces):
+    """The groups of all namespaces. A namespace that another one repeats with differences is asked for on its own."""
+    known = {entry.name for entry in importlib.metadata.entry_points(group="oslo.config.opts")}
+    wanted = [namespace for namespace in namespaces if namespace in known]
+    groups = generated(wanted)
+    if groups is None:
+        groups = {}
+        for namespace in wanted:
+            for name, group in (generated([namespace]) or {}).items():
+                merged = groups.setdefault(name, {**group, "opts": []})
+                have = {option["dest"] for option in merged["opts"]}
+                merged["opts"] += [option for option in group["opts"] if option["dest"] not in have]
+    return groups
+
+
+def line(option):
+    kind = TYPES.get(option["type"])
+    if kind is None:
+        raise SystemExit(f"unknown type of {option['name']}: {option['type']}")
+    entry = {"type": kind}
+    for key in ("min", "max"):
+        if option[key] is not None:
+            entry[key] = option[key]
+    choices = [choice[0] for choice in option["choices"] or []]
+    if choices:
+        entry["choices"] = choices
+    # The default of the machine that runs the generator can hold its paths, processors and host name; then the project
+    # gives a sample.
+    default = option["default"] if option["sample_default"] is None else option["sample_default"]
+    if isinstance(default, (bool, int, float, str, list)) and default not in ("", []) and not option["secret"]:
+        entry["default"] = default
+    earlier = [[old["group"] or "", old["name"] or option["name"]] for old in option["deprecated_opts"]]
+    if earlier:
+        entry["earlier"] = earlier
+    for key, flag in (("deprecated", "deprecated_for_removal"), ("secret", "secret"), ("required", "required"),
+                      ("mutable", "mutable")):
+        if option[flag]:
+            entry[key] = True
+    return entry
+
+
+def plugin(name):
+    table = {}
+    for option in loading.get_plugin_options(name):
+        entry = {"type": "string"}
+        if option.secret:
+            entry["secret"] = True
+        table[option.dest] = entry
+    return table
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    auth = plugin("password")
+    for service, (distribution, namespaces) in SERVICES.items():
+        groups = options(namespaces)
+        sections = {}
+        for name, group in sorted(groups.items()):
+            table = {option["dest"]: line(option) for option in group["opts"]}
+            # An authentication section takes the options of the plugin that auth_type names.
+            if "auth_type" in table:
+                table = {**auth, **table}
+            sections[name] = dict(sorted(table.items()))
+        version = importlib.metadata.version(distribution)
+        text = [f'{{"service": {json.dumps(service)}, "version": {json.dumps(version)}, "sections": {{']
+        for index, (name, table) in enumerate(sections.items()):
+            text.append(f"{json.dumps(name)}: {{")
+            lines = [f"  {json.dumps(dest)}: {json.dumps(entry)}" for dest, entry in table.items()]
+            text.append(",\n".join(lines))
+            text.append("}" + ("," if index + 1 < len(sections) else ""))
+        text.append("}}")
+        (out / f"{service}.json").write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::release::Release;
+use crate::service::configure;
+
+fn findings(service: &str, config: Json) -> Vec<String> {
+    let document = json!({"release": "zed", "services": {service: {"config": config}}});
+    let (parameters, _) = Parameters::read(&document).unwrap();
+    check(&parameters)
+        .into_iter()
+        .map(|it| {
+            format!(
+                "{}: {it}",
+                if it.severity == Severity::Error {
+                    "error"
+                } else {
+                    "warning"
+                }
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn each_mistake_is_named_with_what_to_do() {
+    for (service, config, expected) in [
+        (
+            "neutron",
+            json!({"oslo_messaging_rabbit": {"rabbit_quorum_queues": true}}),
+            "error: services.neutron.config.oslo_messaging_rabbit.rabbit_quorum_queues: \
+             [oslo_messaging_rabbit] of neutron zed has no option rabbit_quorum_queues; did you mean rabbit_quorum_queue?",
+        ),
+        (
+            "nova",
+            json!({"schduler": {"workers": 2}}),
+            "error: services.nova.config.schduler.workers: nova zed has no section [schduler]; did you mean [scheduler]?",
+        ),
+        (
+            "nova",
+            json!({"DEFAULT": {"max_attempts": 2}}),
+            "error: services.nova.config.DEFAULT.max_attempts: [DEFAULT] of nova zed has no option max_attempts; [scheduler] has",
+        ),
+        (
+            "nova",
+            json!({"database": {"connection": "mysql://x"}}),
+            "error: services.nova.config.database.connection: this option cannot be set: the account is made by the controller",
+        ),
+        (
+            "neutron",
+            json!({"DEFAULT": {"global_physnet_mtu": 9000}}),
+            "error: services.neutron.config.DEFAULT.global_physnet_mtu: set network.mtu instead, from which it is derived",
+        ),
+        (
+            "keystone",
+            json!({"token": {"expiration": -1}}),
+            "error: services.keystone.config.token.expiration: is -1; the lowest value is 0",
+        ),
+        (
+            "nova",
+            json!({"DEFAULT": {"quota_cores": 2}, "quota": {"cores": 3}}),
+            "error: services.nova.config.quota.cores: \
+             services.nova.config.DEFAULT.quota_cores is the same option",
+        ),
+    ] {
+        let all = findings(service, config.clone());
+        assert!(all.iter().any(|it| it == expected), "{config}: {all:#?}");
+    }
+}
+
+#[test]
+fn what_works_today_and_not_tomorrow_is_a_warning_and_takes_its_current_name() {
+    let document = json!({"release": "zed", "services": {"nova": {"config": {"DEFAULT": {"quota_cores": 2}}}}});
+    let (parameters, _) = Parameters::read(&document).unwrap();
+    let found = check(&parameters);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].severity, Severity::Warning);
+    assert_eq!(
+        found[0].message,
+        "this is an earlier name; it is [quota] cores now"
+    );
+    let config = configure(Service::Nova, &parameters);
+    assert_eq!(config.get("quota", "cores").unwrap().source, Source::User);
+    assert!(config.public().contains("[quota]\ncores = 2\n"));
+}
+
+#[test]
+fn every_option_that_we_set_exists_in_each_release_and_has_a_value_that_it_takes() {
+    let mut problems = Vec::new();
+    for release in Release::ALL {
+        let document = json!({"release": release.name(), "network": {"physical": [{"name": "public", "vlans": "100:199"}]}});
+        let (parameters, _) = Parameters::read(&document).unwrap();
+        for service in Service::ALL {
+            let table = release.table(service).unwrap();
+            for (section, name, setting) in configure(service, &parameters).all() {
+                let json = match &setting.value {
+                    Value::Text(text) => json!(text),
+                    Value::List(items) | Value::Multi(items) => json!(items),
+                    Value::Secret { pattern, .. } => json!(pattern.replace("{}", "password")),
+                };
+                let problem = match table.find(section, name) {
+                    None => "does not exist".to_owned(),
+                    Some(found) if found.renamed => format!("is {} now", found.name),
+                    Some(found) if found.entry.deprecated => "is deprecated".to_owned(),
+                    Some(found) if setting.value.is_secret() && !found.entry.secret => {
+                        "is in a Secret and not secret".to_owned()
+                    }
+                    Some(found) => match found.entry.value(&json) {
+                        Ok(_) => continue,
+                        Err(problem) => problem,
+                    },
+                };
+                problems.push(format!("{release} {service} [{section}] {name} {problem}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}

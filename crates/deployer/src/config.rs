@@ -1,0 +1,145 @@
+//! The configuration of a service: sections of options, each with its value and the reason for it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A value as it is written to the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One value.
+    Text(String),
+    /// Values separated by commas.
+    List(Vec<String>),
+    /// The option is repeated for each value.
+    Multi(Vec<String>),
+    /// A secret: this text, in which each `{}` is the password of the account.
+    Secret {
+        /// The text around the password.
+        pattern: String,
+        /// The account: `database`, `messaging` or `identity`.
+        account: &'static str,
+    },
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The structure of the cloud demands it; the text says why. It cannot be set by the user.
+    Structure(&'static str),
+    /// Our default, which the user can change; the text says why it is not the project's.
+    Default(&'static str),
+    /// The field of the parameters.
+    Parameter(&'static str),
+    /// `services.NAME.config` of the parameters.
+    User,
+}
+
+/// A value and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// The configuration of a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    sections: BTreeMap<String, BTreeMap<String, Setting>>,
+}
+
+impl Config {
+    /// Sets an option, in place of an earlier value.
+    pub fn set(&mut self, section: &str, name: &str, value: Value, source: Source) {
+        self.sections
+            .entry(section.to_owned())
+            .or_default()
+            .insert(name.to_owned(), Setting { value, source });
+    }
+
+    /// The setting of an option.
+    pub fn get(&self, section: &str, name: &str) -> Option<&Setting> {
+        self.sections.get(section)?.get(name)
+    }
+
+    /// All options: section, name, setting.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str, &Setting)> {
+        self.sections.iter().flat_map(|(section, options)| {
+            options
+                .iter()
+                .map(move |(name, setting)| (section.as_str(), name.as_str(), setting))
+        })
+    }
+
+    /// The file without its secrets, which are in a file of their own: oslo.config merges both.
+    pub fn public(&self) -> String {
+        self.render(
+            |_, setting| !setting.value.is_secret(),
+            |_, _| String::new(),
+        )
+    }
+
+    /// The file of the secrets; `password` gives the password of an account.
+    pub fn secret(&self, password: impl Fn(&'static str) -> String) -> String {
+        self.render(
+            |_, setting| setting.value.is_secret(),
+            // A `$` would refer to another option.
+            |pattern, account| pattern.replace("{}", &password(account).replace('$', "$$")),
+        )
+    }
+
+    fn render(
+        &self,
+        wanted: impl Fn(&str, &Setting) -> bool,
+        secret: impl Fn(&str, &'static str) -> String,
+    ) -> String {
+        let mut text = String::new();
+        for (section, options) in &self.sections {
+            let mut lines = options
+                .iter()
+                .filter(|(name, setting)| wanted(name, setting))
+                .peekable();
+            if lines.peek().is_none() {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let _ = writeln!(text, "[{section}]");
+            for (name, setting) in lines {
+                for value in setting.value.lines(&secret) {
+                    let _ = writeln!(text, "{name} = {value}");
+                }
+            }
+        }
+        text
+    }
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Whether it has to be in a Secret.
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Self::Secret { .. })
+    }
+
+    /// The value with each password as `********`.
+    pub fn masked(&self) -> String {
+        self.lines(|pattern, _| pattern.replace("{}", "********"))
+            .join(", ")
+    }
+
+    fn lines(&self, secret: impl Fn(&str, &'static str) -> String) -> Vec<String> {
+        match self {
+            Self::Text(text) => vec![text.clone()],
+            Self::List(items) => vec![items.join(",")],
+            Self::Multi(items) => items.clone(),
+            Self::Secret { pattern, account } => vec![secret(pattern, account)],
+        }
+    }
+}

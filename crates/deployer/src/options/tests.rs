@@ -1,0 +1,142 @@
+use serde_json::json;
+
+use super::*;
+use crate::config::Value;
+
+fn table() -> Table {
+    Table::parse(
+        r#"{"service": "glance", "version": "1", "sections": {
+            "DEFAULT": {
+                "debug": {"type": "boolean", "default": false, "mutable": true},
+                "workers": {"type": "integer", "min": 1, "max": 64},
+                "ratio": {"type": "float", "min": 0.0},
+                "format": {"type": "string", "choices": ["iso9660", "vfat"]},
+                "hosts": {"type": "list"},
+                "driver": {"type": "multi", "earlier": [["", "notifier"], ["old", "driver"]]},
+                "port": {"type": "port", "min": 0, "max": 65535},
+                "my_ip": {"type": "address"},
+                "limits": {"type": "dict"}
+            },
+            "file": {"filesystem_store_datadir": {"type": "string"}},
+            "oslo_messaging_rabbit": {"rabbit_quorum_queue": {"type": "boolean"}}
+        }}"#,
+    )
+    .unwrap()
+}
+
+#[test]
+fn an_option_is_found_by_each_of_its_names() {
+    let table = table();
+    for (section, name, current, renamed) in [
+        ("DEFAULT", "debug", "debug", false),
+        ("DEFAULT", "my-ip", "my_ip", false),
+        ("DEFAULT", "notifier", "driver", true),
+        ("old", "driver", "driver", true),
+        (
+            "os_glance_tasks_store",
+            "filesystem_store_datadir",
+            "filesystem_store_datadir",
+            false,
+        ),
+    ] {
+        let found = table.find(section, name).unwrap();
+        assert_eq!(
+            (found.name, found.renamed),
+            (current, renamed),
+            "{section} {name}"
+        );
+    }
+    for (section, name) in [("DEFAULT", "debugg"), ("file", "debug"), ("none", "debug")] {
+        assert_eq!(table.find(section, name), None, "{section} {name}");
+    }
+}
+
+#[test]
+fn the_nearest_name_is_found_and_none_for_what_is_far_from_all() {
+    let table = table();
+    let near = |name| table.nearest_option("oslo_messaging_rabbit", name);
+    assert_eq!(near("rabbit_quorum_queues"), Some("rabbit_quorum_queue"));
+    assert_eq!(near("heartbeat"), None);
+    assert_eq!(table.nearest_section("DEFALUT"), Some("DEFAULT"));
+    assert_eq!(table.nearest_section("vnc"), None);
+}
+
+#[test]
+fn values_are_judged_by_type_limits_and_choices() {
+    let table = table();
+    let value = |name: &str, json: Json| table.find("DEFAULT", name).unwrap().entry.value(&json);
+    let text = |text: &str| Ok(Value::text(text));
+    for (name, json, expected) in [
+        ("debug", json!(true), text("true")),
+        ("debug", json!("Off"), text("false")),
+        ("workers", json!(3), text("3")),
+        ("workers", json!("3"), text("3")),
+        ("workers", json!("$other"), text("$other")),
+        ("ratio", json!(1), text("1")),
+        ("format", json!("VFAT"), text("VFAT")),
+        (
+            "hosts",
+            json!(["a", 1]),
+            Ok(Value::List(vec!["a".into(), "1".into()])),
+        ),
+        ("hosts", json!("a,b"), text("a,b")),
+        (
+            "driver",
+            json!("noop"),
+            Ok(Value::Multi(vec!["noop".into()])),
+        ),
+        (
+            "limits",
+            json!({"a": 1}),
+            Ok(Value::List(vec!["a:1".into()])),
+        ),
+        ("my_ip", json!("::1"), text("::1")),
+    ] {
+        assert_eq!(value(name, json.clone()), expected, "{name} {json}");
+    }
+    for (name, json, problem) in [
+        (
+            "debug",
+            json!("maybe"),
+            "is `maybe`; it takes true or false",
+        ),
+        ("workers", json!(0), "is 0; the lowest value is 1"),
+        ("workers", json!(65), "is 65; the highest value is 64"),
+        (
+            "workers",
+            json!(1.5),
+            "is `1.5`; it takes an integer from 1 to 64",
+        ),
+        (
+            "workers",
+            json!([1]),
+            "is a list; it takes an integer from 1 to 64",
+        ),
+        ("ratio", json!("x"), "is `x`; it takes a number, at least 0"),
+        (
+            "format",
+            json!("ext4"),
+            "is `ext4`; it takes one of: iso9660, vfat",
+        ),
+        (
+            "port",
+            json!(70_000),
+            "is `70000`; it takes a port from 0 to 65535",
+        ),
+        ("my_ip", json!("host"), "is `host`; it takes an IP address"),
+        ("hosts", json!([["a"]]), "holds a list or a map in a list"),
+        ("format", json!("a\n[x]\nb=c"), "holds a line break"),
+        (
+            "debug",
+            json!(null),
+            "has no value; remove the line to get the default",
+        ),
+        ("debug", json!({"a": 1}), "is a map; it takes true or false"),
+    ] {
+        assert_eq!(
+            value(name, json.clone()),
+            Err(problem.to_owned()),
+            "{name} {json}"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Values of options: what oslo.config would accept for each type.
+
+use std::net::IpAddr;
+
+use serde_json::Value as Json;
+
+use super::{Kind, OptionEntry};
+use crate::config::Value;
+
+impl OptionEntry {
+    /// The value as it is written to a configuration file.
+    ///
+    /// # Errors
+    /// A phrase that follows the name of the option: `is not an integer`, `is below 1`.
+    pub fn value(&self, json: &Json) -> Result<Value, String> {
+        match (self.kind, json) {
+            (_, Json::Null) => Err("has no value; remove the line to get the default".to_owned()),
+            (Kind::List | Kind::Multi, Json::Array(items)) => {
+                let items: Result<Vec<String>, String> =
+                    items.iter().map(|item| self.text(item)).collect();
+                Ok(if self.kind == Kind::Multi {
+                    Value::Multi(items?)
+                } else {
+                    Value::List(items?)
+                })
+            }
+            (Kind::Dict, Json::Object(pairs)) => pairs
+                .iter()
+                .map(|(key, value)| Ok(format!("{key}:{}", scalar(value)?)))
+                .collect::<Result<Vec<String>, String>>()
+                .map(Value::List),
+            (_, Json::Array(_)) => Err(format!("is a list; it takes {}", self.takes())),
+            (_, Json::Object(_)) => Err(format!("is a map; it takes {}", self.takes())),
+            (Kind::Multi, one) => Ok(Value::Multi(vec![self.text(one)?])),
+            (_, one) => Ok(Value::Text(self.text(one)?)),
+        }
+    }
+
+    fn text(&self, json: &Json) -> Result<String, String> {
+        let text = scalar(json)?;
+        // `$name` refers to another option: its value is known to the service only.
+        if !text.contains('$') || self.kind == Kind::Boolean {
+            self.judge(&text)?;
+        }
+        Ok(match (self.kind, json) {
+            (Kind::Boolean, _) => if truth(&text) == Some(true) {
+                "true"
+            } else {
+                "false"
+            }
+            .to_owned(),
+            _ => text,
+        })
+    }
+
+    fn judge(&self, text: &str) -> Result<(), String> {
+        let wrong = || format!("is `{text}`; it takes {}", self.takes());
+        match self.kind {
+            Kind::Boolean => truth(text).map(|_| ()).ok_or_else(wrong)?,
+            Kind::Integer => self.within(text.parse::<i64>().map_err(|_| wrong())? as f64, text)?,
+            Kind::Float => self.within(text.parse::<f64>().map_err(|_| wrong())?, text)?,
+            Kind::Port => {
+                let port: u16 = text.parse().map_err(|_| wrong())?;
+                self.within(f64::from(port), text)?;
+            }
+            Kind::Address => drop(text.parse::<IpAddr>().map_err(|_| wrong())?),
+            Kind::Host => host(text).then_some(()).ok_or_else(wrong)?,
+            Kind::Uri => text.contains(':').then_some(()).ok_or_else(wrong)?,
+            Kind::String | Kind::List | Kind::Dict | Kind::Multi | Kind::Range => {}
+        }
+        let chosen =
+            |choice: &Json| scalar(choice).is_ok_and(|choice| choice.eq_ignore_ascii_case(text));
+        if self.choices.is_empty() || self.choices.iter().any(chosen) {
+            Ok(())
+        } else {
+            Err(wrong())
+        }
+    }
+
+    fn within(&self, number: f64, text: &str) -> Result<(), String> {
+        if let Some(min) = self.min.filter(|min| number < *min) {
+            return Err(format!("is {text}; the lowest value is {min}"));
+        }
+        if let Some(max) = self.max.filter(|max| number > *max) {
+            return Err(format!("is {text}; the highest value is {max}"));
+        }
+        Ok(())
+    }
+
+    /// What values the option takes, in words: `an integer from 0 to 65535`, `iso9660 or vfat`.
+    pub fn takes(&self) -> String {
+        if !self.choices.is_empty() {
+            let names: Vec<String> = self
+                .choices
+                .iter()
+                .filter_map(|it| scalar(it).ok())
+                .collect();
+            return format!("one of: {}", names.join(", "));
+        }
+        let kind = match self.kind {
+            Kind::String => "a string",
+            Kind::Integer => "an integer",
+            Kind::Boolean => "true or false",
+            Kind::Float => "a number",
+            Kind::List => "a list",
+            Kind::Dict => "a map",
+            Kind::Port => "a port",
+            Kind::Uri => "a URI",
+            Kind::Multi => "one or more strings",
+            Kind::Host => "a host name or IP address",
+            Kind::Address => "an IP address",
+            Kind::Range => "a range such as 1-5",
+        };
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => format!("{kind} from {min} to {max}"),
+            (Some(min), None) => format!("{kind}, at least {min}"),
+            (None, Some(max)) => format!("{kind}, at most {max}"),
+            (None, None) => kind.to_owned(),
+        }
+    }
+}
+
+/// A scalar as text. A line break would end the option in the file.
+fn scalar(json: &Json) -> Result<String, String> {
+    let text = match json {
+        Json::String(text) => text.clone(),
+        Json::Bool(truth) => truth.to_string(),
+        Json::Number(number) => number.to_string(),
+        Json::Null => String::new(),
+        Json::Array(_) | Json::Object(_) => {
+            return Err("holds a list or a map in a list".to_owned());
+        }
+    };
+    if text.contains(['\n', '\r']) {
+        return Err("holds a line break".to_owned());
+    }
+    Ok(text)
+}
+
+/// The words that oslo.config takes as a truth value.
+fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "on" | "yes" => Some(true),
+        "false" | "0" | "off" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn host(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
+        || (!text.is_empty()
+            && text.len() <= 253
+            && text
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_')))
+}

@@ -1,0 +1,223 @@
+//! The file of parameters: the `spec` of an `OpenStack` object, or the whole object.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::Value as Json;
+
+use crate::release::Release;
+use crate::service::Service;
+
+/// The API version and kind of the object.
+const API: (&str, &str) = ("ferrostack.dev/v1alpha1", "OpenStack");
+
+/// The parameters of a cloud.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Parameters {
+    /// The release of OpenStack.
+    pub release: Release,
+    /// Name of the region in the catalogue.
+    #[serde(default = "region")]
+    pub region: String,
+    /// The network service.
+    #[serde(default)]
+    pub network: Network,
+    /// Settings of each service.
+    #[serde(default)]
+    pub services: Services,
+}
+
+/// The network service.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Network {
+    /// MTU of the network between the nodes, in bytes. Geneve takes 58 of them from the networks of projects.
+    pub mtu: Mtu,
+    /// Names of the physical networks, which provider networks can refer to.
+    pub physical: Vec<Physical>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            mtu: Mtu(1500),
+            physical: Vec::new(),
+        }
+    }
+}
+
+/// An MTU, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu(pub u32);
+
+impl<'de> Deserialize<'de> for Mtu {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mtu = u32::deserialize(deserializer)?;
+        // The least that IPv6 allows, and the largest IP packet.
+        if (1280..=65535).contains(&mtu) {
+            Ok(Self(mtu))
+        } else {
+            Err(de::Error::custom(format!(
+                "{mtu} is not from 1280 to 65535"
+            )))
+        }
+    }
+}
+
+/// A physical network.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Physical {
+    /// Its name in Neutron.
+    pub name: String,
+    /// VLAN ids that projects' networks may get, such as `100:199`. Without it, only untagged networks are possible.
+    pub vlans: Option<String>,
+}
+
+/// Settings of each service.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Services {
+    /// Identity.
+    pub keystone: ServiceParameters,
+    /// Images.
+    pub glance: ServiceParameters,
+    /// Inventory of resources.
+    pub placement: ServiceParameters,
+    /// Servers.
+    pub nova: ServiceParameters,
+    /// Networks.
+    pub neutron: ServiceParameters,
+}
+
+/// Settings of a service.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServiceParameters {
+    /// Options of its configuration file, by section and name.
+    pub config: BTreeMap<String, BTreeMap<String, Json>>,
+}
+
+/// Fields of the design that are not built. They are rejected by name, and not as a typing error.
+const NOT_BUILT: [&str; 15] = [
+    "replicas",
+    "nodes",
+    "images",
+    "database",
+    "messaging",
+    "identity",
+    "compute",
+    "storage",
+    "exposure",
+    "update",
+    "paused",
+    "services.horizon",
+    "services.cinder",
+    "services.octavia",
+    "services.memcached",
+];
+
+/// Services that no longer exist.
+const RETIRED: [(&str, &str); 2] = [
+    ("services.searchlight", "the project was retired in 2021"),
+    ("services.elasticsearch", "only Searchlight used it"),
+];
+
+/// Why a file of parameters is rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParametersError {
+    /// The field, as a path in the file.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl fmt::Display for ParametersError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            formatter.write_str(&self.problem)
+        } else {
+            write!(formatter, "{}: {}", self.path, self.problem)
+        }
+    }
+}
+
+impl std::error::Error for ParametersError {}
+
+impl Parameters {
+    /// The parameters of a release, all others by default.
+    pub fn of(release: Release) -> Self {
+        Self {
+            release,
+            region: region(),
+            network: Network::default(),
+            services: Services::default(),
+        }
+    }
+
+    /// Reads an object, or its spec alone. Also returns the path of the spec in the document: `spec`, or empty.
+    ///
+    /// # Errors
+    /// The first field that is missing, unknown, not built or of a wrong type.
+    pub fn read(document: &Json) -> Result<(Self, &'static str), ParametersError> {
+        let reject = |path: &str, problem: &str| ParametersError {
+            path: path.to_owned(),
+            problem: problem.to_owned(),
+        };
+        let (spec, prefix) =
+            if document.get("apiVersion").is_some() || document.get("kind").is_some() {
+                for (field, wanted) in [("apiVersion", API.0), ("kind", API.1)] {
+                    if document.get(field).and_then(Json::as_str) != Some(wanted) {
+                        return Err(reject(field, &format!("it has to be {wanted}")));
+                    }
+                }
+                let spec = document.get("spec");
+                (spec.ok_or_else(|| reject("", "it has no spec"))?, "spec")
+            } else {
+                (document, "")
+            };
+        let at = |path: &str| match (prefix, path) {
+            ("", ".") => String::new(),
+            ("", path) => path.to_owned(),
+            (prefix, "" | ".") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}.{path}"),
+        };
+        let has = |path: &str| {
+            spec.pointer(&format!("/{}", path.replace('.', "/")))
+                .is_some()
+        };
+        if let Some(path) = NOT_BUILT.iter().find(|path| has(path)) {
+            return Err(reject(&at(path), "this field is not built yet"));
+        }
+        if let Some((path, why)) = RETIRED.iter().find(|(path, _)| has(path)) {
+            return Err(reject(&at(path), why));
+        }
+        match serde_path_to_error::deserialize::<_, Self>(spec) {
+            Ok(parameters) => Ok((parameters, prefix)),
+            Err(error) => Err(ParametersError {
+                path: at(&error.path().to_string().replace('?', "")),
+                problem: error.into_inner().to_string(),
+            }),
+        }
+    }
+
+    /// The settings of a service.
+    pub fn service(&self, service: Service) -> &ServiceParameters {
+        match service {
+            Service::Keystone => &self.services.keystone,
+            Service::Glance => &self.services.glance,
+            Service::Placement => &self.services.placement,
+            Service::Nova => &self.services.nova,
+            Service::Neutron => &self.services.neutron,
+        }
+    }
+}
+
+fn region() -> String {
+    "RegionOne".to_owned()
+}
+
+#[cfg(test)]
+mod tests;

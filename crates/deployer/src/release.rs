@@ -1,0 +1,117 @@
+//! Releases of OpenStack, as data.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Deserializer, de};
+
+use crate::options::Table;
+use crate::service::Service;
+
+/// A release that can be deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Release {
+    /// Zed, from Debian 12.
+    Zed,
+    /// 2025.1 (Epoxy), from Debian 13.
+    Epoxy,
+}
+
+/// The tables of a release, in the order of [`Service::ALL`].
+type Tables = [Option<Table>; Service::ALL.len()];
+
+macro_rules! tables {
+    ($release:literal) => {
+        [
+            include_str!(concat!("../options/", $release, "/keystone.json")),
+            include_str!(concat!("../options/", $release, "/glance.json")),
+            include_str!(concat!("../options/", $release, "/placement.json")),
+            include_str!(concat!("../options/", $release, "/nova.json")),
+            include_str!(concat!("../options/", $release, "/neutron.json")),
+        ]
+    };
+}
+
+impl Release {
+    /// Every release, the oldest first.
+    pub const ALL: [Self; 2] = [Self::Zed, Self::Epoxy];
+
+    /// The name that users write.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zed => "zed",
+            Self::Epoxy => "2025.1",
+        }
+    }
+
+    /// The release with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|release| release.name() == name)
+    }
+
+    /// The options of a service in this release.
+    pub fn table(self, service: Service) -> Option<&'static Table> {
+        static TABLES: [OnceLock<Tables>; Release::ALL.len()] =
+            [const { OnceLock::new() }; Release::ALL.len()];
+        let tables = TABLES.get(self as usize)?.get_or_init(|| {
+            match self {
+                Self::Zed => tables!("zed"),
+                Self::Epoxy => tables!("2025.1"),
+            }
+            // A test parses each of them.
+            .map(|text| Table::parse(text).ok())
+        });
+        tables.get(service as usize)?.as_ref()
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Release {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(name) => name,
+            serde_json::Value::Number(number) => {
+                return Err(de::Error::custom(format!(
+                    "{number} is a number; write it in quotes: \"{number}\""
+                )));
+            }
+            other => {
+                return Err(de::Error::custom(format!(
+                    "{other} is not the name of a release"
+                )));
+            }
+        };
+        Self::named(&name).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|release| release.name()).collect();
+            de::Error::custom(format!(
+                "there is no release `{name}` here; there are: {}",
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_release_has_the_options_of_every_service() {
+        for release in Release::ALL {
+            for service in Service::ALL {
+                let table = release.table(service).unwrap();
+                assert_eq!(table.service, service.name());
+                assert!(
+                    table.find("DEFAULT", "debug").is_some(),
+                    "{release} {service}"
+                );
+                assert!(table.all().count() > 100, "{release} {service}");
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Sections that several services have.
+
+use crate::config::{Config, Source, Value};
+use crate::parameters::Parameters;
+
+/// The account of a service in the database, the message broker, and Keystone.
+const DATABASE: &str = "database";
+const MESSAGING: &str = "messaging";
+const IDENTITY: &str = "identity";
+
+impl Config {
+    /// Sets an option that the user cannot change.
+    pub(super) fn require(&mut self, section: &str, name: &str, value: &str, why: &'static str) {
+        self.set(section, name, Value::text(value), Source::Structure(why));
+    }
+
+    /// Sets an option that the user can change.
+    pub(super) fn preset(&mut self, section: &str, name: &str, value: &str, why: &'static str) {
+        self.set(section, name, Value::text(value), Source::Default(why));
+    }
+
+    /// Sets an option to the value of a parameter. The user changes it there.
+    pub(super) fn derive(&mut self, section: &str, name: &str, value: &str, field: &'static str) {
+        self.set(section, name, Value::text(value), Source::Parameter(field));
+    }
+
+    fn password(&mut self, section: &str, name: &str, pattern: String, account: &'static str) {
+        let why = "the account is made by the controller";
+        let value = Value::Secret { pattern, account };
+        self.set(section, name, value, Source::Structure(why));
+    }
+
+    /// Logs go to standard error, where the kubelet collects them.
+    pub(super) fn logging(&mut self) {
+        let why = "logs are read with kubectl logs";
+        self.require("DEFAULT", "use_stderr", "true", why);
+        self.require("DEFAULT", "use_syslog", "false", why);
+        self.require("DEFAULT", "log_file", "", why);
+        self.require("DEFAULT", "log_dir", "", why);
+    }
+
+    /// The connection to a database of the service.
+    pub(super) fn database(&mut self, section: &str, user: &str, database: &str) {
+        let url = format!("mysql+pymysql://{user}:{{}}@mariadb:3306/{database}?charset=utf8");
+        self.password(section, "connection", url, DATABASE);
+        // A database that restarts is waited for; without this a service ends after ten attempts.
+        self.preset(
+            section,
+            "max_retries",
+            "-1",
+            "the service waits for its database",
+        );
+        self.preset(
+            section,
+            "connection_recycle_time",
+            "600",
+            "shorter than the broker's and firewalls' idle limits",
+        );
+    }
+
+    /// The message broker, in which each service has a virtual host of its name.
+    pub(super) fn messaging(&mut self, service: &str) {
+        let url = format!("rabbit://{service}:{{}}@rabbitmq:5672/{service}");
+        self.password("DEFAULT", "transport_url", url, MESSAGING);
+        self.require(
+            "oslo_messaging_rabbit",
+            "rabbit_quorum_queue",
+            "true",
+            "the type of a queue cannot change later, and quorum queues grow to three brokers",
+        );
+        self.preset(
+            "oslo_messaging_notifications",
+            "driver",
+            "noop",
+            "nothing reads notifications",
+        );
+    }
+
+    /// How the service logs in at Keystone as `user`, in `section`.
+    pub(super) fn login(&mut self, section: &str, user: &str, parameters: &Parameters) {
+        let why = "the account is made by the controller";
+        for (name, value) in [
+            ("auth_type", "password"),
+            ("auth_url", "http://keystone:5000/v3"),
+            ("username", user),
+            ("user_domain_name", "Default"),
+            ("project_name", "service"),
+            ("project_domain_name", "Default"),
+        ] {
+            self.require(section, name, value, why);
+        }
+        self.password(section, "password", "{}".to_owned(), IDENTITY);
+        if section != "service_user" {
+            self.derive(section, "region_name", &parameters.region, "region");
+        }
+    }
+
+    /// How the service validates the tokens of its callers.
+    pub(super) fn tokens(&mut self, user: &str, parameters: &Parameters) {
+        let section = "keystone_authtoken";
+        self.login(section, user, parameters);
+        let why = "the address of Keystone";
+        self.require(
+            section,
+            "www_authenticate_uri",
+            "http://keystone:5000/v3",
+            why,
+        );
+        self.require(
+            section,
+            "memcached_servers",
+            "memcached:11211",
+            "the cache of the cloud",
+        );
+        // Without service tokens Nova cannot detach volumes since the mend of CVE-2023-2088.
+        let why = "services call each other with service tokens";
+        self.require(section, "service_token_roles", "service", why);
+        self.require(section, "service_token_roles_required", "true", why);
+    }
+
+    /// Behind the edge, URLs in answers come from the headers that it sets.
+    pub(super) fn behind_edge(&mut self) {
+        let why = "the edge ends TLS and sets the headers";
+        self.require(
+            "oslo_middleware",
+            "enable_proxy_headers_parsing",
+            "true",
+            why,
+        );
+    }
+
+    /// Where processes of one Pod lock out each other.
+    pub(super) fn locks(&mut self, service: &str) {
+        self.require(
+            "oslo_concurrency",
+            "lock_path",
+            &format!("/var/lib/{service}/tmp"),
+            "the only writable directory of the Pod",
+        );
+    }
+}
