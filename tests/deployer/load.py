@@ -29,6 +29,8 @@ def split(text):
 
 
 def validate(path, namespaces):
+    # It cannot have `backlog` of both oslo.service and Neutron; nothing that we set is in the former.
+    namespaces = [namespace for namespace in namespaces if namespace != "oslo.service.wsgi"]
     command = ["oslo-config-validator", "--fatal-warnings", "--input-file", str(path)]
     for namespace in namespaces:
         command += ["--namespace", namespace]
@@ -43,6 +45,8 @@ def validate(path, namespaces):
 def registered(namespaces):
     """A configuration with the options of the namespaces, as the services register them."""
     conf = cfg.ConfigOpts()
+    # A service registers the options of oslo.limit, of which one is required, only if it uses them.
+    conf._check_required_opts = lambda namespace=None: None
     for _, groups in generator._list_opts(namespaces):
         for group, options in groups:
             name = getattr(group, "name", group)
@@ -71,6 +75,8 @@ def known(namespaces):
 
 
 def main():
+    # Some modules read the global configuration while they are imported.
+    cfg.CONF([], default_config_files=[], default_config_dirs=[], prog="load")
     files = split((work / "files").read_text())
     document = json.loads((work / "options.json").read_text())
     checked = 0
