@@ -6,6 +6,7 @@
 //!   namespaces   deletion of namespaces, and the objects that every other namespace has
 //!   conditions   conditions of a namespace that is being deleted
 //!   definitions  acceptance of the names of definitions
+//!   not_run      events on Pods and workloads that nothing will run
 //!   protection   removal of finalizers and taints that admission has set on nodes, volumes and claims
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod conditions;
 pub(crate) mod definitions;
 mod namespaces;
+mod not_run;
 mod owners;
 mod protection;
 
@@ -138,6 +140,7 @@ impl Collector<'_> {
         if &*place.collection == "/pods" {
             self.unused(event.change, object).await;
         }
+        self.not_run(event.change, place, object).await;
         self.restore(event.change, place, object).await;
         // The deletion of an owner may have waited for this object, or for a change of its owner references.
         for owner in before {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::json;
 
@@ -20,6 +21,7 @@ use crate::kinds::{Origin, Registry};
 use crate::metrics::Labels;
 use crate::pods;
 use crate::rest::{self, Call};
+use crate::serve::ServedVersion;
 use crate::server::Core;
 use crate::user::UserInfo;
 
@@ -98,11 +100,9 @@ where
         Route::Unknown if target.path.starts_with("/openapi/v3/") => Ok(empty(404)),
         Route::Unknown => Ok(not_found()),
         // kube-apiserver routes these by path alone, whatever the method.
-        route @ (Route::Root | Route::Metrics | Route::Health) => {
-            document(&core, &route, &parts.headers)
-        }
+        route @ (Route::Root | Route::Metrics | Route::Health) => document(&core, &route, &parts),
         route if parts.method == Method::GET || parts.method == Method::HEAD => {
-            document(&core, &route, &parts.headers)
+            document(&core, &route, &parts)
         }
         _ => Err(ApiError::method_not_allowed()),
     };
@@ -240,11 +240,13 @@ pub(crate) fn empty(code: u16) -> Response<Body> {
     response
 }
 
-fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
+fn document(core: &Core, route: &Route, request: &Parts) -> Result<Response<Body>, ApiError> {
     match route {
-        Route::Version => Ok(json_document(discovery::version(
-            &core.options.kubernetes_version,
-        ))),
+        Route::Version => {
+            let served = request.extensions.get::<ServedVersion>();
+            let version = served.map_or(&*core.options.kubernetes_version, |version| &*version.0);
+            Ok(json_document(discovery::version(version)))
+        }
         Route::Health => Ok(text(200, "ok")),
         Route::Metrics => {
             let mut response = text(200, &crate::metrics::text(core));
@@ -259,7 +261,7 @@ fn document(core: &Core, route: &Route, headers: &HeaderMap) -> Result<Response<
         ]}))),
         Route::Backup => Err(ApiError::method_not_allowed()),
         Route::Misplaced(_) | Route::Unknown => Ok(not_found()),
-        route => discovery::document(core, route, headers),
+        route => discovery::document(core, route, &request.headers),
     }
 }
 

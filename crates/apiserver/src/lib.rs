@@ -49,7 +49,7 @@ pub mod selector;
 pub use auth::tls::{TlsError, server_config};
 pub use body::Body;
 pub use hooks::{FieldError, Hooks, NoHooks};
-pub use options::{Backend, Options, Store, Synchronous};
+pub use options::{Backend, NotRun, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use server::{ApiServer, InProcess, OpenError, Stats};
 pub use user::UserInfo;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::SecretString;
+use serde_json::Value;
 
 use crate::hooks::{Hooks, NoHooks};
 use crate::pods::{Kubelet, KubeletClient};
@@ -44,6 +45,9 @@ pub trait Backend: Send + Sync {
     fn takes_writes(&self) -> Result<(), String>;
 }
 
+/// Why nothing will run a Pod or workload.
+pub type NotRun = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
+
 /// Options of an API server. By default, objects are in memory, there are no hooks, and only in-process clients are
 /// accepted.
 #[derive(Clone)]
@@ -77,6 +81,10 @@ pub struct Options {
     pub backend: Option<Arc<dyn Backend>>,
     /// The version in `/version`, such as `v1.34.1`.
     pub kubernetes_version: String,
+    /// Says of a new Pod or workload (Deployment, DaemonSet, StatefulSet, ReplicaSet, Job, CronJob) why nothing here will
+    /// run it: an Event on the object carries that, unless a scheduler or a controller manager runs beside the server.
+    /// `None` from it, or no function: no Event.
+    pub not_run: Option<NotRun>,
     /// Further metrics of the process that `/metrics` appends, in the same text format.
     pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     /// The number of past events of each resource from which watches can resume; older ones get 410 Gone.
@@ -99,6 +107,7 @@ impl Default for Options {
             advertised: None,
             backend: None,
             kubernetes_version: "v1.34.1".to_owned(),
+            not_run: None,
             more_metrics: None,
             history: 1000,
         }

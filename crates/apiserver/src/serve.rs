@@ -50,7 +50,7 @@ pub(crate) async fn listen(
                 // Disables Nagle's algorithm, which delays small answers.
                 let _ = stream.set_nodelay(true);
                 let (core, tls, stop) = (Arc::clone(&core), Arc::clone(&tls), shutdown.clone());
-                connections.spawn(async move { connection(core, stream, tls, stop).await });
+                connections.spawn(async move { connection(core, stream, tls, None, stop).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
@@ -63,11 +63,16 @@ pub(crate) async fn listen(
     connections.wait().await;
 }
 
+/// The version that `/version` answers on one connection, if it is not the one of [`crate::Options`].
+#[derive(Clone, Debug)]
+pub(crate) struct ServedVersion(pub(crate) Arc<str>);
+
 /// Serves one connection, from the TLS handshake to its end.
 pub(crate) async fn connection<S>(
     core: Arc<Core>,
     stream: S,
     tls: Arc<rustls::ServerConfig>,
+    version: Option<Arc<str>>,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -87,9 +92,13 @@ pub(crate) async fn connection<S>(
     let tunnels = Tunnels::default();
     let _with_this = tunnels.end_with();
     let inside = tunnels.clone();
+    let version = version.map(ServedVersion);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let (core, user) = (Arc::clone(&core), user.clone());
         request.extensions_mut().insert(inside.clone());
+        if let Some(version) = version.clone() {
+            request.extensions_mut().insert(version);
+        }
         async move { Ok::<_, Infallible>(answer(core, user.as_deref(), request).await) }
     });
     let builder = Builder::new(TokioExecutor::new());

@@ -55,7 +55,7 @@ pub enum OpenError {
     },
     /// The file is not a database of an API server.
     #[error(
-        "{path} is no database of the API server; move it away, or name another data directory"
+        "{path} is not a database of the API server; move it away, or choose another data directory"
     )]
     Foreign {
         /// The file.
@@ -208,18 +208,18 @@ impl ApiServer {
         serve::listen(Arc::clone(&self.core), listener, tls, shutdown).await;
     }
 
-    /// Serves one accepted connection, from the TLS handshake to its end.
-    pub async fn serve_stream<S>(&self, stream: S, tls: Arc<rustls::ServerConfig>)
-    where
+    /// Serves one accepted connection, from the TLS handshake to its end. `/version` answers `version`, such as
+    /// `v1.34.1`: several API servers of different versions may serve the same objects.
+    pub async fn serve_stream<S>(
+        &self,
+        stream: S,
+        tls: Arc<rustls::ServerConfig>,
+        version: Arc<str>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        serve::connection(
-            Arc::clone(&self.core),
-            stream,
-            tls,
-            CancellationToken::new(),
-        )
-        .await;
+        let (core, stop) = (Arc::clone(&self.core), CancellationToken::new());
+        serve::connection(core, stream, tls, Some(version), stop).await;
     }
 
     #[cfg(test)]

@@ -25,6 +25,7 @@ mod pods;
 mod pods_dialled;
 mod pods_evicted;
 mod pods_forwarded;
+mod pods_not_run;
 mod support;
 mod tables;
 mod watches;

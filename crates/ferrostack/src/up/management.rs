@@ -10,6 +10,7 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use operator::metrics::Metrics;
 use secrecy::ExposeSecret;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,7 @@ impl Management {
             },
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
+            not_run: Some(Arc::new(not_run)),
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             ..Options::default()
         })
@@ -75,6 +77,18 @@ impl Management {
         drop(self.client);
         self.server.close().await;
     }
+}
+
+/// Why a Pod or workload on the management API is not run.
+fn not_run(object: &Value) -> Option<String> {
+    let what = match object["kind"].as_str()? {
+        "Pod" => "this Pod stays Pending".to_owned(),
+        kind => format!("no Pods are created for this {kind}"),
+    };
+    Some(format!(
+        "the management API of `ferrostack up` has no nodes: {what}. `ferrostack get kubeconfig NAME` prints the \
+         kubeconfig of a workload cluster"
+    ))
 }
 
 fn write_kubeconfig(

@@ -85,6 +85,12 @@ impl Api {
         }
     }
 
+    /// Creates an object, whose name may be generated, and returns it.
+    pub(crate) async fn create(&self, collection: &str, body: &Value) -> Result<Value, Error> {
+        let json = "application/json";
+        self.send(Method::POST, collection, Some(body), json).await
+    }
+
     /// Updates fields of the status by JSON merge patch.
     pub(crate) async fn patch_status(&self, path: &str, status: &Value) -> Result<Value, Error> {
         self.patch(&format!("{path}/status"), &json!({"status": status}))

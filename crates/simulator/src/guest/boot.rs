@@ -167,13 +167,13 @@ impl Boot {
         }
     }
 
-    /// Starts to serve the cluster's API at the addresses of this machine.
+    /// Starts to serve the cluster's API at the addresses of this machine, with the name and version of the node.
     fn serve(
         &self,
         cluster: &Arc<Cluster>,
         configuration: &ClusterConfiguration,
         pki: &Pki,
-        node: &str,
+        (node, version): (&str, &str),
         bind_port: u16,
     ) -> Result<(), String> {
         let names = self.serving_names(configuration, cluster.endpoint_host.as_deref(), node);
@@ -200,6 +200,7 @@ impl Boot {
         let member = Member {
             instance: self.instance.id.clone(),
             node: node.to_owned(),
+            version: version.into(),
             cluster: Arc::clone(cluster),
             tls,
             addresses,

@@ -1,6 +1,7 @@
 //! A workload cluster: its API server, the control plane guests that serve it, and the keeper task, which has the part
 //! of kube-controller-manager for nodes and tokens.
 
+mod addons;
 mod keeper;
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use apiserver::{ApiServer, Backend, Kubelet, Store, Synchronous};
 use rustls::ServerConfig;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, mpsc};
 use tokio_rustls::TlsAcceptor;
@@ -56,6 +58,23 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
+/// Why a Pod or workload of a user is not run. The add-ons that kubeadm installs look as if they ran.
+fn not_run(object: &Value) -> Option<String> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let add_on = matches!(text("/metadata/name"), Some("kube-proxy" | "coredns"));
+    if add_on && text("/metadata/namespace") == Some("kube-system") {
+        return None;
+    }
+    let what = match text("/kind")? {
+        "Pod" => "this Pod stays Pending".to_owned(),
+        kind => format!("no Pods are created for this {kind}"),
+    };
+    Some(format!(
+        "the nodes of this cluster are simulated and run no containers: {what}. `ferrostack up` with --cloud or \
+         --guest-runner has nodes that do"
+    ))
+}
+
 /// etcd as the backend of the API servers.
 struct Behind(Arc<Etcd>);
 
@@ -71,6 +90,8 @@ pub(crate) struct Member {
     pub(crate) instance: String,
     /// The Node's name.
     pub(crate) node: String,
+    /// The version of its API server, such as `v1.34.1`. It differs between members during an upgrade.
+    pub(crate) version: Arc<str>,
     /// The cluster that it serves.
     pub(crate) cluster: Arc<Cluster>,
     /// Its serving certificate, and the authority of client certificates.
@@ -103,7 +124,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) pki: &'a Pki,
     /// See [`Cluster::endpoint_host`].
     pub(crate) endpoint_host: Option<String>,
-    /// The version that `/version` reports, such as `v1.34.1`.
+    /// The version of the machine that opens it, such as `v1.34.1`. Other machines report their own in `/version`.
     pub(crate) version: String,
 }
 
@@ -179,6 +200,7 @@ impl Clusters {
             service_account_key: Some(opening.pki.service_account_key.clone()),
             kubernetes_version: opening.version,
             history: HISTORY,
+            not_run: Some(Arc::new(not_run)),
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options)
@@ -254,8 +276,8 @@ impl Member {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let tls = Arc::clone(&self.tls);
-        self.cluster.server.serve_stream(stream, tls).await;
+        let (tls, version) = (Arc::clone(&self.tls), Arc::clone(&self.version));
+        self.cluster.server.serve_stream(stream, tls, version).await;
     }
 
     /// Whether the machine listens on a port.

@@ -6,7 +6,7 @@ mod etcd;
 use std::time::Instant;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod};
 use kube::api::{Api, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
@@ -128,21 +128,175 @@ async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
     let log = pods.logs("etcd-cp-1", &LogParams::default()).await.unwrap();
     let joining = "[etcd] Announced new etcd member joining to the existing etcd cluster";
     assert!(log.contains(joining), "{log}");
-    Api::<DaemonSet>::namespaced(client.clone(), "kube-system")
-        .get("kube-proxy")
-        .await
-        .unwrap();
-    Api::<Deployment>::namespaced(client.clone(), "kube-system")
-        .get("coredns")
-        .await
-        .unwrap();
-
     let console = cloud.guests.console("worker-0-id");
     assert!(
         console.contains("This node has joined the cluster"),
         "{console}"
     );
     assert!(console.contains("bootstrap-success.complete"), "{console}");
+    cloud.stop().await;
+}
+
+/// The nodes of the pods with this label, in order.
+async fn nodes_of_pods(client: &Client, label: &str) -> Vec<String> {
+    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
+    let pods = list(pods, &ListParams::default().labels(label)).await;
+    let mut nodes: Vec<String> = pods
+        .into_iter()
+        .filter_map(|pod| pod.spec?.node_name)
+        .collect();
+    nodes.sort();
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kube_proxy_and_coredns_look_as_on_the_nodes_there_are() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    cloud.add(Machine::join(&cloud, "worker-0", false));
+    cloud.add(Machine::join(&cloud, "worker-1", false));
+    let proxy = async || {
+        let sets = Api::<DaemonSet>::namespaced(client.clone(), "kube-system");
+        let status = sets.get("kube-proxy").await.ok()?.status?;
+        Some((status.desired_number_scheduled, status.number_ready))
+    };
+    eventually(&cloud, "kube-proxy on three nodes", async || {
+        proxy().await == Some((3, 3))
+    })
+    .await;
+    assert_eq!(
+        nodes_of_pods(&client, "k8s-app=kube-proxy").await,
+        ["cp-0", "worker-0", "worker-1"]
+    );
+    let dns = async || {
+        let deployments = Api::<Deployment>::namespaced(client.clone(), "kube-system");
+        deployments
+            .get("coredns")
+            .await
+            .ok()?
+            .status?
+            .ready_replicas
+    };
+    eventually(&cloud, "two pods of CoreDNS", async || {
+        dns().await == Some(2)
+    })
+    .await;
+
+    // An evicted pod is replaced on another node.
+    let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
+    let of_dns = ListParams::default().labels("k8s-app=kube-dns");
+    let evicted = list(pods.clone(), &of_dns).await.remove(0);
+    let node = evicted.spec.clone().unwrap().node_name.unwrap();
+    let api = Api::<Node>::all(client.clone());
+    api.cordon(&node).await.unwrap();
+    pods.evict(&evicted.name_any(), &Default::default())
+        .await
+        .unwrap();
+    eventually(&cloud, "another pod of CoreDNS", async || {
+        let names: Vec<String> = list(pods.clone(), &of_dns)
+            .await
+            .iter()
+            .map(|pod| pod.name_any())
+            .collect();
+        names.len() == 2 && !names.contains(&evicted.name_any()) && dns().await == Some(2)
+    })
+    .await;
+
+    // A new image is rolled out, and a node that is gone takes its pod with it.
+    let image = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "kube-proxy", "image": "registry.k8s.io/kube-proxy:v1.34.9"}]}}}});
+    let sets = Api::<DaemonSet>::namespaced(client.clone(), "kube-system");
+    sets.patch(
+        "kube-proxy",
+        &PatchParams::default(),
+        &Patch::Strategic(image),
+    )
+    .await
+    .unwrap();
+    cloud.remove("worker-1");
+    api.delete("worker-1", &Default::default()).await.unwrap();
+    eventually(&cloud, "the new image on two nodes", async || {
+        let of_proxy = ListParams::default().labels("k8s-app=kube-proxy");
+        let pods = list(pods.clone(), &of_proxy).await;
+        let new = |pod: &Pod| {
+            let image = pod.spec.as_ref()?.containers[0].image.as_deref()?;
+            Some(image.ends_with(":v1.34.9"))
+        };
+        pods.len() == 2
+            && pods.iter().all(|pod| new(pod) == Some(true))
+            && proxy().await == Some((2, 2))
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_of_a_user_has_an_event_that_nothing_runs_it() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    cloud.initialized(&client).await;
+    let pod = json!({"metadata": {"name": "nginx"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
+    let pods = Api::<Pod>::default_namespaced(client.clone());
+    let pod = serde_json::from_value(pod).unwrap();
+    pods.create(&PostParams::default(), &pod).await.unwrap();
+    eventually(&cloud, "the event", async || {
+        let events = Api::<Event>::all(client.clone());
+        let events = list(events, &ListParams::default()).await;
+        let expected =
+            "the nodes of this cluster are simulated and run no containers: this Pod stays Pending";
+        let of_pod = |event: &&Event| event.involved_object.name.as_deref() == Some("nginx");
+        let found: Vec<_> = events.iter().filter(of_pod).collect();
+        // The add-ons have none.
+        events.len() == found.len()
+            && found.iter().any(|event| {
+                event.reason.as_deref() == Some("FailedScheduling")
+                    && event
+                        .message
+                        .as_deref()
+                        .is_some_and(|text| text.starts_with(expected))
+            })
+    })
+    .await;
+    let pod = pods.get("nginx").await.unwrap();
+    assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Pending"));
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_plane_machine_reports_its_own_version() {
+    let mut cloud = Cloud::start(quick());
+    cloud.add(Machine::init(&cloud, "cp-0"));
+    let client = cloud.client();
+    let config = cloud.initialized(&client).await;
+    cloud.create_token(&client, TOKEN, None).await;
+    let version = client.apiserver_version().await.unwrap();
+    assert_eq!(version.git_version, "v1.34.1");
+
+    let text = &config.data.unwrap()["ClusterConfiguration"];
+    let data = json!({"data": {"ClusterConfiguration": text.replace("v1.34.1", "v1.35.0")}});
+    let maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
+    maps.patch(
+        "kubeadm-config",
+        &PatchParams::default(),
+        &Patch::Merge(data),
+    )
+    .await
+    .unwrap();
+    cloud.add(Machine::join(&cloud, "cp-1", true));
+    eventually(&cloud, "two nodes", async || {
+        nodes(&client).await == ["cp-0", "cp-1"]
+    })
+    .await;
+    cloud.change("cp-0", |machine| machine.balanced = false);
+    eventually(&cloud, "the version of cp-1", async || {
+        let version = cloud.client().apiserver_version().await;
+        version.is_ok_and(|version| version.git_version == "v1.35.0" && version.minor == "35")
+    })
+    .await;
     cloud.stop().await;
 }
 

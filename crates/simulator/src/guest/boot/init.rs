@@ -49,7 +49,8 @@ impl Boot {
             cluster.etcd.found(&self.place(&node));
         }
         console.cloud_init("[kubelet-start] Starting the kubelet");
-        self.serve(&cluster, &init.cluster, &pki, &node, init.bind_port)?;
+        let named = (node.as_str(), version.as_str());
+        self.serve(&cluster, &init.cluster, &pki, named, init.bind_port)?;
         if let Some(endpoint) = &endpoint {
             self.wait_for(endpoint, &pki, console).await?;
         }

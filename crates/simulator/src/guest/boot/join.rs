@@ -46,7 +46,13 @@ impl Boot {
             if pki.etcd.is_some() {
                 self.join_etcd(&cluster, &node, console).await?;
             }
-            self.serve(&cluster, &configuration, &pki, &node, port)?;
+            self.serve(
+                &cluster,
+                &configuration,
+                &pki,
+                (node.as_str(), version.as_str()),
+                port,
+            )?;
         }
         console.cloud_init("[kubelet-start] Starting the kubelet");
         let machine = self.machine(&node, version.clone(), join.control_plane.is_some());

@@ -44,7 +44,8 @@ impl Boot {
                 kubeadm::stored(text).ok()
             })
             .unwrap_or_default();
-        self.serve(&cluster, &configuration, &pki, &node.name, port)?;
+        let named = (node.name.as_str(), node.version.as_str());
+        self.serve(&cluster, &configuration, &pki, named, port)?;
         self.console()
             .line("kubelet: started the static pods of the control plane");
         Ok(())

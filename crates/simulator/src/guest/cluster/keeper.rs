@@ -3,6 +3,7 @@
 //!
 //! - bootstrap signer: `kube-public/cluster-info` is signed with every valid bootstrap token;
 //! - node lifecycle: the Node of an unresponsive kubelet becomes `Ready=Unknown` after a grace period, and is tainted;
+//! - kube-proxy and CoreDNS: see [`super::addons`];
 //! - pod garbage collector: the pods of a deleted Node are deleted;
 //! - kubelet: a terminating pod is removed at once, because it has no containers.
 
@@ -13,9 +14,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use kube::Client;
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -27,6 +29,7 @@ use super::super::jws;
 use super::super::objects::kubeadm::{PUBLIC, SECRETS};
 use super::super::objects::node::{self, NODES};
 use super::super::objects::pods::{self, COMPONENTS, PODS};
+use super::addons;
 
 /// The type of the Secrets of bootstrap tokens.
 const TOKEN: &str = "bootstrap.kubernetes.io/token";
@@ -37,6 +40,8 @@ const SIGNATURE: &str = "jws-kubeconfig-";
 const ALL_PODS: &str = "/api/v1/pods";
 /// The delay before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(1);
+/// The delay after which changes of nodes and pods are handled for the add-ons, so that there is one pass for many.
+const ADD_ONS: Duration = Duration::from_millis(100);
 /// The limit of deletions that are handled at once.
 const BATCH: usize = 1024;
 
@@ -67,6 +72,22 @@ pub(crate) struct Keeper {
     again: Vec<Signal>,
     /// When they are retried.
     retry: Option<Instant>,
+    /// When the pods of the add-ons are compared with the nodes, and the duration of the last time.
+    add_ons: Option<Instant>,
+    add_ons_took: Duration,
+}
+
+/// A change of Nodes.
+enum NodeChange {
+    Changed,
+    /// One was deleted, or may have been.
+    Deleted,
+}
+
+/// A change of pods.
+enum PodChange {
+    Terminating(PodOnNode),
+    Deleted,
 }
 
 /// The content of a bootstrap token's Secret.
@@ -110,16 +131,23 @@ impl Keeper {
             expiry: None,
             again: Vec::new(),
             retry: None,
+            add_ons: None,
+            add_ons_took: Duration::ZERO,
         }
     }
 
     /// Runs until the cluster is dropped.
     pub(crate) async fn run(mut self) {
         let mut tokens = std::pin::pin!(token_changes(&self.client));
-        let mut nodes = std::pin::pin!(node_deletions(&self.client).ready_chunks(BATCH));
-        let mut pods = std::pin::pin!(pod_deletions(&self.client));
+        let mut nodes = std::pin::pin!(node_changes(&self.client).ready_chunks(BATCH));
+        let mut pods = std::pin::pin!(pod_changes(&self.client));
+        let mut workloads = std::pin::pin!(workload_changes(&self.client));
         loop {
-            let timers = self.expiry.into_iter().chain(self.retry);
+            let timers = self
+                .expiry
+                .into_iter()
+                .chain(self.retry)
+                .chain(self.add_ons);
             let next = self.silent.values().copied().chain(timers).min();
             let result = tokio::select! {
                 signal = self.signals.recv() => match signal {
@@ -127,8 +155,12 @@ impl Keeper {
                     None => return,
                 },
                 Some(()) = tokens.next() => self.sign().await,
-                Some(_) = nodes.next() => self.collect_pods().await,
-                Some(pod) = pods.next() => self.finish_pod(&pod).await,
+                Some(changes) = nodes.next() => self.nodes(&changes).await,
+                Some(change) = pods.next() => self.pod(&change).await,
+                Some(()) = workloads.next() => {
+                    self.add_ons_changed();
+                    Ok(())
+                }
                 () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
                     self.on_time().await
                 }
@@ -137,6 +169,43 @@ impl Keeper {
                 warn!("keeping a workload cluster: {error}");
             }
         }
+    }
+
+    async fn nodes(&mut self, changes: &[NodeChange]) -> Result<(), Error> {
+        self.add_ons_changed();
+        match changes
+            .iter()
+            .any(|change| matches!(change, NodeChange::Deleted))
+        {
+            true => self.collect_pods().await,
+            false => Ok(()),
+        }
+    }
+
+    async fn pod(&mut self, change: &PodChange) -> Result<(), Error> {
+        self.add_ons_changed();
+        match change {
+            PodChange::Terminating(pod) => self.finish_pod(pod).await,
+            PodChange::Deleted => Ok(()),
+        }
+    }
+
+    /// Compares the add-ons with the nodes soon: later in a large cluster, so that they take a fraction of the time.
+    fn add_ons_changed(&mut self) {
+        let delay = ADD_ONS + 10 * self.add_ons_took;
+        self.add_ons.get_or_insert_with(|| Instant::now() + delay);
+    }
+
+    async fn add_ons(&mut self) -> Result<(), Error> {
+        let started = Instant::now();
+        self.add_ons = None;
+        let gone = self.silent.keys().cloned().collect();
+        let done = addons::reconcile(&self.api, &gone).await;
+        self.add_ons_took = started.elapsed();
+        if done.is_err() {
+            self.add_ons = Some(Instant::now() + RETRY);
+        }
+        done
     }
 
     /// Handles a signal; it is retried later if that fails.
@@ -198,6 +267,9 @@ impl Keeper {
         if self.expiry.is_some_and(|at| at <= now) {
             self.sign().await?;
         }
+        if self.add_ons.is_some_and(|at| at <= now) {
+            self.add_ons().await?;
+        }
         Ok(())
     }
 
@@ -254,10 +326,10 @@ impl Keeper {
     }
 
     async fn remove_pods(&self, node: &str) -> Result<(), Error> {
-        for component in COMPONENTS {
-            self.api
-                .delete(&format!("{PODS}/{component}-{node}"))
-                .await?;
+        for pod in self.api.list(PODS).await?.iter().filter_map(PodOnNode::of) {
+            if pod.node == node {
+                self.api.delete(&pod.path).await?;
+            }
         }
         Ok(())
     }
@@ -413,36 +485,58 @@ fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
         })
 }
 
-/// An item for each deletion of a Node, and after a relist, when deletions may have been missed.
-fn node_deletions(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
+/// The changes of Nodes. A relist counts as a deletion, since deletions may have been missed.
+fn node_changes(client: &Client) -> impl Stream<Item = NodeChange> + Send + use<> {
     let nodes = kube::Api::<Node>::all(client.clone());
     watcher(nodes, watcher::Config::default())
         .default_backoff()
         .filter_map(|event| async move {
-            matches!(
-                event,
-                Ok(watcher::Event::Delete(_) | watcher::Event::InitDone)
-            )
-            .then_some(())
+            match event {
+                Ok(watcher::Event::Delete(_) | watcher::Event::InitDone) => {
+                    Some(NodeChange::Deleted)
+                }
+                Ok(watcher::Event::Apply(_)) => Some(NodeChange::Changed),
+                _ => None,
+            }
         })
 }
 
-/// The terminating pods.
-fn pod_deletions(client: &Client) -> impl Stream<Item = PodOnNode> + Send + use<> {
+/// The changes of the workloads of kube-system, except for those of their status only.
+fn workload_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
+    let namespace = "kube-system";
+    let sets = kube::Api::<DaemonSet>::namespaced(client.clone(), namespace);
+    let deployments = kube::Api::<Deployment>::namespaced(client.clone(), namespace);
+    let config = watcher::Config::default;
+    let sets = watcher(sets, config())
+        .default_backoff()
+        .applied_objects()
+        .predicate_filter(predicates::generation, PredicateConfig::default())
+        .map(drop);
+    let deployments = watcher(deployments, config())
+        .default_backoff()
+        .applied_objects()
+        .predicate_filter(predicates::generation, PredicateConfig::default())
+        .map(drop);
+    futures::stream::select(sets, deployments)
+}
+
+/// The terminating pods, and the deletions of pods.
+fn pod_changes(client: &Client) -> impl Stream<Item = PodChange> + Send + use<> {
     let pods = kube::Api::<Pod>::all(client.clone());
     watcher(pods, watcher::Config::default())
         .default_backoff()
         .filter_map(|event| async {
-            let (Ok(watcher::Event::Apply(pod)) | Ok(watcher::Event::InitApply(pod))) = event
-            else {
-                return None;
+            let pod = match event {
+                Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) => pod,
+                Ok(watcher::Event::Delete(_)) => return Some(PodChange::Deleted),
+                _ => return None,
             };
             pod.metadata.deletion_timestamp.as_ref()?;
             let (namespace, name) = (pod.metadata.namespace?, pod.metadata.name?);
-            Some(PodOnNode {
+            Some(PodChange::Terminating(PodOnNode {
                 path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
                 node: pod.spec.and_then(|spec| spec.node_name).unwrap_or_default(),
-            })
+            }))
         })
 }
 

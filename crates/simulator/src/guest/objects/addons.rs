@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::kubeadm::Init;
 use super::kubeadm::{binding, config_map, rbac_object};
+use super::node::CONTROL_PLANE;
 use super::{Manifest, SERVICE_SUBNET, image, version};
 
 const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
@@ -86,11 +87,6 @@ fn kube_proxy(init: &Init) -> Vec<Manifest> {
                             "tolerations": [{"operator": "Exists"}],
                         },
                     },
-                },
-                "status": {
-                    "currentNumberScheduled": 1, "desiredNumberScheduled": 1, "numberAvailable": 1,
-                    "numberMisscheduled": 0, "numberReady": 1, "observedGeneration": 1,
-                    "updatedNumberScheduled": 1,
                 },
             }),
         ),
@@ -173,16 +169,17 @@ fn coredns_deployment(labels: &Value, image: &str) -> Value {
                     }],
                     "priorityClassName": "system-cluster-critical",
                     "serviceAccountName": "coredns",
+                    "nodeSelector": {"kubernetes.io/os": "linux"},
+                    "tolerations": [
+                        {"key": "CriticalAddonsOnly", "operator": "Exists"},
+                        {"key": CONTROL_PLANE, "effect": "NoSchedule"},
+                    ],
                     "volumes": [{
                         "name": "config-volume",
                         "configMap": {"name": "coredns", "items": [{"key": "Corefile", "path": "Corefile"}]},
                     }],
                 },
             },
-        },
-        "status": {
-            "availableReplicas": 2, "observedGeneration": 1, "readyReplicas": 2, "replicas": 2,
-            "updatedReplicas": 2,
         },
     })
 }

@@ -1,0 +1,201 @@
+//! The part of kube-controller-manager, of the scheduler and of the kubelets for kube-proxy and CoreDNS: one pod of
+//! kube-proxy per node, the replicas of CoreDNS on nodes that accept them, and their numbers in the status.
+//!
+//! Pods of other workloads are not created: they would look as if containers ran.
+
+mod plan;
+mod status;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::plan::{NodeFacts, PodFacts};
+use super::super::api::{Api, Error};
+use super::super::objects::node::NODES;
+use super::super::objects::pods::{self, PODS};
+
+pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/namespaces/kube-system/daemonsets";
+pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/kube-system/deployments";
+const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/kube-system/replicasets";
+/// A pass that creates or deletes pods is followed by another one, up to this number of passes.
+const PASSES: usize = 4;
+
+/// Creates and deletes pods of the add-ons, and updates their status. Machines of the nodes in `gone` do not run.
+pub(super) async fn reconcile(api: &Api, gone: &BTreeSet<String>) -> Result<(), Error> {
+    for _ in 0..PASSES {
+        let nodes: Vec<NodeFacts> = api
+            .list(NODES)
+            .await?
+            .iter()
+            .filter_map(|node| NodeFacts::of(node, gone))
+            .collect();
+        let pods: Vec<Value> = api.list(PODS).await?;
+        let mut changed = false;
+        if let Some(set) = api.get(&format!("{DAEMON_SETS}/kube-proxy")).await? {
+            changed |= daemon_set(api, &set, &nodes, &pods).await?;
+        }
+        if let Some(deployment) = api.get(&format!("{DEPLOYMENTS}/coredns")).await? {
+            changed |= self::deployment(api, &deployment, &nodes, &pods).await?;
+        }
+        if !changed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether pods were created or deleted.
+async fn daemon_set(
+    api: &Api,
+    set: &Value,
+    nodes: &[NodeFacts],
+    all: &[Value],
+) -> Result<bool, Error> {
+    let pods = PodFacts::owned_by(set, all);
+    let image = image(&set["spec"]["template"]);
+    let plan = plan::daemon_set(nodes, &pods, &image);
+    let owner = owner("DaemonSet", set);
+    let changed = carry_out(api, &plan, &owner, &set["spec"]["template"], nodes).await?;
+    if !changed {
+        follow_nodes(api, &pods, nodes).await?;
+        let status = status::daemon_set(set, nodes, &pods, &image);
+        write(api, DAEMON_SETS, set, &status).await?;
+    }
+    Ok(changed)
+}
+
+/// Returns whether pods or the ReplicaSet were created or deleted.
+async fn deployment(
+    api: &Api,
+    deployment: &Value,
+    nodes: &[NodeFacts],
+    all: &[Value],
+) -> Result<bool, Error> {
+    let wanted = plan::replica_set(deployment);
+    let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+    let mut current = None;
+    let mut changed = false;
+    for set in api.list(REPLICA_SETS).await? {
+        if !plan::is_controlled_by(&set, deployment) {
+            continue;
+        }
+        if set["metadata"]["name"] == name {
+            current = Some(set);
+            continue;
+        }
+        for pod in PodFacts::owned_by(&set, all) {
+            api.delete(&format!("{PODS}/{}", pod.name)).await?;
+        }
+        let old = set["metadata"]["name"].as_str().unwrap_or_default();
+        api.delete(&format!("{REPLICA_SETS}/{old}")).await?;
+        changed = true;
+    }
+    let Some(set) = current else {
+        api.create(REPLICA_SETS, &wanted).await?;
+        return Ok(true);
+    };
+    let pods = PodFacts::owned_by(&set, all);
+    let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
+    if set["spec"]["replicas"] != replicas {
+        let path = format!("{REPLICA_SETS}/{name}");
+        api.patch(&path, &json!({"spec": {"replicas": replicas}}))
+            .await?;
+        return Ok(true);
+    }
+    let plan = plan::replicas(usize::try_from(replicas).unwrap_or_default(), nodes, &pods);
+    let owner = owner("ReplicaSet", &set);
+    changed |= carry_out(api, &plan, &owner, &set["spec"]["template"], nodes).await?;
+    if !changed {
+        follow_nodes(api, &pods, nodes).await?;
+        let counted = status::replica_set(&set, nodes, &pods);
+        write(api, REPLICA_SETS, &set, &counted).await?;
+        let now = Timestamp::now().to_string();
+        let counted = status::deployment(deployment, nodes, &pods, &now);
+        write(api, DEPLOYMENTS, deployment, &counted).await?;
+    }
+    Ok(changed)
+}
+
+/// Deletes and creates the pods of a plan. Returns whether there were any.
+async fn carry_out(
+    api: &Api,
+    plan: &plan::Plan,
+    owner: &Value,
+    template: &Value,
+    nodes: &[NodeFacts],
+) -> Result<bool, Error> {
+    for name in &plan.delete {
+        api.delete(&format!("{PODS}/{name}")).await?;
+    }
+    for name in &plan.create_on {
+        let Some(node) = nodes.iter().find(|node| node.name == *name) else {
+            continue;
+        };
+        let mut pod = api
+            .create(PODS, &plan::pod(owner, template, &node.name))
+            .await?;
+        pod["status"]["hostIP"] = node.address.clone().into();
+        let path = format!("{PODS}/{}", text(&pod["metadata"]["name"]));
+        api.patch_status(&path, &running(&pod, true)).await?;
+    }
+    Ok(!plan.delete.is_empty() || !plan.create_on.is_empty())
+}
+
+/// Sets the pods' readiness to that of their nodes.
+async fn follow_nodes(api: &Api, pods: &[PodFacts<'_>], nodes: &[NodeFacts]) -> Result<(), Error> {
+    for pod in pods {
+        let node = nodes.iter().find(|node| node.name == pod.node);
+        let ready = node.is_some_and(|node| node.ready);
+        if pod.ready != ready {
+            let path = format!("{PODS}/{}", pod.name);
+            api.patch_status(&path, &running(pod.object, ready)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The status of a pod whose container has been started. Only pods in the network of the host have an address.
+fn running(pod: &Value, ready: bool) -> Value {
+    let mut status = pods::status(pod, ready, &Timestamp::now().to_string());
+    if pod["spec"]["hostNetwork"] != true
+        && let Some(fields) = status.as_object_mut()
+    {
+        fields.remove("podIP");
+        fields.remove("podIPs");
+    }
+    status
+}
+
+/// Writes a status that differs.
+async fn write(api: &Api, collection: &str, object: &Value, status: &Value) -> Result<(), Error> {
+    let same = status.as_object().is_some_and(|fields| {
+        fields
+            .iter()
+            .all(|(field, value)| object["status"][field] == *value)
+    });
+    if !same {
+        let path = format!("{collection}/{}", text(&object["metadata"]["name"]));
+        api.patch_status(&path, status).await?;
+    }
+    Ok(())
+}
+
+fn owner(kind: &str, object: &Value) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": kind, "name": object["metadata"]["name"],
+        "uid": object["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+fn image(template: &Value) -> String {
+    text(&template["spec"]["containers"][0]["image"]).to_owned()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

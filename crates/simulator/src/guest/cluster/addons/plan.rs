@@ -1,0 +1,185 @@
+//! Which pods of the add-ons are created and deleted. Pure.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::super::objects::node::{self, CONTROL_PLANE};
+use super::super::super::pki::hex;
+use super::{image, owner, text};
+
+/// A Node, as far as the placement of pods depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeFacts {
+    pub(super) name: String,
+    /// Its internal address.
+    pub(super) address: String,
+    pub(super) ready: bool,
+    /// Whether pods that tolerate control plane nodes only can be placed on it.
+    pub(super) schedulable: bool,
+}
+
+impl NodeFacts {
+    pub(super) fn of(node: &Value, gone: &BTreeSet<String>) -> Option<Self> {
+        let name = node["metadata"]["name"].as_str()?.to_owned();
+        let array = |pointer: &str| {
+            let found = node.pointer(pointer).and_then(Value::as_array);
+            found.map_or(&[][..], Vec::as_slice)
+        };
+        let ready = node::is_ready(array("/status/conditions")) && !gone.contains(&name);
+        let tainted = array("/spec/taints").iter().any(|taint| {
+            taint["key"] != CONTROL_PLANE
+                && matches!(text(&taint["effect"]), "NoSchedule" | "NoExecute")
+        });
+        let internal = array("/status/addresses")
+            .iter()
+            .find(|address| address["type"] == "InternalIP");
+        Some(Self {
+            name,
+            address: internal
+                .map(|address| text(&address["address"]).to_owned())
+                .unwrap_or_default(),
+            ready,
+            schedulable: ready && !tainted && node["spec"]["unschedulable"] != true,
+        })
+    }
+}
+
+/// A pod of an add-on.
+#[derive(Clone, Debug)]
+pub(super) struct PodFacts<'a> {
+    pub(super) name: String,
+    pub(super) node: String,
+    pub(super) image: String,
+    pub(super) ready: bool,
+    pub(super) deleting: bool,
+    pub(super) object: &'a Value,
+}
+
+impl<'a> PodFacts<'a> {
+    pub(super) fn owned_by(owner: &Value, pods: &'a [Value]) -> Vec<Self> {
+        pods.iter()
+            .filter(|pod| is_controlled_by(pod, owner))
+            .map(|pod| Self {
+                name: text(&pod["metadata"]["name"]).to_owned(),
+                node: text(&pod["spec"]["nodeName"]).to_owned(),
+                image: image(pod),
+                ready: pod["status"]["conditions"]
+                    .as_array()
+                    .is_some_and(|conditions| node::is_ready(conditions)),
+                deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
+                object: pod,
+            })
+            .collect()
+    }
+}
+
+/// The names of pods to delete, and of the nodes to create pods on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) delete: Vec<String>,
+    pub(super) create_on: Vec<String>,
+}
+
+/// One pod with the current image on every node whose kubelet runs.
+pub(super) fn daemon_set(nodes: &[NodeFacts], pods: &[PodFacts<'_>], image: &str) -> Plan {
+    let mut plan = Plan::default();
+    for node in nodes.iter().filter(|node| node.ready) {
+        let here: Vec<_> = pods.iter().filter(|pod| pod.node == node.name).collect();
+        let old = here
+            .iter()
+            .filter(|pod| pod.image != image && !pod.deleting);
+        plan.delete.extend(old.map(|pod| pod.name.clone()));
+        // The pod that replaces one that is being deleted is created after it.
+        if here.iter().all(|pod| pod.image != image && !pod.deleting) {
+            plan.create_on.push(node.name.clone());
+        }
+    }
+    plan
+}
+
+/// Pods on the nodes with the fewest of them, until there are enough.
+pub(super) fn replicas(wanted: usize, nodes: &[NodeFacts], pods: &[PodFacts<'_>]) -> Plan {
+    let running: Vec<_> = pods.iter().filter(|pod| !pod.deleting).collect();
+    let mut plan = Plan::default();
+    let surplus = running.len().saturating_sub(wanted);
+    plan.delete.extend(
+        running
+            .iter()
+            .rev()
+            .take(surplus)
+            .map(|pod| pod.name.clone()),
+    );
+    for _ in running.len()..wanted {
+        let count = |node: &&NodeFacts| {
+            let there = running.iter().filter(|pod| pod.node == node.name).count();
+            there
+                + plan
+                    .create_on
+                    .iter()
+                    .filter(|name| **name == node.name)
+                    .count()
+        };
+        let Some(node) = nodes
+            .iter()
+            .filter(|node| node.schedulable)
+            .min_by_key(count)
+        else {
+            break;
+        };
+        let name = node.name.clone();
+        plan.create_on.push(name);
+    }
+    plan
+}
+
+/// The ReplicaSet of a Deployment, whose name has the hash of the pod template.
+pub(super) fn replica_set(deployment: &Value) -> Value {
+    let mut template = deployment["spec"]["template"].clone();
+    let hash = hash(&template);
+    template["metadata"]["labels"]["pod-template-hash"] = hash.clone().into();
+    let mut selector = deployment["spec"]["selector"].clone();
+    selector["matchLabels"]["pod-template-hash"] = hash.clone().into();
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": {
+            "name": format!("{}-{hash}", text(&deployment["metadata"]["name"])),
+            "namespace": deployment["metadata"]["namespace"],
+            "labels": template["metadata"]["labels"],
+            "ownerReferences": [owner("Deployment", deployment)],
+        },
+        "spec": {"replicas": deployment["spec"]["replicas"], "selector": selector, "template": template},
+    })
+}
+
+/// A pod of a template on a node.
+pub(super) fn pod(owner: &Value, template: &Value, node: &str) -> Value {
+    let mut metadata = template["metadata"].clone();
+    metadata["generateName"] = format!("{}-", text(&owner["name"])).into();
+    metadata["namespace"] = "kube-system".into();
+    metadata["ownerReferences"] = json!([owner]);
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.remove("creationTimestamp");
+    }
+    let mut spec = template["spec"].clone();
+    spec["nodeName"] = node.into();
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+}
+
+pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
+    let mut owners = object["metadata"]["ownerReferences"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    owners.any(|found| {
+        found["controller"] == true
+            && !found["uid"].is_null()
+            && found["uid"] == owner["metadata"]["uid"]
+    })
+}
+
+fn hash(template: &Value) -> String {
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(template.to_string());
+    hex(digest.get(..5).unwrap_or_default())
+}
