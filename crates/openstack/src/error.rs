@@ -174,6 +174,22 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The cloud's message first, then what failed: for users, who read the start of a message.
+    /// `Quota exceeded for resources: ['port'] (create the port: network POST /v2.0/ports: 409)`
+    pub fn cause(&self, doing: &str) -> String {
+        let inner = &self.0;
+        let mut failed = doing.to_owned();
+        if let (Some(service), Some(method)) = (inner.service, &inner.method) {
+            failed.push_str(&format!(": {service} {method} {}", inner.path));
+        }
+        if let Some(status) = inner.status {
+            failed.push_str(&format!(": {}", status.as_u16()));
+        }
+        format!("{} ({failed})", inner.message.trim_end_matches('.'))
+    }
+}
+
 struct Words<'a>(&'a Error);
 
 impl fmt::Display for Words<'_> {

@@ -6,6 +6,7 @@ use api::k8s_openapi::api::core::v1::{Namespace, Secret};
 use api::selector;
 use kube::{Api, Client};
 use openstack::{Cloud, CloudConfig, CloudPool};
+use operator::controller::chain;
 use operator::retry::{Retry, When};
 
 use crate::problem::{self, Problem};
@@ -66,7 +67,7 @@ async fn config(
     let ca = certificates(value("cacert")?)
         .map_err(|why| refused(format!("Secret {namespace}/{name}: the key cacert {why}")))?;
     let config = CloudConfig::parse(clouds, &identity.cloud_name)
-        .map_err(|error| refused(format!("Secret {namespace}/{name}: {error}")))?;
+        .map_err(|error| refused(format!("Secret {namespace}/{name}: {}", chain(&error))))?;
     Ok(config.with_ca(ca).with_region(identity.region.clone()))
 }
 
@@ -115,7 +116,7 @@ async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String,
 
 fn kubernetes(error: kube::Error) -> Problem {
     let when = error.when();
-    let message = format!("reading the credentials: {error}");
+    let message = format!("reading the credentials: {}", chain(&error));
     Problem {
         about: Type::Authentication,
         reason: REASON,
@@ -138,7 +139,7 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
         return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);
     }
     let about = Type::Ready;
-    let message = format!("reading the cloud: {}", error.words());
+    let message = error.cause("reading the cloud");
     Problem {
         about,
         reason: Reason::OpenStackError,

@@ -38,7 +38,7 @@ impl Problem {
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
         // The message must be the same each time, so the request id is only logged.
         tracing::warn!("{doing}: {error}");
-        let message = format!("{doing}: {}{}", error.words(), advice(error));
+        let message = format!("{}{}", error.cause(doing), advice(error));
         Self {
             about,
             reason,
@@ -93,7 +93,7 @@ fn advice(error: &Error) -> &'static str {
             ". Check the clouds.yaml in the Secret that identityRef names"
         }
         ErrorKind::Unreachable => ". Check auth_url, the network and the CA; this is tried again",
-        ErrorKind::Invalid => ". The cloud does not accept the request: check the spec",
+        ErrorKind::Invalid => ". Change the field of the spec that this is about",
         _ => "",
     }
 }

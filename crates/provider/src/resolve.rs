@@ -11,6 +11,7 @@ use openstack::compute::{Flavor, ServerGroup};
 use openstack::image::Image;
 use openstack::inventory::{Resource, Table};
 use openstack::network::{Network, Router, SecurityGroup, Subnet};
+use serde::Serialize;
 
 /// The maximum number of names in an error.
 const NAMES: usize = 12;
@@ -177,7 +178,7 @@ pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn one<'v, T: Resource, F: std::fmt::Debug>(
+fn one<'v, T: Resource, F: Serialize>(
     table: &'v Table<T>,
     param: &Param<F>,
     what: &str,
@@ -204,33 +205,23 @@ fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> String {
     format!("{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}")
 }
 
-fn shown<F: std::fmt::Debug>(param: &Param<F>) -> String {
+fn shown<F: Serialize>(param: &Param<F>) -> String {
     match param {
         Param::Id(id) => format!("`{id}`"),
-        Param::Filter(filter) => shown_filter(&format!("{filter:?}")),
+        Param::Filter(filter) => shown_filter(filter),
     }
 }
 
-/// A filter without its unset fields.
-fn shown_filter(debug: &str) -> String {
-    let inside = debug
-        .split_once('{')
-        .map_or(debug, |(_, rest)| rest)
-        .trim_end_matches([' ', '}']);
-    let mut set = Vec::new();
-    for member in inside.split(", ").map(str::trim) {
-        let Some((name, value)) = member.split_once(": ") else {
-            continue;
-        };
-        if value == "None" || value == "[]" {
-            continue;
-        }
-        let value = value
-            .trim_start_matches("Some(")
-            .trim_end_matches(')')
-            .trim_matches('"');
-        set.push(format!("{name} `{value}`"));
-    }
+/// The fields of a filter that are set, as they are written in a manifest.
+fn shown_filter<F: Serialize>(filter: &F) -> String {
+    let filter = serde_json::to_value(filter).unwrap_or_default();
+    let fields = filter.as_object().into_iter().flatten();
+    let set: Vec<String> = fields
+        .map(|(field, value)| match value.as_str() {
+            Some(text) => format!("{field} `{text}`"),
+            None => format!("{field} `{value}`"),
+        })
+        .collect();
     format!("with {}", set.join(" and "))
 }
 

@@ -214,8 +214,31 @@ fn is_failure(reason: &str) -> bool {
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }
 
+/// Nova's words for a quota that is used up, in fewer words: `quota of instances: 10 of 10 used`. What follows them stays.
+fn quota(text: &str) -> Option<String> {
+    let (words, rest) = match text.split_once(" (") {
+        Some((words, rest)) => (words, format!(" ({rest}")),
+        None => (text, String::new()),
+    };
+    let (names, numbers) = words
+        .strip_prefix("Quota exceeded for ")?
+        .split_once(": Requested ")?;
+    let (_, numbers) = numbers.split_once(", but already used ")?;
+    let (used, limits) = numbers.split_once(" of ")?;
+    let limits = limits.strip_suffix(names)?.trim_end();
+    let each: Vec<String> = names
+        .split(", ")
+        .zip(used.split(", ").zip(limits.split(", ")))
+        .map(|(name, (used, limit))| format!("{name}: {used} of {limit} used"))
+        .collect();
+    Some(format!("quota of {}{rest}", each.join(", ")))
+}
+
 /// Messages of conditions name objects and fields exactly; progress output only needs the current activity.
 fn in_users_words(text: &str) -> String {
+    if let Some(quota) = quota(text) {
+        return quota;
+    }
     let is = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end);
     let short = match text {
         _ if is("waiting for load balancer ", "which is PENDING_CREATE") => {

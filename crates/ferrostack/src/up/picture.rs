@@ -41,7 +41,8 @@ pub(super) fn lines(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Lin
     let mut rows = rows(snapshot);
     let (width, height) = (width.max(20), height.max(2));
     let left_out = (rows.len() > height).then(|| leave_out(&mut rows, height - 1));
-    let mut lines = lay_out(&rows, width);
+    let room = height - usize::from(left_out.is_some());
+    let mut lines = lay_out(&rows, width, room.saturating_sub(rows.len()));
     if let Some(text) = left_out {
         lines.push(Line {
             mark: Mark::None,
@@ -189,7 +190,8 @@ fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
     )
 }
 
-fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
+/// Lines of `width` characters. Up to `spare` more lines than rows have what does not fit beside a failing cluster.
+fn lay_out(rows: &[Row], width: usize, mut spare: usize) -> Vec<Line> {
     let len = |text: &str| text.chars().count();
     let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let state = widest(&|row| len(&row.state));
@@ -198,25 +200,59 @@ fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
     // Names are shortened before messages are.
     let room = width.saturating_sub(state + message + 4);
     let name = name.min(room.max(NARROWEST_NAME).max(width / 3));
-    rows.iter()
-        .map(|row| {
-            let sign = match row.mark {
-                Mark::Failing => "✗ ",
-                Mark::Waiting => "… ",
-                Mark::Ready => "✔ ",
-                Mark::None => "",
-            };
-            let start = format!("{}{sign}", row.branches);
-            let short = shorten(&row.name, name.saturating_sub(len(&start)));
-            let text = format!("{start}{short}");
-            let pad = " ".repeat(name.saturating_sub(len(&text)));
-            let line = format!("{text}{pad}  {:<state$}  {}", row.state, row.message);
-            Line {
-                mark: row.mark,
-                text: cut(line.trim_end(), width),
+    let mut lines = Vec::new();
+    for row in rows {
+        let beside = name + state + 4;
+        let below = if row.head && row.mark == Mark::Failing && beside + len(&row.message) > width {
+            wrapped(&row.message, width.saturating_sub(2))
+        } else {
+            Vec::new()
+        };
+        let fits = below.len() <= spare;
+        let message = if fits && !below.is_empty() {
+            ""
+        } else {
+            row.message.as_str()
+        };
+        let sign = match row.mark {
+            Mark::Failing => "✗ ",
+            Mark::Waiting => "… ",
+            Mark::Ready => "✔ ",
+            Mark::None => "",
+        };
+        let start = format!("{}{sign}", row.branches);
+        let short = shorten(&row.name, name.saturating_sub(len(&start)));
+        let text = format!("{start}{short}");
+        let pad = " ".repeat(name.saturating_sub(len(&text)));
+        let line = format!("{text}{pad}  {:<state$}  {message}", row.state);
+        lines.push(Line {
+            mark: row.mark,
+            text: cut(line.trim_end(), width),
+        });
+        if fits {
+            spare -= below.len();
+            lines.extend(below.into_iter().map(|text| Line {
+                mark: Mark::None,
+                text: format!("│ {text}"),
+            }));
+        }
+    }
+    lines
+}
+
+/// `text` in lines of at most `width` characters, broken between words where that is possible.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
             }
-        })
-        .collect()
+            _ => lines.push(cut(word, width)),
+        }
+    }
+    lines
 }
 
 /// `MachineDeployment/demo-md-0` in `width` characters: first without the kind, then without the middle.

@@ -205,8 +205,11 @@ impl Progress {
 }
 
 fn size() -> (usize, usize) {
-    let (width, height) = crossterm::terminal::size().unwrap_or((100, 40));
-    (usize::from(width), usize::from(height))
+    match crossterm::terminal::size() {
+        // A terminal without a size, such as a new pseudo-terminal, reports zeros.
+        Ok((width, height)) if width > 0 && height > 0 => (usize::from(width), usize::from(height)),
+        _ => (100, 40),
+    }
 }
 
 /// The number of printed characters, without escape sequences.

@@ -202,6 +202,10 @@ fn an_error_prints_service_path_status_message_and_request() {
         error.to_string(),
         "network PUT /v2.0/things/1: 409 Port is used. (request req-7)"
     );
+    assert_eq!(
+        error.cause("change the thing"),
+        "Port is used (change the thing: network PUT /v2.0/things/1: 409)"
+    );
 }
 
 #[test]

@@ -86,6 +86,15 @@ fn what_is_unique_is_found_and_what_is_not_is_listed() {
         network(&view, &named("z"), |_| true).unwrap_err(),
         "network with name `z` does not exist, or the project cannot see it; there are: a, b"
     );
+    let tagged = NetworkFilter {
+        project_id: Some("p".into()),
+        tags_any: vec!["x".into(), "y".into()],
+        ..Default::default()
+    };
+    assert_eq!(
+        network(&view, &Param::Filter(tagged), |_| true).unwrap_err(),
+        "network with projectID `p` and tagsAny `[\"x\",\"y\"]` does not exist, or the project cannot see it; there are: a, b"
+    );
 }
 
 #[test]

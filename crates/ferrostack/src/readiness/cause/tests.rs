@@ -31,6 +31,24 @@ fn waiting_for(snapshot: &Snapshot, name: &str) -> Option<String> {
 }
 
 #[test]
+fn a_quota_that_is_used_up_is_told_in_few_words() {
+    let shown = |text: &str| in_users_words(text);
+    assert_eq!(
+        shown("Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"),
+        "quota of instances: 10 of 10 used"
+    );
+    assert_eq!(
+        shown(
+            "Quota exceeded for cores, instances: Requested 2, 1, but already used 20, 10 of 20, 10 cores, instances \
+             (create the server: compute POST /servers: 403). Free some"
+        ),
+        "quota of cores: 20 of 20 used, instances: 10 of 10 used (create the server: compute POST /servers: 403). Free some"
+    );
+    let other = "Quota exceeded for resources: ['network']";
+    assert_eq!(shown(other), other);
+}
+
+#[test]
 fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
     let status = |conditions: Value| json!({"status": {"conditions": conditions}});
     let snapshot = Snapshot {

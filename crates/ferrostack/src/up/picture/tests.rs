@@ -87,6 +87,46 @@ fn text(snapshot: &Snapshot, width: usize, height: usize) -> String {
 }
 
 #[test]
+fn the_cause_of_a_failure_is_read_in_full_on_every_width() {
+    for width in [60, 100, 160] {
+        let text = text(&demo(), width, 24);
+        let first: Vec<&str> = text.lines().take(2).collect();
+        let cause = "quota of instances: 10 of 10 used";
+        assert!(first.join(" ").contains(cause), "{width}:\n{text}");
+    }
+}
+
+#[test]
+fn a_long_cause_is_wrapped_below_its_cluster_while_there_is_room() {
+    let mut snapshot = demo();
+    let cause = "the image ubuntu-24.04-kubernetes-v1.34.2 does not exist in cloud simulated; there are: cirros, \
+        debian-12, flatcar-stable, ubuntu-22.04";
+    for item in &mut snapshot.items {
+        let text = serde_json::to_string(&item.object).unwrap();
+        let text = text.replace(
+            "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances",
+            cause,
+        );
+        item.object = serde_json::from_str(&text).unwrap();
+    }
+    let shown = text(&snapshot, 60, 24);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("✗ Cluster/demo"), "{shown}");
+    let below: Vec<&str> = lines[1..]
+        .iter()
+        .take_while(|line| line.starts_with("│ "))
+        .map(|line| &line["│ ".len()..])
+        .collect();
+    assert_eq!(below.join(" "), cause);
+    // Without room for it, the rows of the objects come first.
+    let shown = text(&snapshot, 60, 9);
+    assert!(
+        !shown.lines().any(|line| line.starts_with("│ the image")),
+        "{shown}"
+    );
+}
+
+#[test]
 fn on_60_columns() {
     insta::assert_snapshot!(text(&demo(), 60, 24));
 }
