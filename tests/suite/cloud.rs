@@ -87,6 +87,11 @@ impl TestCloud {
         }
     }
 
+    /// Stops the cloud and its guests; connections to them are refused from now on.
+    pub(crate) fn stop(&mut self) {
+        self.shutdown.cancel();
+    }
+
     /// Makes a user with this password, a member of project demo, whose credentials the clouds.yaml has from now on.
     pub(crate) async fn log_in_as_new_user(&self, name: &str, password: &str) {
         let keystone = format!("{}/identity/v3", self.url);

@@ -12,6 +12,7 @@
 //!   first_hour  what a new user does and reads
 //!   tour        the commands of docs/simulated-cluster.md
 //!   bad_input   one clear message for each mistake
+//!   words       no debug forms in what users read
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
 //!
@@ -41,3 +42,4 @@ mod process;
 mod secrets;
 mod templates;
 mod tour;
+mod words;

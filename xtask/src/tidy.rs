@@ -19,6 +19,31 @@ const EMPTY_NAMES: [&str; 6] = [
     "misc.rs",
 ];
 
+/// Sources whose messages have debug forms, and why.
+const DEBUG_FORMS: [(&str, &str); 6] = [
+    (
+        "crates/apiserver/",
+        "the words of kube-apiserver, which quotes with %q",
+    ),
+    (
+        "crates/simulator/src/cloud/",
+        "the words of OpenStack, which quotes as Python does",
+    ),
+    (
+        "crates/simulator/src/guest/",
+        "the words of kubeadm and of the kubelet, which quote with %q",
+    ),
+    (
+        "crates/openstack/src/error.rs",
+        "an implementation of Debug",
+    ),
+    (
+        "crates/ferrostack/src/ccm/files.rs",
+        "a comparison that nobody reads",
+    ),
+    ("crates/testbed/", "read by developers"),
+];
+
 /// Checks every file that git tracks.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let listed = Command::new("git")
@@ -59,7 +84,9 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
     if EMPTY_NAMES.contains(&file) {
         problems.push(format!("{name}: name it after what it does"));
     }
+    let mut in_tests = false;
     for (index, line) in text.lines().enumerate() {
+        in_tests |= line == "#[cfg(test)]";
         let unfinished = ["todo!(", "unimplemented!("]
             .iter()
             .any(|mark| line.contains(mark));
@@ -68,6 +95,13 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         }
         if line.trim_start().starts_with("#[ignore") {
             problems.push(format!("{name}:{}: a test that does not run", index + 1));
+        }
+        if has_debug_form(line) && is_for_users(name) && !in_tests {
+            problems.push(format!(
+                "{name}:{}: a debug form, where users read a message: {}",
+                index + 1,
+                line.trim()
+            ));
         }
         // The harness hides the output of tests that pass.
         let prints = ["print", "\"skipped: "]
@@ -82,6 +116,31 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Whether a line formats something by its Debug implementation, for more than developers.
+fn has_debug_form(line: &str) -> bool {
+    let for_developers = ["debug!(", "trace!(", "panic!(", "assert", "unreachable!("];
+    let formatted = line.match_indices('{').any(|(at, _)| {
+        let inside = line.get(at + 1..).and_then(|rest| rest.split('}').next());
+        inside.is_some_and(|inside| {
+            let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+            name.chars().all(is_name) && format.ends_with('?') && !format.contains(' ')
+        })
+    });
+    let recorded = ["warn!(?", "info!(?", "error!(?"]
+        .iter()
+        .any(|mark| line.contains(mark));
+    let comment = line.trim_start().starts_with("//");
+    (formatted || recorded) && !comment && !for_developers.iter().any(|mark| line.contains(mark))
+}
+
+/// Whether the messages of a source are for users.
+fn is_for_users(name: &str) -> bool {
+    let is_source = name.starts_with("crates/") && name.contains("/src/");
+    let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+    is_source && !is_test && !DEBUG_FORMS.iter().any(|(start, _)| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -106,6 +165,26 @@ mod tests {
             problems_of("a/b.rs", "fn f() { todo!() }\n  #[ignore]\n").len(),
             2
         );
+        for line in [
+            "    format!(\"{name:?} is wrong\")",
+            "    format!(\"{} {:?}\", a, b)",
+            "#[error(\"not after {0:?}\")]",
+            "    println!(\"{value:#?}\")",
+            "    warn!(?error, \"a watch failed\");",
+        ] {
+            assert_eq!(problems_of("crates/a/src/b.rs", line).len(), 1, "{line}");
+            let test = format!("#[cfg(test)]\nmod tests {{\n{line}\n}}\n");
+            assert_eq!(problems_of("crates/a/src/b.rs", &test).len(), 0, "{line}");
+            assert_eq!(problems_of("crates/a/src/b/tests.rs", line).len(), 0);
+            assert_eq!(problems_of("crates/apiserver/src/b.rs", line).len(), 0);
+        }
+        for line in [
+            "    debug!(\"{value:?}\");",
+            "    format!(\"{{{a}?}}\")",
+            "    let f = |x| { f(x)? };",
+        ] {
+            assert_eq!(problems_of("crates/a/src/b.rs", line).len(), 0, "{line}");
+        }
         let skipping = "    eprintln!(\"skipped: no kubectl\");\n";
         assert_eq!(problems_of("a/b.rs", skipping).len(), 1);
     }

@@ -23,7 +23,7 @@ enum Identifier {
 
 /// The error for a text that is not a semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a Kubernetes version such as v1.34.2")]
+#[error("`{text}` is not a Kubernetes version such as v1.34.2")]
 pub struct InvalidVersion {
     /// The text.
     pub text: String,

@@ -69,16 +69,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error with its causes, without the error numbers of the operating system.
+/// An error with its causes, in words.
 fn message(error: &anyhow::Error) -> String {
-    let mut text = format!("{error:#}");
-    while let Some(start) = text.find(" (os error ") {
-        let Some(end) = text.get(start..).and_then(|rest| rest.find(')')) else {
-            break;
-        };
-        text.replace_range(start..=start + end, "");
-    }
-    text
+    operator::controller::chain(&**error)
 }
 
 async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {

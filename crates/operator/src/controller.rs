@@ -1,5 +1,7 @@
 //! Controllers: bounded concurrency, back-off per object, contained panics, metrics.
 
+mod words;
+
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::hash::Hash;
@@ -154,7 +156,7 @@ async fn run_with<K, C, E, F, Fut>(
                     of_deleted.forget(&object.into_kind_unchecked(K::DynamicType::default()));
                 }
                 Err(Error::QueueError(source)) => {
-                    error!(controller = name, "watch failed: {source}");
+                    error!(controller = name, "watch failed: {}", chain(&source));
                 }
                 _ => {}
             }
@@ -163,20 +165,7 @@ async fn run_with<K, C, E, F, Fut>(
         .await;
 }
 
-/// An error with the chain of its causes, on one line.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
-}
+pub use words::chain;
 
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,8 @@ pub struct Config {
 pub enum ElectionError {
     /// The durations contradict each other.
     #[error(
-        "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {lease:?}, {renew:?} and {retry:?}"
+        "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {} s, {} s and {} s",
+        .lease.as_secs_f64(), .renew.as_secs_f64(), .retry.as_secs_f64()
     )]
     Times {
         /// The lease duration.
@@ -66,7 +67,7 @@ pub enum Lost {
         holder: String,
     },
     /// The Lease could not be renewed in time.
-    #[error("the {lease} could not be renewed for {deadline:?}")]
+    #[error("the {lease} could not be renewed for {} s", .deadline.as_secs_f64())]
     Expired {
         /// The Lease.
         lease: String,
@@ -135,10 +136,8 @@ pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionE
             Standing::Unknown | Standing::Taken => {
                 let now_held_by = lease.observed.holder();
                 if now_held_by != holder {
-                    info!(
-                        "standing by: {} is held by {now_held_by:?}",
-                        lease.config.title()
-                    );
+                    let name = now_held_by.as_deref().unwrap_or("nobody");
+                    info!("standing by: {} is held by {name}", lease.config.title());
                     holder = now_held_by;
                 }
             }

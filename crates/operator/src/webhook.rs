@@ -135,7 +135,7 @@ fn status(request: &Value, errors: &[FieldError]) -> Value {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": format!("{kind}.{group} {name:?} is invalid: {}", lines.join("; ")),
+        "message": format!("{kind}.{group} \"{name}\" is invalid: {}", lines.join("; ")),
         "details": {
             "name": name,
             "group": group,

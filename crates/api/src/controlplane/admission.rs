@@ -140,7 +140,7 @@ fn version(spec: &Value, errors: &mut Vec<FieldError>) {
     if numbers(version).is_none() {
         errors.push(FieldError::new(
             "spec.version",
-            format!("{version:?} is not a Kubernetes version such as v1.34.2"),
+            format!("`{version}` is not a Kubernetes version such as v1.34.2"),
         ));
     }
 }

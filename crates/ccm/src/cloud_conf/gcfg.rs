@@ -84,7 +84,7 @@ pub(super) fn parse(text: &str) -> Result<Document, SyntaxError> {
                 document.entries.push(entry);
             }
             c => {
-                let message = format!("{c:?} is neither a section header nor a key");
+                let message = format!("`{c}` is neither a section header nor a key");
                 return Err(parser.error(&message));
             }
         }
@@ -219,7 +219,7 @@ impl Parser<'_> {
                 Some(self.value(&key)?)
             }
             Some(c) => {
-                let message = format!("{c:?} cannot follow the key `{key}`; write `{key} = VALUE`");
+                let message = format!("`{c}` cannot follow the key `{key}`; write `{key} = VALUE`");
                 return Err(self.error(&message));
             }
         };

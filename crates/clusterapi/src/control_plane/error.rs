@@ -28,7 +28,7 @@ pub enum ControlPlaneError {
     TooOld(#[from] UnsupportedVersion),
     /// `spec.machineNaming.template` is invalid.
     #[error(
-        "spec.machineNaming.template {template:?} must use {{{{ .random }}}}, may use \
+        "spec.machineNaming.template `{template}` must use {{{{ .random }}}}, may use \
          {{{{ .cluster.name }}}} and {{{{ .kubeadmControlPlane.name }}}}, and must give at most 63 characters"
     )]
     Naming {

@@ -164,7 +164,10 @@ impl Task {
         let secret = secrets
             .get_opt(&name)
             .await
-            .map_err(|source| format!("Secret {name} cannot be read: {source}"))?
+            .map_err(|source| {
+                let why = operator::controller::chain(&source);
+                format!("Secret {name} cannot be read: {why}")
+            })?
             .ok_or_else(|| format!("Secret {name} does not exist yet"))?;
         let version = secret.resource_version().unwrap_or_default();
         let value = secret.data.and_then(|mut data| data.remove("value"));

@@ -84,7 +84,10 @@ impl Known {
             Ok(watcher::Event::Delete(object)) => {
                 self.objects.remove(&key(&object));
             }
-            Err(source) => tracing::warn!("watching {}: {source}", kind.as_str()),
+            Err(source) => {
+                let why = operator::controller::chain(&source);
+                tracing::warn!("watching {}: {why}", kind.as_str());
+            }
         }
     }
 

@@ -206,7 +206,7 @@ fn address(text: Option<&str>, path: &str, errors: &mut Errors) -> Option<IpAddr
         Err(_) => {
             errors.push(FieldError::new(
                 path,
-                format!("{text:?} is not an IP address"),
+                format!("`{text}` is not an IP address"),
             ));
             None
         }
@@ -217,7 +217,7 @@ fn cidr(text: &str, path: &str, errors: &mut Errors) -> Option<IpNet> {
     match text.parse::<IpNet>() {
         Ok(net) => Some(net),
         Err(_) => {
-            let why = format!("{text:?} is not a CIDR such as 10.6.0.0/24");
+            let why = format!("`{text}` is not a CIDR such as 10.6.0.0/24");
             errors.push(FieldError::new(path, why));
             None
         }
@@ -226,7 +226,7 @@ fn cidr(text: &str, path: &str, errors: &mut Errors) -> Option<IpNet> {
 
 fn address_or_cidr(text: &str, path: &str, errors: &mut Errors) {
     if text.parse::<IpAddr>().is_err() && text.parse::<IpNet>().is_err() {
-        let why = format!("{text:?} is neither an IP address nor a CIDR");
+        let why = format!("`{text}` is neither an IP address nor a CIDR");
         errors.push(FieldError::new(path, why));
     }
 }

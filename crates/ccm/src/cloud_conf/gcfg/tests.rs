@@ -80,7 +80,7 @@ fn broken_syntax_is_rejected_with_its_line_and_without_values() {
         ("[s \"x]", "line 1: the name of a subsection does not end"),
         ("[s \"\\x\"]", "line 1: in the name of a subsection"),
         ("[s] k = v", "line 1: the header of section `s` is followed"),
-        ("[s]\n\nk : SECRET", "line 3: ':' cannot follow the key `k`"),
+        ("[s]\n\nk : SECRET", "line 3: `:` cannot follow the key `k`"),
         ("[s]\nk = \"SECRET", "line 2: the quotes of `k` do not end"),
         (
             "[s]\nk = \"SECRET\nx",
