@@ -32,10 +32,10 @@ pub(crate) struct Manager {
     /// the Service ferrostack-webhook in the manager's namespace.
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
-    /// How many OpenStackClusters are worked on at a time.
+    /// Number of OpenStackClusters reconciled at a time.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackcluster_concurrency: u16,
-    /// How many OpenStackMachines are worked on at a time.
+    /// Number of OpenStackMachines reconciled at a time.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackmachine_concurrency: u16,
     /// How long a server may run without becoming a node before its console is read for the reason.
@@ -48,13 +48,13 @@ pub(crate) struct Election {
     /// Work only while holding a Lease, so that several managers may run.
     #[arg(long)]
     pub(crate) leader_elect: bool,
-    /// How long the others wait for a leader that does not renew.
+    /// How long other managers wait for a leader that does not renew.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader goes on without having renewed.
+    /// How long a leader continues without a renewal.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
-    /// How often the Lease is looked at and renewed.
+    /// Interval at which the Lease is read and renewed.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_retry_period: Duration,
     /// Namespace of the Lease, of the webhooks' certificate and of their Service [default: the
