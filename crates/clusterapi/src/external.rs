@@ -102,7 +102,7 @@ pub enum ExternalError {
         problem: String,
     },
     /// An object with the requested name exists that was not created by an equal request.
-    #[error("{kind} {namespace}/{name} exists and belongs to somebody else")]
+    #[error("{kind} {namespace}/{name} exists and belongs to another owner")]
     Taken {
         /// Kind of the object.
         kind: String,

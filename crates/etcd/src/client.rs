@@ -31,7 +31,7 @@ pub enum Error {
     #[error("the connection broke: {0}")]
     Broken(#[from] h2::Error),
     /// The peer is not an etcd member.
-    #[error("what answers is no etcd: {0}")]
+    #[error("the server is not an etcd: {0}")]
     Foreign(String),
 }
 

@@ -100,7 +100,7 @@ pub(super) fn verify(
         None => Vec::new(),
         Some(text) => STANDARD
             .decode(text)
-            .map_err(|error| format!("response.patch is no base64: {error}"))?,
+            .map_err(|error| format!("response.patch is not valid base64: {error}"))?,
     };
     let kind = &response["patchType"];
     if version == "v1" {

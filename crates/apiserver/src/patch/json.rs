@@ -286,7 +286,7 @@ impl<'a> Pointer<'a> {
                     Ok(())
                 }
                 Some(at) => Err(self.failed("add", format!("index {at} is out of bounds"))),
-                None => Err(self.failed("add", format!("`{last}` is no array index"))),
+                None => Err(self.failed("add", format!("`{last}` is not an array index"))),
             },
             _ => Err(self.missing("add")),
         }

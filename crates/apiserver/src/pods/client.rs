@@ -54,7 +54,7 @@ pub enum KubeletClientError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The type of address does not exist.
-    #[error("{wanted:?} is no type of address; there are: {}", PREFERRED.join(", "))]
+    #[error("`{wanted}` is not a type of address; there are: {}", PREFERRED.join(", "))]
     AddressType {
         /// The unknown type.
         wanted: String,
@@ -149,7 +149,7 @@ impl KubeletClient {
         };
         let _ = stream.set_nodelay(true);
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| format!("tls: {host} is no name of a server"))?;
+            .map_err(|_| format!("tls: {host} is not a server name"))?;
         let handshake = TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream);
         match tokio::time::timeout(HANDSHAKE, handshake).await {
             Ok(Ok(stream)) => Ok(stream),

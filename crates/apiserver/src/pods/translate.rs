@@ -247,7 +247,7 @@ impl Process {
                 Ok(Some(Frame::GoAway)) => return false,
                 Ok(Some(_)) => None,
                 Err(problem) => {
-                    tracing::debug!(%problem, "a kubelet sends what is no SPDY");
+                    tracing::debug!(%problem, "a kubelet sends something other than SPDY");
                     return false;
                 }
             };

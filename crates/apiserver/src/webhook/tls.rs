@@ -75,7 +75,7 @@ pub(super) async fn handshake(
     stream: TcpStream,
 ) -> Result<TlsStream<TcpStream>, String> {
     let server = ServerName::try_from(name.to_owned())
-        .map_err(|_| format!("tls: {name} is no name of a server"))?;
+        .map_err(|_| format!("tls: {name} is not a server name"))?;
     TlsConnector::from(config)
         .connect(server, stream)
         .await

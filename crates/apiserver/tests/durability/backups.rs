@@ -165,7 +165,7 @@ async fn a_damaged_backup_a_newer_one_and_no_backup_are_refused() {
     for (bytes, wanted) in [
         (good[..good.len() / 2].to_vec(), "is damaged"),
         (b"not a database".to_vec(), "is damaged"),
-        (Vec::new(), "is no database of the API server"),
+        (Vec::new(), "is not a database of the API server"),
     ] {
         std::fs::write(&copy, bytes).unwrap();
         let error = story(&backup::restore(&copy, &target).unwrap_err());

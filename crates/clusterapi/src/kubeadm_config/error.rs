@@ -96,7 +96,7 @@ pub enum BootstrapError {
         size: usize,
     },
     /// The Secret of the bootstrap data has another owner.
-    #[error("secret {name} exists and belongs to somebody else; delete it or rename the machine")]
+    #[error("secret {name} exists and belongs to another owner; delete it or rename the machine")]
     Taken {
         /// The Secret.
         name: String,

@@ -69,7 +69,7 @@ pub(crate) enum Error {
     Unknown,
     #[error("the jinja template of the user data cannot be rendered: {0}")]
     Jinja(#[from] jinja::Error),
-    #[error("the cloud-config is no valid YAML: {0}")]
+    #[error("the cloud-config is not valid YAML: {0}")]
     Yaml(String),
     #[error("{at}: {problem}")]
     Field {

@@ -295,7 +295,7 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Loaded, String>>
     Ok(
         match Object::load(revision, found.key.into(), found.value.to_vec()) {
             Some(object) => Ok((object, found.collection.to_owned(), found.deleted != 0)),
-            None => Err(format!("{} is no JSON", place())),
+            None => Err(format!("{} is not JSON", place())),
         },
     )
 }
