@@ -20,7 +20,7 @@ pub(crate) struct Up {
     /// The cloud to use: an entry of clouds.yaml. Without it, a simulated OpenStack is started.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// Accept a data directory that was used with a real cloud and now is not, or the other way round.
+    /// Accept a data directory that was used with another cloud.
     #[arg(long)]
     pub(crate) switch_cloud: bool,
     #[command(flatten)]

@@ -49,7 +49,7 @@ impl Endpoints {
         }
     }
 
-    /// Rejects a change between a real cloud and the simulated one.
+    /// Rejects another cloud than the one that the data directory was used with, since its clusters are there.
     pub(super) fn check_cloud(
         &self,
         args: &Up,
@@ -65,6 +65,10 @@ impl Endpoints {
             (Some(asked), None) if self.cloud.is_some() => bail!(
                 "the data directory {path} was used with a simulated OpenStack, not with cloud `{asked}`: start it with `{start}`, \
                  choose another with --data-dir, or accept the change with --switch-cloud"
+            ),
+            (Some(asked), Some(before)) if asked != before => bail!(
+                "the data directory {path} was used with cloud `{before}`, not with cloud `{asked}`: start it with `{start} \
+                 --cloud {before}`, choose another with --data-dir, or create further clusters on `{asked}` with --switch-cloud"
             ),
             (None, Some(before)) => bail!(
                 "the data directory {path} was used with cloud `{before}`: start it with `{start} --cloud {before}`, choose \
@@ -108,5 +112,63 @@ pub(super) async fn listen(
             }
         ),
         Err(source) => Err(source).with_context(|| format!("{what} cannot listen on {address}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn up(args: &[&str]) -> Box<Up> {
+        let words = [&["ferrostack", "up"], args].concat();
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Up(args) => args,
+            _ => panic!("this is `up`"),
+        }
+    }
+
+    fn used_with(openstack: Option<&str>) -> Endpoints {
+        Endpoints {
+            cloud: openstack
+                .is_none()
+                .then(|| SocketAddr::from(([127, 0, 0, 1], 1))),
+            openstack: openstack.map(str::to_owned),
+            ..Endpoints::default()
+        }
+    }
+
+    #[test]
+    fn a_data_directory_keeps_its_cloud_unless_a_change_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&dir.path().join("data")).unwrap();
+        let check = |before: Option<&str>, args: &[&str]| {
+            let checked = used_with(before).check_cloud(&up(args), "ferrostack", &data);
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(Some("a"), &["--cloud", "a"]), Ok(()));
+        assert_eq!(check(None, &[]), Ok(()));
+        assert_eq!(
+            check(Some("a"), &["--cloud", "b", "--switch-cloud"]),
+            Ok(())
+        );
+
+        let path = data.path().display();
+        let start = format!("start it with `ferrostack up --data-dir {path} --cloud a`");
+        let other = check(Some("a"), &["--cloud", "b"]).unwrap_err();
+        for words in [
+            "was used with cloud `a`, not with cloud `b`",
+            &start,
+            "--data-dir",
+            "--switch-cloud",
+        ] {
+            assert!(other.contains(words), "{words}: {other}");
+        }
+        let simulated = check(Some("a"), &[]).unwrap_err();
+        assert!(simulated.contains(&start), "{simulated}");
+        let real = check(None, &["--cloud", "b"]).unwrap_err();
+        assert!(real.contains("not with cloud `b`"), "{real}");
     }
 }
