@@ -17,12 +17,12 @@ const SMALL: [&str; 4] = [
     "1",
 ];
 
-/// Runs an `admin` command, and gives what it said.
+/// Runs an `admin` command, and gives what it said: warnings first, which are on standard error.
 async fn admin(home: &Path, args: &[&str]) -> Result<String, String> {
     let output = run(home, &[&["admin"], args].concat()).await;
     let (out, errors) = texts(&output);
     if output.status.success() {
-        Ok(out)
+        Ok(errors + &out)
     } else {
         Err(errors)
     }
@@ -65,7 +65,7 @@ async fn up_goes_on_from_a_backup_in_another_place() {
         "{said}"
     );
     assert!(
-        said.contains("the simulated cloud is not in the backup"),
+        said.starts_with("warning: the simulated cloud is not in this backup"),
         "{said}"
     );
     let mode = std::fs::metadata(&running).unwrap().permissions().mode();
@@ -86,7 +86,19 @@ async fn up_goes_on_from_a_backup_in_another_place() {
     let said = admin(home.path(), &["backup", &stopped, "--data-dir", data]).await;
     let said = said.unwrap();
     assert!(said.contains("the simulated cloud"), "{said}");
-    assert!(!said.contains("is not in the backup"), "{said}");
+    assert!(!said.contains("warning: "), "{said}");
+    let disks = home.path().join("data/machines");
+    std::fs::create_dir(&disks).unwrap();
+    std::fs::write(disks.join("disk"), "content").unwrap();
+    let with_machines = path("machines.backup");
+    let said = admin(home.path(), &["backup", &with_machines, "--data-dir", data])
+        .await
+        .unwrap();
+    assert!(
+        said.starts_with("warning: the disks of the machines"),
+        "{said}"
+    );
+    std::fs::remove_dir_all(&disks).unwrap();
 
     // Elsewhere, as on another machine: the same Machines on the same servers.
     let elsewhere = tempfile::tempdir().unwrap();
@@ -115,7 +127,19 @@ async fn up_goes_on_from_a_backup_in_another_place() {
     )
     .await;
     let refused = refused.unwrap_err();
-    assert!(refused.contains("damaged.backup is damaged"), "{refused}");
+    assert!(
+        refused.contains("damaged.backup is not a backup, or a damaged one"),
+        "{refused}"
+    );
+    // A database, but not that of an API server.
+    let cloud = format!("{data}/cloud.db");
+    let refused = admin(
+        home.path(),
+        &["restore", &cloud, "--data-dir", data, "--replace"],
+    )
+    .await;
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("cloud.db is not a backup"), "{refused}");
     assert!(!home.path().join("data.restoring").exists());
     let replaced = admin(
         home.path(),

@@ -10,7 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, bail};
-use apiserver::backup::{self, Contents, Files};
+use apiserver::OpenError;
+use apiserver::backup::{self, BackupError, Contents, Files};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -32,11 +33,16 @@ const ALWAYS: [&str; 5] = [
 /// The simulated cloud and its guests.
 const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
 
-/// Writes a backup of the data directory. `say` prints a summary of its content.
+/// The disks of the machines of a guest runner, which are in no backup: they are large, and change while they are read.
+const MACHINES: &str = "machines";
+
+/// Writes a backup of the data directory. `warn` prints what will be missing in it, before anything is written; `say` prints
+/// a summary of its content.
 pub(crate) async fn backup(
     args: &Backup,
     environment: &Environment,
     say: impl Fn(&str),
+    warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let data = connect::data_dir(&args.data_dir, environment);
     if !data.join(DATABASE).exists() {
@@ -45,11 +51,19 @@ pub(crate) async fn backup(
             data.display()
         );
     }
+    let lock = match DataDir::open(&data) {
+        Ok(lock) => Some(lock),
+        Err(DataDirError::Locked { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    for missing in left_out(&data, lock.is_none(), &environment.program) {
+        warn(&missing);
+    }
     let draft = beside(&args.file, ".new");
     remove(&draft)?;
-    let written = write(&data, &draft, environment).await;
-    let (contents, running) = match written {
-        Ok(written) => written,
+    let written = write(&data, lock, &draft, environment).await;
+    let contents = match written {
+        Ok(contents) => contents,
         Err(error) => {
             let _ = fs::remove_file(&draft);
             return Err(error);
@@ -58,10 +72,27 @@ pub(crate) async fn backup(
     fs::rename(&draft, &args.file).with_context(|| cannot("write", &args.file))?;
     sync(parent(&args.file))?;
     say(&format!("{}: {}", args.file.display(), summary(&contents)));
-    if running && data.join(CLOUD[0]).exists() {
-        say("the simulated cloud is not in the backup: to include it, stop `up` first");
-    }
     Ok(())
+}
+
+/// What a backup of the data directory does not contain, and what follows from that after a restore.
+fn left_out(data: &Path, running: bool, program: &str) -> Vec<String> {
+    let mut missing = Vec::new();
+    if running && data.join(CLOUD[0]).exists() {
+        missing.push(format!(
+            "the simulated cloud is not in this backup, since `up` runs: after a restore its clusters find an empty cloud, and \
+             do not run. For a backup that can be continued, stop it first: {program} down --data-dir {}",
+            connect::quoted(data)
+        ));
+    }
+    if data.join(MACHINES).exists() {
+        missing.push(format!(
+            "the disks of the machines of --guest-runner are not in this backup: after a restore these machines are missing, and \
+             their Nodes with them. To keep the disks, copy {} while `up` does not run",
+            connect::quoted(&data.join(MACHINES))
+        ));
+    }
+    missing
 }
 
 /// Restores a backup into the data directory, completely or not at all. `say` prints a summary of its content.
@@ -109,17 +140,14 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// Writes a complete backup to `draft`. Also returns whether `up` is running.
+/// Writes a complete backup to `draft`. Without the lock, `up` is running.
 async fn write(
     data: &Path,
+    lock: Option<DataDir>,
     draft: &Path,
     environment: &Environment,
-) -> anyhow::Result<(Contents, bool)> {
-    let (lock, running) = match DataDir::open(data) {
-        Ok(lock) => (Some(lock), false),
-        Err(DataDirError::Locked { .. }) => (None, true),
-        Err(error) => return Err(error.into()),
-    };
+) -> anyhow::Result<Contents> {
+    let running = lock.is_none();
     if running {
         ask_server(data, draft, environment).await?;
     }
@@ -138,8 +166,7 @@ async fn write(
         drop(lock);
         Ok(backup::complete(&draft, &files)?)
     };
-    let contents = tokio::task::spawn_blocking(complete).await??;
-    Ok((contents, running))
+    tokio::task::spawn_blocking(complete).await?
 }
 
 /// Requests a backup of the database from the running server.
@@ -217,7 +244,19 @@ fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
         created.with_context(|| cannot("create", path))
     };
     make(draft)?;
-    let contents = backup::restore(file, &draft.join(DATABASE))?;
+    let contents = backup::restore(file, &draft.join(DATABASE)).map_err(|error| match error {
+        BackupError::Open(OpenError::Foreign { .. } | OpenError::Damaged { .. }) => {
+            let why = match error {
+                BackupError::Open(OpenError::Damaged { problem, .. }) => format!(" ({problem})"),
+                _ => String::new(),
+            };
+            anyhow::anyhow!(
+                "{} is not a backup, or a damaged one{why}; `admin backup` writes them",
+                file.display()
+            )
+        }
+        other => other.into(),
+    })?;
     for (name, content) in &contents.files {
         let name = Path::new(name);
         let plain = name

@@ -158,7 +158,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             }
             print(&printed.text)
         }
-        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say).await,
+        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say, warn).await,
         Command::Admin(Admin::Restore(args)) => admin::restore(&args, &environment, say),
         Command::Simulate(args) => match &args.command {
             None => simulated::run(&args, stop_on_signal()?, say).await,
@@ -223,6 +223,11 @@ fn print(text: &str) -> anyhow::Result<()> {
 fn say(line: &str) {
     // A closed pipe must not stop the work that the line reports.
     let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+/// Prints a warning on standard error.
+fn warn(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "warning: {line}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
