@@ -126,8 +126,9 @@ pub(crate) async fn management(
             "the API server at {address} rejected the request: {}",
             status.message
         ),
-        Err(_) => bail!(
-            "no API server answers at {address}. {}",
+        Err(source) => bail!(
+            "no API server answers at {address}: {}. {}",
+            root_cause(&source),
             match found {
                 Found::DataDir { directory, .. } => format!(
                     "Start it: {} up --data-dir {}",
@@ -146,6 +147,15 @@ pub(crate) async fn client(
     environment: &Environment,
 ) -> anyhow::Result<Client> {
     Ok(management(args, environment).await?.client)
+}
+
+/// The innermost cause, such as `Connection refused`. The errors around it only name layers of the client.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 fn advice(found: &Found) -> String {
@@ -240,7 +250,10 @@ fn read_one(path: &Path) -> anyhow::Result<Kubeconfig> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
+    use crate::up::pki::self_issued;
 
     fn found(args: ConnectArgs, variables: &[(&str, &str)]) -> Found {
         let mut environment = Environment::with(variables);
@@ -291,6 +304,53 @@ mod tests {
                 directory: "/home/x/.local/share/ferrostack".into(),
                 named: false
             }
+        );
+    }
+
+    /// The error of a connection to `server`, whose certificate is checked with `authority`.
+    async fn unanswered(server: &str, authority: &str) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kubeconfig");
+        let (_, own) = self_issued("client", vec!["client".to_owned()]).unwrap();
+        let key = own.key.expose_secret();
+        let text = crate::kubeconfig::admin(server, authority, &own.certificate, key);
+        std::fs::write(&file, text).unwrap();
+        let args = ConnectArgs {
+            kubeconfig: Some(file),
+            ..ConnectArgs::default()
+        };
+        let error = client(&args, &Environment::with(&[])).await.err().unwrap();
+        crate::message(&error)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_cannot_be_reached_is_reported_with_the_cause() {
+        let (authority, identity) = self_issued("a", vec!["127.0.0.1".to_owned()]).unwrap();
+        let (another, _) = self_issued("b", vec!["127.0.0.1".to_owned()]).unwrap();
+        let refused = unanswered("https://127.0.0.1:1", &authority).await;
+        assert!(
+            refused
+                .starts_with("no API server answers at https://127.0.0.1:1/: Connection refused. "),
+            "{refused}"
+        );
+        let unknown = unanswered("https://nowhere.invalid:1", &authority).await;
+        assert!(unknown.contains("failed to lookup address"), "{unknown}");
+
+        let key = identity.key.expose_secret();
+        let config = apiserver::server_config(&identity.certificate, key, None).unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(config);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("https://{}", listener.local_addr().unwrap());
+        let serve = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let _ = acceptor.accept(stream).await;
+        });
+        let untrusted = unanswered(&server, &another).await;
+        serve.await.unwrap();
+        assert!(
+            untrusted.contains("invalid peer certificate") && !untrusted.contains("client error"),
+            "{untrusted}"
         );
     }
 
