@@ -62,10 +62,15 @@ pub(crate) async fn all(
 
 /// File and line of a problem, since problems are listed in the order of the file.
 fn place(problem: &str) -> (String, usize) {
-    let mut parts = problem.splitn(3, ':');
-    let file = parts.next().unwrap_or_default().to_owned();
-    let line = parts.next().and_then(|line| line.parse().ok());
-    (file, line.unwrap_or(0))
+    // The name of a file can have colons, too, above all if it is a URL.
+    for (colon, _) in problem.match_indices(':') {
+        let (file, rest) = problem.split_at(colon);
+        let line = rest[1..].split_once(':').map(|(line, _)| line.parse());
+        if let Some(Ok(line)) = line {
+            return (file.to_owned(), line);
+        }
+    }
+    (problem.to_owned(), 0)
 }
 
 /// Sort key of kinds: namespaces and definitions first, then what other objects refer to.
@@ -246,6 +251,10 @@ mod tests {
         let mut problems = ["b.yaml:2: x", "a.yaml:10: x", "a.yaml:9: x"];
         problems.sort_by_key(|problem| place(problem));
         assert_eq!(problems, ["a.yaml:9: x", "a.yaml:10: x", "b.yaml:2: x"]);
+        let url = "http://127.0.0.1:80/a.yaml";
+        let mut problems = [format!("{url}:10: x"), format!("{url}:9: x")];
+        problems.sort_by_key(|problem| place(problem));
+        assert_eq!(problems, [format!("{url}:9: x"), format!("{url}:10: x")]);
     }
 
     #[test]
