@@ -80,6 +80,63 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         serde_json::from_str(&done(home, &["describe", "cluster", "demo", "-o", "json"]).await)
             .unwrap();
     assert_eq!(tree["children"][1]["readyReplicas"], 1, "{tree:#}");
+    // Conditions are shown where they are asked for; what is as it should be is left out with `!`.
+    let describe = ["describe", "cluster", "demo"];
+    let out = done(
+        home,
+        &[&describe[..], &["--show-conditions", "Machine"]].concat(),
+    )
+    .await;
+    let nodes = |out: &str| {
+        out.lines()
+            .filter(|line| line.contains("NodeReady"))
+            .count()
+    };
+    assert_eq!(nodes(&out), 2, "{out}");
+    assert!(!out.contains("ControlPlaneInitialized"), "{out}");
+    let out = done(
+        home,
+        &[&describe[..], &["--show-conditions", "all!"]].concat(),
+    )
+    .await;
+    assert!(
+        !out.contains("NodeReady") && !out.contains("NodeHealthy"),
+        "{out}"
+    );
+    let (_, _, err) = tried(
+        home,
+        &[&describe[..], &["--show-conditions", "Pod"]].concat(),
+    )
+    .await;
+    assert!(
+        err.contains("the kinds are: Cluster, OpenStackCluster"),
+        "{err}"
+    );
+    let out = done(home, &[&describe[..], &["-o", "wide"]].concat()).await;
+    assert!(
+        out.contains("  NODE  ") && out.contains("  v1.34.2  "),
+        "{out}"
+    );
+    let out = done(home, &[&describe[..], &["-o", "yaml"]].concat()).await;
+    assert!(out.starts_with("name: Cluster/demo\n"), "{out}");
+    let (_, _, err) = tried(home, &[&describe[..], &["--context", "nosuch"]].concat()).await;
+    assert!(
+        err.contains("there is no context `nosuch` in the kubeconfig; there are: ferrostack"),
+        "{err}"
+    );
+
+    // What another cluster needs is filled in from the cloud of the `up` that runs.
+    let (code, out, err) = tried(home, &["generate", "cluster", "two"]).await;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("name: two-control-plane"), "{out}");
+    for text in [
+        "filled in from cloud simulated of the `up` that runs on ",
+        "OPENSTACK_EXTERNAL_NETWORK_ID=",
+        "  KUBERNETES_VERSION=v1.34.2  (as `up` sets it)",
+        " generate cluster two --data-dir ",
+    ] {
+        assert!(err.contains(text), "{text}\n{err}");
+    }
     let merge = ferrostack(home)
         .args(["get", "kubeconfig", "demo", "--merge", "--data-dir"])
         .arg(home.join("data"))

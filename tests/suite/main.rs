@@ -33,6 +33,7 @@ mod cloud;
 mod coverage;
 mod durability;
 mod first_hour;
+mod generate;
 mod guests;
 mod kill;
 mod main_job;

@@ -46,7 +46,12 @@ pub(crate) async fn run(
     }
     let session = session_options(args, &settings);
     log_in(&settings, &session).await?;
-    let mut config = manager::config(args.kubeconfig.as_deref(), environment).await?;
+    let mut config = manager::config(
+        args.kubeconfig.as_deref(),
+        args.context.as_deref(),
+        environment,
+    )
+    .await?;
     if let Some(master) = &args.master {
         config.cluster_url = master
             .parse()

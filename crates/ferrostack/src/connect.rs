@@ -80,10 +80,14 @@ impl Management {
 
 /// `path`, quoted for a shell if necessary.
 pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+    quoted_text(&path.display().to_string())
+}
+
+/// `text`, quoted for a shell if necessary.
+pub(crate) fn quoted_text(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
-        text
+        text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
@@ -97,13 +101,7 @@ pub(crate) async fn management(
 ) -> anyhow::Result<Management> {
     let found = find(args, environment);
     let kubeconfig = kubeconfig(&found)?;
-    if let Some(context) = &args.context {
-        check_context(&kubeconfig, context)?;
-    }
-    let options = KubeConfigOptions {
-        context: args.context.clone(),
-        ..KubeConfigOptions::default()
-    };
+    let options = in_context(&kubeconfig, args.context.as_deref())?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .context("the kubeconfig cannot be used")?;
@@ -209,6 +207,20 @@ fn kubeconfig(found: &Found) -> anyhow::Result<Kubeconfig> {
             read(&[path])
         }
     }
+}
+
+/// Options that select a context, or the current one; the context must exist.
+pub(crate) fn in_context(
+    kubeconfig: &Kubeconfig,
+    context: Option<&str>,
+) -> anyhow::Result<KubeConfigOptions> {
+    if let Some(name) = context {
+        check_context(kubeconfig, name)?;
+    }
+    Ok(KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    })
 }
 
 fn check_context(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<()> {

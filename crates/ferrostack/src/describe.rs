@@ -4,38 +4,88 @@ use anyhow::bail;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
+use tokio_util::sync::CancellationToken;
 
-use crate::cli::{ConnectArgs, Output};
+use crate::cli::{DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
-use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree;
+use crate::snapshot::{Kind, Snapshot};
+use crate::tree::conditions::{self, Selector};
+use crate::tree::{self, Layout};
+use crate::up::observe;
 
-/// The tree of a cluster, as text or as JSON.
+/// Prints the tree of a cluster once, or with `--watch` at every change.
 pub(crate) async fn cluster(
-    name: &str,
-    args: &ConnectArgs,
-    grouping: bool,
-    output: Output,
+    args: &DescribeCluster,
     environment: &Environment,
-) -> anyhow::Result<String> {
-    let client = connect::client(args, environment).await?;
-    let snapshot = Snapshot::read(&client, Some(&args.namespace)).await?;
-    let Some(cluster) = find(&snapshot, name) else {
-        bail!("{}", missing(&client, name, &args.namespace).await?);
+    stop: CancellationToken,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let client = connect::client(&args.connect, environment).await?;
+    let namespace = args.connect.namespace.as_str();
+    let snapshot = Snapshot::read(&client, Some(namespace)).await?;
+    let Some(mut printed) = text(args, environment, &snapshot)? else {
+        bail!("{}", missing(&client, &args.name, namespace).await?);
     };
-    // JSON lists each machine separately.
-    let root = tree::of_cluster(&snapshot, cluster, grouping && output == Output::Text);
+    if !args.watch {
+        return print(&printed);
+    }
+    let mut snapshots = observe(&client, stop.clone());
+    // The first snapshot of the watch is complete, too.
+    while snapshots.borrow().items.is_empty() {
+        if snapshots.changed().await.is_err() {
+            return Ok(());
+        }
+    }
+    print(&framed(args.output, environment.terminal, &printed))?;
+    while snapshots.changed().await.is_ok() {
+        let next = text(args, environment, &snapshots.borrow_and_update())?;
+        let Some(next) = next else {
+            return print(&format!("cluster `{}` is gone\n", args.name));
+        };
+        if next != printed {
+            print(&framed(args.output, environment.terminal, &next))?;
+            printed = next;
+        }
+    }
+    Ok(())
+}
+
+/// One of several outputs: on a terminal it replaces the previous one.
+fn framed(output: Listing, terminal: bool, text: &str) -> String {
     match output {
-        Output::Text => Ok(tree::table(&root, Timestamp::now())),
-        Output::Json => Ok(serde_json::to_string_pretty(&root)? + "\n"),
+        Listing::Text | Listing::Wide if terminal => format!("\x1b[H\x1b[2J{text}"),
+        Listing::Text | Listing::Wide => format!("{text}\n"),
+        Listing::Yaml => format!("---\n{text}"),
+        Listing::Json => text.to_owned(),
     }
 }
 
-fn find<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Item> {
-    snapshot
+/// The output for a snapshot; `None` if the cluster is not in it.
+fn text(
+    args: &DescribeCluster,
+    environment: &Environment,
+    snapshot: &Snapshot,
+) -> anyhow::Result<Option<String>> {
+    let now = Timestamp::now();
+    let namespace = &args.connect.namespace;
+    let cluster = snapshot
         .of_kind(Kind::Cluster)
-        .find(|cluster| cluster.name() == name)
+        .find(|cluster| cluster.name() == args.name && cluster.namespace() == namespace);
+    let Some(cluster) = cluster else {
+        return Ok(None);
+    };
+    let machines = args.show_conditions.iter().any(Selector::selects_machines);
+    // Machines with Nodes or conditions of their own have separate lines, and so they have in JSON and YAML.
+    let grouping = args.output == Listing::Text && !args.no_grouping && !machines;
+    let mut root = tree::of_cluster(snapshot, cluster, grouping);
+    conditions::add(&mut root, snapshot, namespace, &args.show_conditions);
+    Ok(Some(match args.output {
+        Listing::Text => tree::table(&root, now, Layout::of(environment)),
+        Listing::Wide => tree::table(&root, now, Layout::Wide),
+        Listing::Json => serde_json::to_string_pretty(&root)? + "\n",
+        Listing::Yaml => serde_saphyr::to_string(&root)?,
+    }))
 }
 
 /// The error for a missing cluster `name`, with the existing ones: of the namespace, or else of other namespaces.

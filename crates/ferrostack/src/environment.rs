@@ -18,6 +18,8 @@ pub(crate) struct Environment {
     pub(crate) arguments: Vec<OsString>,
     /// Whether standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
+    /// Whether questions can be asked: standard input and standard error are a terminal.
+    pub(crate) interactive: bool,
 }
 
 impl Environment {
@@ -35,6 +37,7 @@ impl Environment {
             executable: std::env::current_exe().ok(),
             arguments: std::env::args_os().skip(1).collect(),
             terminal,
+            interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         }
     }
 
@@ -47,6 +50,14 @@ impl Environment {
                 .collect(),
             ..Self::default()
         }
+    }
+
+    /// The columns of the terminal, if standard output is one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let size = self.terminal.then(crossterm::terminal::size)?;
+        // Some terminals have no size.
+        let columns = size.ok().map(|(columns, _)| usize::from(columns));
+        columns.filter(|columns| *columns > 0)
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {

@@ -1,141 +1,160 @@
 //! `generate cluster`: renders a template with its variables.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::PathBuf;
+mod fill;
+mod offer;
+mod question;
+mod source;
 
-use anyhow::{Context, bail};
+use std::path::Path;
 
-use crate::cli::ClusterOptions;
+use anyhow::bail;
+use openstack::config::CloudConfig;
+
+use crate::cli::GenerateCluster;
+use crate::connect::{self, quoted, quoted_text};
+use crate::data_dir::holder;
 use crate::environment::Environment;
 use crate::manifest;
-use crate::template::Template;
+use crate::simulated;
+use crate::up::{self, cloud};
 
-/// The embedded templates: flavor and text.
-const FLAVORS: [(&str, &str); 2] = [
-    (
-        "default",
-        include_str!("../../../config/templates/cluster-template.yaml"),
-    ),
-    (
-        "without-lb",
-        include_str!("../../../config/templates/cluster-template-without-lb.yaml"),
-    ),
-];
+pub(crate) use self::fill::{from_cloud, to_repeat};
+pub(crate) use self::source::{Origin, Source, check};
 
-/// A template with its name for messages, and the values of its variables.
-pub(crate) struct Source {
-    pub(crate) name: String,
-    template: Template,
-    given: BTreeMap<String, String>,
-}
+/// Control plane machines and workers, unless there are other counts: those of clusterctl.
+const COUNTS: (u32, u32) = (1, 0);
 
-impl Source {
-    /// Reads the template selected by `options`. `fallback` has values for variables that are set neither by flags, nor
-    /// in the environment, nor in the configuration file.
-    pub(crate) fn new(
-        cluster: &str,
-        options: &ClusterOptions,
-        environment: &Environment,
-        fallback: BTreeMap<String, String>,
-    ) -> anyhow::Result<Self> {
-        Self::with_text(cluster, options, None, environment, fallback)
-    }
-
-    /// As [`new`](Self::new), with the text of the template file if it was already read.
-    pub(crate) fn with_text(
-        cluster: &str,
-        options: &ClusterOptions,
-        text: Option<String>,
-        environment: &Environment,
-        fallback: BTreeMap<String, String>,
-    ) -> anyhow::Result<Self> {
-        let (name, text) = template_text(options, text)?;
-        let template = Template::parse(&text).with_context(|| format!("template {name}"))?;
-        let mut given = fallback;
-        given.extend(config_file(options, environment)?);
-        for variable in template.variables().keys() {
-            if let Some(value) = environment.variable(variable) {
-                given.insert((*variable).to_owned(), value.to_owned());
-            }
-        }
-        given.insert("CLUSTER_NAME".to_owned(), cluster.to_owned());
-        let namespace = options.target_namespace.clone();
-        let count = |count: Option<u32>| count.map(|count| count.to_string());
-        for (variable, flag, default) in [
-            ("NAMESPACE", namespace, "default"),
-            ("KUBERNETES_VERSION", options.kubernetes_version.clone(), ""),
-            (
-                "CONTROL_PLANE_MACHINE_COUNT",
-                count(options.control_plane_machine_count),
-                "1",
-            ),
-            (
-                "WORKER_MACHINE_COUNT",
-                count(options.worker_machine_count),
-                "0",
-            ),
-        ] {
-            if let Some(value) = flag {
-                given.insert(variable.to_owned(), value);
-            } else if !default.is_empty() {
-                given
-                    .entry(variable.to_owned())
-                    .or_insert_with(|| default.to_owned());
-            }
-        }
-        Ok(Self {
-            name,
-            template,
-            given,
-        })
-    }
-
-    /// Renders the manifests.
-    pub(crate) fn render(&self) -> anyhow::Result<String> {
-        self.template
-            .render(&|name| self.given.get(name).cloned())
-            .with_context(|| format!("template {}", self.name))
-    }
-
-    /// The output of `--list-variables`: required variables first, then those with a default.
-    pub(crate) fn list_variables(&self) -> String {
-        let variables = self.template.variables();
-        let mut text = String::from("Required Variables:\n");
-        for (name, _) in variables.iter().filter(|(_, default)| default.is_none()) {
-            let _ = writeln!(text, "  - {name}");
-        }
-        let optional: Vec<_> = variables
-            .iter()
-            .filter(|(_, default)| default.is_some())
-            .collect();
-        if !optional.is_empty() {
-            text.push_str("\nOptional Variables:\n");
-            for (name, default) in optional {
-                let default = default.as_deref().unwrap_or_default();
-                let _ = writeln!(text, "  - {name}  (defaults to \"{default}\")");
-            }
-        }
-        text
-    }
-}
-
-/// Prints the manifests of a cluster, or the variables of its template.
-pub(crate) fn cluster(
-    name: &str,
-    options: &ClusterOptions,
-    list_variables: bool,
+/// Prints the manifests of a cluster, or the variables of its template. `note` prints what is filled in from a cloud.
+pub(crate) async fn cluster(
+    args: &GenerateCluster,
     environment: &Environment,
+    note: impl Fn(&str),
 ) -> anyhow::Result<String> {
-    check_name(name)?;
-    let source = Source::new(name, options, environment, BTreeMap::new())?;
-    if list_variables {
+    check_name(&args.name)?;
+    let mut source = Source::new(&args.name, &args.options, None, environment, COUNTS)?;
+    if let Some(known) = known_cloud(args, &source, environment)? {
+        known.fill(&mut source, args, environment, note).await?;
+    }
+    finish(args, &source)
+}
+
+/// The output for a source with all of its values.
+fn finish(args: &GenerateCluster, source: &Source) -> anyhow::Result<String> {
+    if args.list_variables {
         return Ok(source.list_variables());
     }
     let text = source.render()?;
-    match &options.target_namespace {
+    match &args.options.target_namespace {
         None => Ok(text),
         Some(namespace) => in_namespace(&source.name, &text, namespace),
+    }
+}
+
+/// The cloud that values are taken from.
+struct Known {
+    config: CloudConfig,
+    /// What it is called in messages.
+    label: String,
+    /// The flag that names it.
+    flag: String,
+    /// Whether it is the simulated cloud of an `up`.
+    simulated: bool,
+}
+
+/// The cloud of --cloud, or that of a running `up` if a variable lacks a value.
+fn known_cloud(
+    args: &GenerateCluster,
+    source: &Source,
+    environment: &Environment,
+) -> anyhow::Result<Option<Known>> {
+    if let Some(name) = &args.cloud {
+        let (file, _) = cloud::clouds_file(environment)?;
+        return Ok(Some(Known {
+            config: cloud::find(name, environment)?,
+            label: format!("cloud {name} of {}", file.display()),
+            flag: format!(" --cloud {}", quoted_text(name)),
+            simulated: false,
+        }));
+    }
+    let data = connect::data_dir(&args.data_dir, environment);
+    if !source.is_incomplete() {
+        return Ok(None);
+    }
+    if holder(&data)?.is_none() {
+        if args.data_dir.data_dir.is_some() {
+            bail!(
+                "--data-dir {path}: `up` does not run there. Start it with: {} up --detach --data-dir {path}",
+                environment.program,
+                path = quoted(&data)
+            );
+        }
+        return Ok(None);
+    }
+    of_running(&data, environment).map(Some)
+}
+
+/// The cloud of the `up` that runs on a data directory.
+fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
+    let openstack = up::openstack(data)?;
+    let config = match &openstack {
+        Some(name) => cloud::find(name, environment)?,
+        None => {
+            let file = data.join("clouds.yaml");
+            let text = manifest::read_text(&file)
+                .map_err(|problem| anyhow::anyhow!("cannot read {}: {problem}", file.display()))?;
+            CloudConfig::parse(&text, simulated::CLOUD)?
+        }
+    };
+    let flag = match data == environment.default_data_dir() {
+        true => String::new(),
+        false => format!(" --data-dir {}", quoted(data)),
+    };
+    Ok(Known {
+        label: format!(
+            "cloud {} of the `up` that runs on {}",
+            config.name,
+            data.display()
+        ),
+        config,
+        flag,
+        simulated: openstack.is_none(),
+    })
+}
+
+impl Known {
+    async fn fill(
+        &self,
+        source: &mut Source,
+        args: &GenerateCluster,
+        environment: &Environment,
+        note: impl Fn(&str),
+    ) -> anyhow::Result<()> {
+        let mut lines = vec!["  the credentials, from clouds.yaml".to_owned()];
+        if self.simulated {
+            for (variable, value) in cloud::simulated_defaults() {
+                if source.lacks(&variable) {
+                    let value = quoted_text(&value);
+                    lines.push(format!("  {variable}={value}  (as `up` sets it)"));
+                }
+                let origin = Origin::Cloud(self.config.name.clone());
+                source.set_missing(&variable, &value, origin);
+            }
+        }
+        let asks = environment.interactive && !args.list_variables;
+        let filled = from_cloud(source, &self.config, asks).await?;
+        // The list itself names what is not set.
+        if args.list_variables {
+            return Ok(());
+        }
+        filled.ensure_decided()?;
+        note(&format!("filled in from {}:", self.label));
+        for line in lines.into_iter().chain(filled.report) {
+            note(&line);
+        }
+        let command = format!("{} generate cluster {}", environment.program, args.name);
+        let command = to_repeat(source, &args.options, &command, &self.flag);
+        note(&format!("to get the same again:\n  {command}"));
+        Ok(())
     }
 }
 
@@ -171,75 +190,6 @@ pub(crate) fn check_namespace(name: &str) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// Checks that the flavor exists, and that the template and the configuration file can be parsed.
-pub(crate) fn check(
-    options: &ClusterOptions,
-    text: Option<&str>,
-    environment: &Environment,
-) -> anyhow::Result<()> {
-    let (name, text) = template_text(options, text.map(str::to_owned))?;
-    Template::parse(&text).with_context(|| format!("template {name}"))?;
-    config_file(options, environment)?;
-    Ok(())
-}
-
-fn template_text(
-    options: &ClusterOptions,
-    read: Option<String>,
-) -> anyhow::Result<(String, String)> {
-    if let Some(path) = &options.from {
-        let text = match read {
-            Some(text) => text,
-            None => manifest::read_text(path).map_err(|problem| {
-                anyhow::anyhow!("cannot read template {}: {problem}", path.display())
-            })?,
-        };
-        return Ok((path.display().to_string(), text));
-    }
-    let flavor = options.flavor.as_deref().unwrap_or("default");
-    match FLAVORS.iter().find(|(name, _)| *name == flavor) {
-        Some((name, text)) => Ok((format!("flavor {name}"), (*text).to_owned())),
-        None => bail!(
-            "there is no flavor `{flavor}`; there are: {}. For a template of your own use --from FILE",
-            FLAVORS.map(|(name, _)| name).join(", ")
-        ),
-    }
-}
-
-/// The values in clusterctl's configuration file. A file given explicitly must exist.
-fn config_file(
-    options: &ClusterOptions,
-    environment: &Environment,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let path: PathBuf = match &options.config {
-        Some(path) => path.clone(),
-        None => {
-            let mut places = environment.clusterctl_configs().into_iter();
-            match places.find(|path| path.exists()) {
-                Some(path) => path,
-                None => return Ok(BTreeMap::new()),
-            }
-        }
-    };
-    let text = manifest::read_text(&path)
-        .map_err(|problem| anyhow::anyhow!("cannot read {}: {problem}", path.display()))?;
-    let values: serde_json::Value = serde_saphyr::from_str(&text)
-        .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), error.without_snippet()))?;
-    let Some(values) = values.as_object() else {
-        return Ok(BTreeMap::new());
-    };
-    Ok(values
-        .iter()
-        .filter_map(|(name, value)| match value {
-            serde_json::Value::String(text) => Some((name.clone(), text.clone())),
-            serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
-                Some((name.clone(), value.to_string()))
-            }
-            _ => None,
-        })
-        .collect())
 }
 
 /// Sets the namespace of every document, as `clusterctl generate -n` does.

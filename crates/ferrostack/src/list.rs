@@ -14,7 +14,8 @@ use crate::describe;
 use crate::environment::Environment;
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::{age, align};
+use crate::tree::fit::fit;
+use crate::tree::{Layout, age, align};
 
 /// Prints clusters once, or with `--watch` at every change.
 pub(crate) async fn clusters(
@@ -37,7 +38,7 @@ pub(crate) async fn clusters(
             );
         }
     }
-    let mut printed = text(args, &snapshot, Timestamp::now())?;
+    let mut printed = text(args, &snapshot, environment)?;
     print(&printed)?;
     if !args.watch {
         return Ok(());
@@ -57,7 +58,7 @@ pub(crate) async fn clusters(
             change = changes.next() => if change.is_none() { return Ok(()) },
         }
         let snapshot = Snapshot::read(&client, namespace).await?;
-        let next = text(args, &snapshot, Timestamp::now())?;
+        let next = text(args, &snapshot, environment)?;
         if next != printed {
             print(&next)?;
             printed = next;
@@ -65,7 +66,12 @@ pub(crate) async fn clusters(
     }
 }
 
-fn text(args: &GetClusters, snapshot: &Snapshot, now: Timestamp) -> anyhow::Result<String> {
+fn text(
+    args: &GetClusters,
+    snapshot: &Snapshot,
+    environment: &Environment,
+) -> anyhow::Result<String> {
+    let now = Timestamp::now();
     let wanted = |cluster: &&Item| {
         args.names.is_empty() || args.names.iter().any(|name| name == cluster.name())
     };
@@ -74,8 +80,8 @@ fn text(args: &GetClusters, snapshot: &Snapshot, now: Timestamp) -> anyhow::Resu
         Listing::Text | Listing::Wide if clusters.is_empty() => {
             Ok("There is no cluster here; -A looks in all namespaces.\n".to_owned())
         }
-        Listing::Text => Ok(table(snapshot, &clusters, now, false)),
-        Listing::Wide => Ok(table(snapshot, &clusters, now, true)),
+        Listing::Text => Ok(table(snapshot, &clusters, now, Layout::of(environment))),
+        Listing::Wide => Ok(table(snapshot, &clusters, now, Layout::Wide)),
         Listing::Json => Ok(serde_json::to_string_pretty(&list(&clusters))? + "\n"),
         Listing::Yaml => Ok(serde_saphyr::to_string(&list(&clusters))?),
     }
@@ -86,7 +92,7 @@ fn list(clusters: &[&Item]) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, wide: bool) -> String {
+fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout) -> String {
     let header = [
         "NAMESPACE",
         "NAME",
@@ -124,7 +130,9 @@ fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, wide: bool) ->
             .creation_timestamp()
             .map(|time| time.0.to_string());
         let endpoint = match cluster.field("/spec/controlPlaneEndpoint/port").as_i64() {
-            Some(port) if wide => format!("{}:{port}", text("/spec/controlPlaneEndpoint/host")),
+            Some(port) if layout == Layout::Wide => {
+                format!("{}:{port}", text("/spec/controlPlaneEndpoint/host"))
+            }
             _ => String::new(),
         };
         rows.push([
@@ -145,10 +153,14 @@ fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, wide: bool) ->
                 .unwrap_or_default(),
         ]);
     }
-    if !wide {
+    if layout != Layout::Wide {
         for row in &mut rows {
             row[8].clear();
         }
     }
-    align(&rows)
+    match layout {
+        // The name, what is ready and what it waits for stay.
+        Layout::Terminal(columns) => fit(&rows, columns, &[7, 6, 2, 0]),
+        Layout::Full | Layout::Wide => align(&rows),
+    }
 }

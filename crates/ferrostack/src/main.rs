@@ -43,7 +43,6 @@ mod version;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -54,7 +53,7 @@ use crate::cli::{
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(environment::arguments());
+    let cli = cli::parse(environment::arguments());
     let result = set_up(&cli).and_then(|()| {
         tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))
     });
@@ -104,24 +103,11 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
             print(text.expose_secret())
         }
-        Command::Generate(Generate::Cluster {
-            name,
-            options,
-            list_variables,
-        }) => print(&generate::cluster(
-            &name,
-            &options,
-            list_variables,
-            &environment,
-        )?),
-        Command::Describe(Describe::Cluster {
-            name,
-            connect,
-            no_grouping,
-            output,
-        }) => {
-            let grouping = !no_grouping;
-            print(&describe::cluster(&name, &connect, grouping, output.output, &environment).await?)
+        Command::Generate(Generate::Cluster(args)) => {
+            print(&generate::cluster(&args, &environment, remark).await?)
+        }
+        Command::Describe(Describe::Cluster(args)) => {
+            describe::cluster(&args, &environment, stop_if(args.watch)?, print).await
         }
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);
@@ -131,14 +117,14 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             print(&kubeconfig::of_workload(&args.name, &args.connect, &environment).await?)
         }
         Command::Get(Get::Clusters(args)) => {
-            list::clusters(&args, &environment, stop_on_signal()?, print).await
+            list::clusters(&args, &environment, stop_if(args.watch)?, print).await
         }
         Command::Apply(args) => apply_files::run(&args, &environment, say).await,
         Command::Status(args) => print(&session::status(&args, &environment).await?),
         Command::Down(args) => session::down(&args, &environment, say).await,
         Command::Completion(args) => {
             let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut Cli::command(), "ferrostack", &mut script);
+            clap_complete::generate(args.shell, &mut cli::command(), "ferrostack", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
         Command::Version(args) => print(&version::text(&args, &environment).await?),
@@ -214,6 +200,14 @@ fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     Ok(token)
 }
 
+/// As [`stop_on_signal`] for what goes on until interrupted; otherwise Ctrl-C ends the process as usual.
+fn stop_if(watches: bool) -> anyhow::Result<CancellationToken> {
+    match watches {
+        true => stop_on_signal(),
+        false => Ok(CancellationToken::new()),
+    }
+}
+
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -225,9 +219,13 @@ fn say(line: &str) {
     let _ = writeln!(io::stdout().lock(), "{line}");
 }
 
-/// Prints a warning on standard error.
+/// Prints a line on standard error, because standard output is the result.
+fn remark(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 fn warn(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "warning: {line}");
+    remark(&format!("warning: {line}"));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

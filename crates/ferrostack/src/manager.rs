@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use kube::config::KubeConfigOptions;
 use kube::{Client, Config};
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
@@ -39,7 +38,12 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let config = config(args.kubeconfig.as_deref(), environment).await?;
+    let config = config(
+        args.kubeconfig.as_deref(),
+        args.context.as_deref(),
+        environment,
+    )
+    .await?;
     let namespace = args.election.leader_election_namespace.clone();
     let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
     let election = election(&args.election, &namespace);
@@ -104,6 +108,7 @@ pub(crate) fn controllers(
 /// `--kubeconfig`, `KUBECONFIG`, or the service account of the pod, in that order.
 pub(crate) async fn config(
     kubeconfig: Option<&Path>,
+    context: Option<&str>,
     environment: &Environment,
 ) -> anyhow::Result<Config> {
     let paths: Vec<PathBuf> = match (kubeconfig, environment.non_empty("KUBECONFIG")) {
@@ -112,12 +117,18 @@ pub(crate) async fn config(
         (None, None) => Vec::new(),
     };
     let mut config = if paths.is_empty() {
+        if let Some(context) = context {
+            bail!(
+                "--context {context} is one of a kubeconfig: name the file with --kubeconfig or KUBECONFIG"
+            );
+        }
         Config::incluster().context(
             "neither --kubeconfig nor KUBECONFIG is set, and this process does not run in a pod with a service account",
         )?
     } else {
         let kubeconfig = connect::read(&paths)?;
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        let options = connect::in_context(&kubeconfig, context)?;
+        Config::from_custom_kubeconfig(kubeconfig, &options)
             .await
             .context("the kubeconfig cannot be used")?
     };

@@ -23,7 +23,7 @@ pub(crate) enum TemplateError {
     },
     /// Required variables without a value.
     #[error(
-        "these variables are not set: {}; set them in the environment or in the configuration file, and see --list-variables",
+        "these variables are not set: {}; set them in the environment or in the configuration file, or use --cloud NAME, which fills in what the cloud has; --list-variables lists all",
         .0.join(", ")
     )]
     Missing(Vec<String>),

@@ -1,8 +1,12 @@
 //! The tree of a cluster's objects, as printed by `describe cluster` and `up`.
 
+pub(crate) mod conditions;
+pub(crate) mod fit;
+
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
+use crate::environment::Environment;
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 
@@ -34,6 +38,15 @@ pub(crate) struct Branch {
     pub(crate) phase: String,
     /// Whether it needs intervention.
     pub(crate) failing: bool,
+    /// The Kubernetes version of a machine.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) version: String,
+    /// The Node of a machine.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) node: String,
+    /// The conditions to show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) conditions: Vec<conditions::Row>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Branch>,
     /// Whether it has been a Node.
@@ -157,6 +170,9 @@ fn branch(snapshot: &Snapshot, item: &Item, type_: &str, prefix: &str) -> Branch
         message: cause.text,
         phase: text(item.field("/status/phase").as_str()),
         failing: cause.failing,
+        version: text(item.field("/spec/version").as_str()),
+        node: text(item.field("/status/nodeRef/name").as_str()),
+        conditions: Vec::new(),
         was_ready: !item.field("/status/nodeRef").is_null(),
         children: Vec::new(),
     }
@@ -174,8 +190,10 @@ pub(crate) fn without_conditions(message: &str) -> &str {
     }
 }
 
-const HEADER: [&str; 9] = [
+const HEADER: [&str; 11] = [
     "NAME",
+    "VERSION",
+    "NODE",
     "REPLICAS",
     "AVAILABLE",
     "READY",
@@ -186,14 +204,44 @@ const HEADER: [&str; 9] = [
     "MESSAGE",
 ];
 
-/// Formats the tree as an aligned table with a header.
-pub(crate) fn table(root: &Branch, now: Timestamp) -> String {
-    let mut rows = vec![HEADER.map(str::to_owned)];
-    flatten(root, "", "", now, &mut rows);
-    align(&rows)
+/// The columns that a narrow terminal does without: counts, REASON, SINCE and REPLICAS.
+const EXPENDABLE: [usize; 6] = [6, 4, 5, 8, 9, 3];
+
+/// How a table is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// As wide as its content.
+    Full,
+    /// The same with versions and Nodes.
+    Wide,
+    /// For a terminal of this many columns.
+    Terminal(usize),
 }
 
-/// Pads columns to their widest cell and separates them by two blanks.
+impl Layout {
+    /// For the terminal that the output goes to, if it goes to one.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        environment.columns().map_or(Self::Full, Self::Terminal)
+    }
+}
+
+/// Formats the tree as an aligned table with a header.
+pub(crate) fn table(root: &Branch, now: Timestamp, layout: Layout) -> String {
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    flatten(root, "", "", now, &mut rows);
+    if layout != Layout::Wide {
+        for row in &mut rows {
+            row[1].clear();
+            row[2].clear();
+        }
+    }
+    match layout {
+        Layout::Terminal(width) => fit::fit(&rows, width, &EXPENDABLE),
+        Layout::Full | Layout::Wide => align(&rows),
+    }
+}
+
+/// Pads columns to their widest cell and separates them by two blanks. Columns without any text are left out.
 pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
@@ -204,7 +252,7 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
             line.push_str(cell);
             line.push_str(&" ".repeat(width - cell.chars().count() + 2));
         }
@@ -218,9 +266,11 @@ fn count(count: Option<i64>) -> String {
     count.map(|count| count.to_string()).unwrap_or_default()
 }
 
-fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 9]>) {
+fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 11]>) {
     rows.push([
         format!("{own}{}", node.name),
+        node.version.clone(),
+        node.node.clone(),
         match (node.replicas, node.desired_replicas) {
             (Some(replicas), Some(desired)) => format!("{replicas}/{desired}"),
             _ => String::new(),
@@ -233,12 +283,22 @@ fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec
         age(&node.since, now),
         node.message.clone(),
     ]);
+    let total = node.conditions.len() + node.children.len();
+    let lines = |index: usize| match index + 1 == total {
+        true => ("└─", "  "),
+        false => ("├─", "│ "),
+    };
+    for (index, row) in node.conditions.iter().enumerate() {
+        let mut cells: [String; 11] = Default::default();
+        cells[0] = format!("{below}{}{}", lines(index).0, row.type_);
+        cells[7].clone_from(&row.status);
+        cells[8].clone_from(&row.reason);
+        cells[9] = age(&row.since, now);
+        cells[10] = row.message.replace('\n', " ");
+        rows.push(cells);
+    }
     for (index, child) in node.children.iter().enumerate() {
-        let (branch, rest) = if index + 1 == node.children.len() {
-            ("└─", "  ")
-        } else {
-            ("├─", "│ ")
-        };
+        let (branch, rest) = lines(node.conditions.len() + index);
         flatten(
             child,
             &format!("{below}{branch}"),

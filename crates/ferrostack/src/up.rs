@@ -28,6 +28,7 @@ use self::input::Input;
 use self::management::Management;
 use self::progress::Progress;
 use self::welcome::Welcome;
+pub(crate) use self::{endpoints::openstack, observer::observe};
 use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;

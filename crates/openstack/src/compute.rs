@@ -162,6 +162,20 @@ impl Compute {
         self.session.one(call, "keypair").await
     }
 
+    /// The key pairs of the user.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn keypairs(&self) -> Result<Vec<Keypair>> {
+        #[derive(Deserialize)]
+        struct Entry {
+            keypair: Keypair,
+        }
+        let call = Call::list(Service::Compute, "/os-keypairs", &[]).microversion(SERVERS);
+        let entries: Vec<Entry> = self.session.list(call, "keypairs").await?;
+        Ok(entries.into_iter().map(|entry| entry.keypair).collect())
+    }
+
     /// The availability zones.
     ///
     /// # Errors

@@ -15,7 +15,6 @@ pub(crate) enum Admin {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack admin backup demo.backup")]
 pub(crate) struct Backup {
     /// The file to write. It contains keys and Secrets, and is readable by its owner only.
     pub(crate) file: PathBuf,
@@ -24,7 +23,6 @@ pub(crate) struct Backup {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack admin restore demo.backup --data-dir ./restored")]
 pub(crate) struct Restore {
     /// A file that `admin backup` wrote.
     pub(crate) file: PathBuf,

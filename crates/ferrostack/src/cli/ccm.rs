@@ -12,7 +12,6 @@ use super::values::duration;
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
     /// Check a cloud.conf: exit with 1 and every error if the cloud controller manager would reject it.
-    #[command(after_help = "Example: ferrostack cloud-conf check cloud.conf")]
     Check {
         /// The file (`-` is standard input).
         file: PathBuf,
@@ -20,7 +19,6 @@ pub(crate) enum CloudConf {
         output: OutputArg,
     },
     /// Print a cloud.conf, secrets included.
-    #[command(after_help = "Example: ferrostack cloud-conf generate --cloud mycloud > cloud.conf")]
     Generate(GenerateCloudConf),
 }
 
@@ -60,6 +58,9 @@ pub(crate) struct CloudControllerManager {
     /// Kubeconfig of the cluster; by default KUBECONFIG, then the service account of the pod.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
     /// Address of the API server, in place of the kubeconfig's.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,

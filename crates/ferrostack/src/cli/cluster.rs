@@ -2,24 +2,37 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::ConnectArgs;
 use super::values::duration;
-use super::{ConnectArgs, OutputArg};
+use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
     /// Show a cluster as a tree.
-    #[command(after_help = "Example: ferrostack describe cluster demo")]
-    Cluster {
-        /// Name of the cluster.
-        name: String,
-        #[command(flatten)]
-        connect: ConnectArgs,
-        /// Show each machine in its own line.
-        #[arg(long)]
-        no_grouping: bool,
-        #[command(flatten)]
-        output: OutputArg,
-    },
+    ///
+    /// Each line has the state of an object and what it waits for. Machines in the same state share a line.
+    Cluster(Box<DescribeCluster>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeCluster {
+    /// Name of the cluster.
+    pub(crate) name: String,
+    /// Show each machine in its own line.
+    #[arg(long)]
+    pub(crate) no_grouping: bool,
+    /// Conditions to show: `all`, kinds such as Machine, or KIND/NAME; with a `!` at the end only those that are not as they
+    /// should be.
+    #[arg(long, value_name = "all|KIND|KIND/NAME", value_delimiter = ',')]
+    pub(crate) show_conditions: Vec<Selector>,
+    /// Show every change until interrupted.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Listing::Text)]
+    pub(crate) output: Listing,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -32,7 +45,6 @@ pub(crate) enum Get {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack get clusters -A -o wide")]
 pub(crate) struct GetClusters {
     /// Names of clusters; without any, all of the namespace.
     pub(crate) names: Vec<String>,
@@ -58,7 +70,6 @@ pub(crate) enum Listing {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack get kubeconfig demo --merge")]
 pub(crate) struct GetKubeconfig {
     /// Name of the cluster.
     pub(crate) name: String,
@@ -72,7 +83,6 @@ pub(crate) struct GetKubeconfig {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Delete {
     /// Delete a cluster.
-    #[command(after_help = "Example: ferrostack delete cluster demo --wait")]
     Cluster {
         /// Name of the cluster.
         name: String,

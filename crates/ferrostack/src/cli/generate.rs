@@ -4,26 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::GenerateCcm;
 use super::values::kubernetes_version;
+use super::{DataDirArg, GenerateCcm};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
     /// Print the manifests of a cluster, from a template.
-    #[command(after_help = "Example: ferrostack generate cluster demo --list-variables")]
-    Cluster {
-        /// Name of the cluster (CLUSTER_NAME).
-        name: String,
-        #[command(flatten)]
-        options: ClusterOptions,
-        /// Print the template's variables instead: required ones first.
-        #[arg(long)]
-        list_variables: bool,
-    },
+    ///
+    /// Values of variables come from flags, the environment, the configuration file of clusterctl, and the cloud, in this
+    /// order. What the cloud leaves open is asked in a terminal.
+    Cluster(Box<GenerateCluster>),
     /// Print what a cluster needs to run `ferrostack manager`: kinds, permissions, webhooks.
-    #[command(
-        after_help = "Example: ferrostack generate manager | kubectl apply --server-side -f -"
-    )]
     Manager {
         /// Namespace of the manager.
         #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
@@ -33,10 +24,23 @@ pub(crate) enum Generate {
         image: Option<String>,
     },
     /// Print what a cluster needs to run `ferrostack cloud-controller-manager`: Secret, permissions, DaemonSet.
-    #[command(
-        after_help = "Example: ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -"
-    )]
     CloudControllerManager(GenerateCcm),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateCluster {
+    /// Name of the cluster (CLUSTER_NAME).
+    pub(crate) name: String,
+    /// Print the template's variables instead, with their values and where these come from.
+    #[arg(long)]
+    pub(crate) list_variables: bool,
+    /// Entry of clouds.yaml: variables without a value get one from this cloud [default: the cloud of a running `up`].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: Option<String>,
+    #[command(flatten)]
+    pub(crate) data_dir: DataDirArg,
+    #[command(flatten)]
+    pub(crate) options: ClusterOptions,
 }
 
 /// The options that choose and fill a cluster template.
@@ -46,6 +50,8 @@ pub(crate) struct ClusterOptions {
     #[arg(short = 'F', long, value_name = "FLAVOR", conflicts_with = "from")]
     pub(crate) flavor: Option<String>,
     /// Template file (`-` is standard input).
+    ///
+    /// The language is that of clusterctl, so that templates of cluster-api-provider-openstack can be used.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Kubernetes version of the cluster (KUBERNETES_VERSION), such as v1.34.2.

@@ -9,11 +9,13 @@ use clap::Args;
 use super::values::duration;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack manager --leader-elect")]
 pub(crate) struct Manager {
     /// Kubeconfig of the cluster to manage; by default KUBECONFIG, then the service account of the pod.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
     /// Watch only this namespace (default: all namespaces).
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,

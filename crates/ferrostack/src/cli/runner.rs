@@ -9,7 +9,7 @@ use ipnet::Ipv4Net;
 /// How servers of the simulated cloud are run as machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunnerArgs {
-    /// Program that is started for each server and runs it as a machine (docs/simulator.md), in place of simulated guests.
+    /// Program that is started for each server and runs it as a machine, in place of simulated guests.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) guest_runner: Option<PathBuf>,
     /// Address of the metadata service for machines [default: a free port of 127.0.0.1].

@@ -9,7 +9,6 @@ use super::values::duration;
 use super::{ConnectArgs, DataDirArg, OutputArg};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack apply -f clusters/ -f https://example.org/addon.yaml")]
 pub(crate) struct Apply {
     /// Manifests: a file, a directory, a URL, or `-` for standard input; may be given more than once.
     #[arg(
@@ -24,7 +23,6 @@ pub(crate) struct Apply {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack status -o json")]
 pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
@@ -33,7 +31,6 @@ pub(crate) struct Status {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack down --data-dir ./data")]
 pub(crate) struct Down {
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
@@ -43,14 +40,12 @@ pub(crate) struct Down {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: source <(ferrostack completion bash)")]
 pub(crate) struct Completion {
     /// The shell.
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack version -o json")]
 pub(crate) struct Version {
     /// Print the version of this program alone.
     #[arg(long)]

@@ -9,10 +9,7 @@ use super::RunnerArgs;
 use super::values::{LatencyArg, duration, latency, loopback};
 
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Example: ferrostack simulate --clouds-file clouds.yaml"
-)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Simulate {
     #[command(subcommand)]
     pub(crate) command: Option<SimulateCommand>,
@@ -45,7 +42,6 @@ pub(crate) enum SimulateCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack simulate guests --cloud admin")]
 pub(crate) struct SimulateGuests {
     /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
     #[arg(long, value_name = "NAME")]

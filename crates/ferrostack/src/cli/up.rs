@@ -9,7 +9,6 @@ use super::values::{LatencyArg, duration, latency, loopback};
 use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ferrostack up --worker-machine-count 2 --detach")]
 pub(crate) struct Up {
     /// Manifests to apply: a file, a directory, a URL, or `-` for standard input; may be given more than once.
     #[arg(short, long = "filename", value_name = "FILE|DIR|URL|-", conflicts_with_all = [

@@ -1,4 +1,7 @@
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::cli::{ClusterOptions, DataDirArg};
 
 const SET: [(&str, &str); 10] = [
     ("OPENSTACK_CLOUD", "mycloud"),
@@ -15,6 +18,24 @@ const SET: [(&str, &str); 10] = [
     ("OPENSTACK_SSH_KEY_NAME", ""),
     ("KUBERNETES_VERSION", "v1.34.2"),
 ];
+
+/// What `generate cluster` prints where there is no cloud to ask.
+fn cluster(
+    name: &str,
+    options: &ClusterOptions,
+    list_variables: bool,
+    environment: &Environment,
+) -> anyhow::Result<String> {
+    let args = GenerateCluster {
+        name: name.to_owned(),
+        list_variables,
+        cloud: None,
+        data_dir: DataDirArg::default(),
+        options: options.clone(),
+    };
+    let source = Source::new(&args.name, &args.options, None, environment, COUNTS)?;
+    finish(&args, &source)
+}
 
 fn options(flavor: &str) -> ClusterOptions {
     ClusterOptions {
@@ -113,27 +134,109 @@ fn what_is_missing_or_wrong_is_said_at_once() {
 }
 
 #[test]
-fn variables_are_listed_required_ones_first() {
-    let text = cluster("x", &options("default"), true, &Environment::with(&[])).unwrap();
+fn variables_are_listed_with_their_values_and_where_these_come_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("clusterctl.yaml");
+    std::fs::write(
+        &config,
+        "OPENSTACK_IMAGE_NAME: from-file\nNODE_CIDR: 10.7.0.0/24\n",
+    )
+    .unwrap();
+    let options = ClusterOptions {
+        config: Some(config),
+        kubernetes_version: Some("v1.35.0".to_owned()),
+        ..options("default")
+    };
+    let environment = Environment::with(&[
+        ("OPENSTACK_SSH_KEY_NAME", ""),
+        ("OPENSTACK_CLOUD_YAML_B64", "c2VjcmV0IHRoaW5n"),
+    ]);
+    let text = cluster("x", &options, true, &environment).unwrap();
+    let text = text.replace(&dir.path().display().to_string(), "DIR");
     insta::assert_snapshot!(text, @r#"
     Required Variables:
-      - CLUSTER_NAME
-      - CONTROL_PLANE_MACHINE_COUNT
-      - KUBERNETES_VERSION
-      - OPENSTACK_CLOUD
-      - OPENSTACK_CLOUD_YAML_B64
-      - OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR
-      - OPENSTACK_DNS_NAMESERVERS
-      - OPENSTACK_EXTERNAL_NETWORK_ID
-      - OPENSTACK_FAILURE_DOMAIN
-      - OPENSTACK_IMAGE_NAME
-      - OPENSTACK_NODE_MACHINE_FLAVOR
-      - OPENSTACK_SSH_KEY_NAME
-      - WORKER_MACHINE_COUNT
+      - CLUSTER_NAME                            x  (argument NAME)
+      - CONTROL_PLANE_MACHINE_COUNT             1  (default)
+      - KUBERNETES_VERSION                      v1.35.0  (flag --kubernetes-version)
+      - OPENSTACK_CLOUD                         not set
+      - OPENSTACK_CLOUD_YAML_B64                (16 bytes)  (environment)
+      - OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR  not set
+      - OPENSTACK_DNS_NAMESERVERS               not set
+      - OPENSTACK_EXTERNAL_NETWORK_ID           not set
+      - OPENSTACK_FAILURE_DOMAIN                not set
+      - OPENSTACK_IMAGE_NAME                    from-file  (DIR/clusterctl.yaml)
+      - OPENSTACK_NODE_MACHINE_FLAVOR           not set
+      - OPENSTACK_SSH_KEY_NAME                  ""  (environment)
+      - WORKER_MACHINE_COUNT                    0  (default)
 
     Optional Variables:
-      - NODE_CIDR  (defaults to "10.6.0.0/24")
-      - OPENSTACK_CLOUD_CACERT_B64  (defaults to "Cg==")
-      - POD_CIDR  (defaults to "192.168.0.0/16")
+      - NODE_CIDR                               10.7.0.0/24  (DIR/clusterctl.yaml)
+      - OPENSTACK_CLOUD_CACERT_B64              Cg==  (default)
+      - POD_CIDR                                192.168.0.0/16  (default)
     "#);
+}
+
+/// `NAME` (default) in the tables of the page about templates.
+fn documented_defaults() -> BTreeMap<String, String> {
+    let page = include_str!("../../../../docs/templates.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let mut found = BTreeMap::new();
+    for cell in rows.filter_map(|row| row.split('|').nth(1)) {
+        for name in cell.split(',') {
+            let Some((name, default)) = name.split_once("` (") else {
+                continue;
+            };
+            let name = name.trim().trim_start_matches('`');
+            found.insert(
+                name.to_owned(),
+                default.trim().trim_end_matches(')').to_owned(),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn the_documented_defaults_are_those_of_the_templates() {
+    let mut listed = BTreeMap::new();
+    for flavor in ["default", "without-lb"] {
+        let text = cluster("x", &options(flavor), true, &Environment::with(&[])).unwrap();
+        listed.extend(text.lines().filter_map(|line| {
+            let line = line.strip_prefix("  - ")?.strip_suffix("  (default)")?;
+            let (name, value) = line.split_once("  ")?;
+            Some((name.to_owned(), value.trim().to_owned()))
+        }));
+    }
+    assert_eq!(listed, documented_defaults());
+}
+
+#[test]
+fn the_configuration_of_clusterctl_is_found_where_clusterctl_finds_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().display().to_string();
+    let write = |directory: &str, image: &str| {
+        let directory = home.path().join(directory);
+        std::fs::create_dir_all(&directory).unwrap();
+        let text = format!("OPENSTACK_IMAGE_NAME: {image}\n");
+        std::fs::write(directory.join("clusterctl.yaml"), text).unwrap();
+    };
+    let listed = |variables: &[(&str, &str)]| {
+        cluster(
+            "x",
+            &options("default"),
+            true,
+            &Environment::with(variables),
+        )
+        .unwrap()
+    };
+    write(".cluster-api", "old");
+    assert!(listed(&[("HOME", &path)]).contains("  old  ("));
+    write(".config/cluster-api", "new");
+    assert!(listed(&[("HOME", &path)]).contains("  new  ("));
+    write("xdg/cluster-api", "xdg");
+    let xdg = home.path().join("xdg").display().to_string();
+    let variables = [("HOME", path.as_str()), ("XDG_CONFIG_HOME", xdg.as_str())];
+    assert!(listed(&variables).contains("  xdg  ("));
+    let with_environment = [variables[0], variables[1], ("OPENSTACK_IMAGE_NAME", "env")];
+    assert!(listed(&with_environment).contains("  env  (environment)"));
 }

@@ -55,7 +55,11 @@ fn now() -> Timestamp {
 #[test]
 fn the_tree_shows_every_object_below_its_owner() {
     let snapshot = demo();
-    let text = table(&of_cluster(&snapshot, &snapshot.items[0], true), now());
+    let text = table(
+        &of_cluster(&snapshot, &snapshot.items[0], true),
+        now(),
+        Layout::Full,
+    );
     insta::assert_snapshot!(text, @"
     NAME                                             REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS            REASON   SINCE  MESSAGE
     Cluster/demo                                                          1                  Available: True   Because  65s

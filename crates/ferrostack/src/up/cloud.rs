@@ -7,14 +7,13 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use openstack::config::{CloudConfig, SearchEnv, find_clouds_yaml};
-use openstack::session::{Session, SessionOptions};
 use secrecy::ExposeSecret;
 
 use crate::environment::Environment;
 use crate::simulated;
 
-/// Values of template variables that are determined from the cloud.
-pub(super) type Variables = BTreeMap<String, String>;
+/// Values of template variables.
+type Variables = BTreeMap<String, String>;
 
 /// The clouds.yaml that the `openstack` client would use, and the secure.yaml beside it.
 pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf, PathBuf)> {
@@ -56,32 +55,8 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
     Ok(config.with_ca(Some(pem)))
 }
 
-/// The values of a cluster template's variables, as far as they can be determined from the cloud: credentials, the
-/// external network if there is exactly one, an availability zone.
-pub(super) async fn variables(config: &CloudConfig) -> anyhow::Result<Variables> {
-    let session = Session::connect(config.clone(), &SessionOptions::default())
-        .await
-        .with_context(|| format!("cloud `{}`", config.name))?;
-    let mut found = credentials(config);
-    let external = session
-        .network()
-        .networks(&[("router:external", "true")])
-        .await?;
-    if let [network] = external.as_slice() {
-        found.insert(
-            "OPENSTACK_EXTERNAL_NETWORK_ID".to_owned(),
-            network.id.clone(),
-        );
-    }
-    let zones = session.compute().availability_zones().await?;
-    if let Some(zone) = zones.iter().find(|zone| zone.state.available) {
-        found.insert("OPENSTACK_FAILURE_DOMAIN".to_owned(), zone.name.clone());
-    }
-    Ok(found)
-}
-
 /// The values for the simulated cloud, which are fixed.
-pub(super) fn simulated_defaults() -> Variables {
+pub(crate) fn simulated_defaults() -> Variables {
     [
         ("KUBERNETES_VERSION", simulated::KUBERNETES_VERSION),
         ("OPENSTACK_IMAGE_NAME", simulated::IMAGE),
@@ -94,7 +69,8 @@ pub(super) fn simulated_defaults() -> Variables {
     .into()
 }
 
-fn credentials(config: &CloudConfig) -> Variables {
+/// The values of the variables that give access to the cloud.
+pub(crate) fn credentials(config: &CloudConfig) -> Variables {
     let encode = |bytes: &[u8]| STANDARD.encode(bytes);
     let ca = config.ca_pem.as_deref().unwrap_or(b"\n");
     [

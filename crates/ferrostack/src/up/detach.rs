@@ -147,13 +147,31 @@ fn ended_now(child: &mut Child, data: &Path) -> anyhow::Result<Option<anyhow::Er
     };
     let log = data.join(LOG);
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let last = text
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("error: "))
-        .unwrap_or("it ended without a reason");
+    let last = last_error(&text).unwrap_or("it ended without a reason");
     Ok(Some(anyhow::anyhow!(
         "{last} (all of its output is in {})",
         log.display()
     )))
+}
+
+/// The last error, with all of its lines.
+fn last_error(log: &str) -> Option<&str> {
+    let start = match log.rfind("\nerror: ") {
+        Some(before) => before + 1,
+        None => 0,
+    };
+    Some(log.get(start..)?.strip_prefix("error: ")?.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_error_is_found_with_all_of_its_lines() {
+        assert_eq!(last_error("a\nerror: b\nerror: c\n  d\n"), Some("c\n  d"));
+        assert_eq!(last_error("error: c"), Some("c"));
+        assert_eq!(last_error("a\nb"), None);
+        assert_eq!(last_error(""), None);
+    }
 }

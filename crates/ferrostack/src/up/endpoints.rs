@@ -1,6 +1,7 @@
 //! The addresses chosen at the first start, stored because kubeconfigs and Secrets contain them, and the cloud in use.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,15 @@ impl Endpoints {
     pub(super) fn write(&self, data: &DataDir) -> anyhow::Result<()> {
         Ok(data.write("endpoints.json", &serde_json::to_string_pretty(self)?)?)
     }
+}
+
+/// The entry of clouds.yaml that the `up` of a data directory uses; `None` for the simulated cloud.
+pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
+    let file = data.join("endpoints.json");
+    let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let endpoints: Endpoints =
+        serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))?;
+    Ok(endpoints.openstack)
 }
 
 /// Listens on the requested address, or else the stored one, or else a free port of 127.0.0.1.

@@ -13,15 +13,17 @@ use serde_json::{Value, json};
 use super::cloud;
 use crate::apply;
 use crate::cli::{ClusterOptions, Up};
-use crate::connect::quoted;
+use crate::connect::{quoted, quoted_text};
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
-use crate::generate::{self, Source};
+use crate::generate::{self, Origin, Source};
 use crate::manifest::{self, Document};
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Name of the cluster that is created when no other name is given.
 const DEFAULT_NAME: &str = "demo";
+/// Control plane machines and workers of a new cluster, unless there are other counts.
+const COUNTS: (u32, u32) = (3, 3);
 
 /// Input that is read before anything is started, so that an error in it starts nothing.
 pub(super) struct Input {
@@ -101,7 +103,8 @@ pub(super) async fn apply(
         Decision::Nothing => Ok(()),
         Decision::Change(changes) => change(client, &changes, say).await,
         Decision::Create(name) => {
-            create(args, environment, &input, client, config, data, &name).await
+            let documents = manifests(args, environment, &input, config, data, &name, say).await?;
+            create(args, &input, client, data, &name, &documents).await
         }
     }
 }
@@ -305,37 +308,55 @@ async fn change(
     Ok(())
 }
 
-async fn create(
+/// The manifests of a new cluster; what its variables lack is filled in from the cloud, which `say` reports for a real one.
+async fn manifests(
     args: &Up,
     environment: &Environment,
     input: &Input,
-    client: &Client,
     config: &CloudConfig,
     data: &DataDir,
     name: &str,
+    mut say: impl FnMut(&str) -> std::io::Result<()>,
+) -> anyhow::Result<Vec<Document>> {
+    let template = input.template.clone();
+    let mut source = Source::new(name, &args.cluster, template, environment, COUNTS)?;
+    let Some(cloud) = &args.cloud else {
+        for (variable, value) in cloud::simulated_defaults() {
+            source.set_missing(&variable, &value, Origin::Default);
+        }
+        let filled = generate::from_cloud(&mut source, config, false).await?;
+        filled.ensure_decided()?;
+        return Ok(manifest::read(&source.name, &source.render()?)?);
+    };
+    let filled = generate::from_cloud(&mut source, config, environment.interactive).await?;
+    filled.ensure_decided()?;
+    if !filled.report.is_empty() {
+        say(&format!("filled in from cloud {cloud}:"))?;
+        for line in &filled.report {
+            say(line)?;
+        }
+        let data = quoted(data.path());
+        let command = format!("{} up --cluster-name {name}", environment.program);
+        let from = format!(" --cloud {} --data-dir {data}", quoted_text(cloud));
+        let command = generate::to_repeat(&source, &args.cluster, &command, &from);
+        say(&format!("to get the same again:\n  {command}"))?;
+    }
+    Ok(manifest::read(&source.name, &source.render()?)?)
+}
+
+async fn create(
+    args: &Up,
+    input: &Input,
+    client: &Client,
+    data: &DataDir,
+    name: &str,
+    documents: &[Document],
 ) -> anyhow::Result<()> {
     let namespace = args
         .cluster
         .target_namespace
         .as_deref()
         .unwrap_or("default");
-    let mut fallback = cloud::variables(config).await?;
-    if args.cloud.is_none() {
-        fallback.extend(cloud::simulated_defaults());
-    }
-    for count in ["CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"] {
-        fallback
-            .entry(count.to_owned())
-            .or_insert_with(|| "3".to_owned());
-    }
-    let source = Source::with_text(
-        name,
-        &args.cluster,
-        input.template.clone(),
-        environment,
-        fallback,
-    )?;
-    let documents = manifest::read(&source.name, &source.render()?)?;
     // Written before the cluster is created, so that every cluster has its record.
     let (template_file, config_file) = record_names(namespace, name);
     let template = match &input.template {
@@ -347,8 +368,8 @@ async fn create(
     };
     data.write(&template_file, &template)?;
     data.write(&config_file, input.config.as_deref().unwrap_or_default())?;
-    ensure_namespace(client, Some(namespace), &documents).await?;
-    apply::all(client, &documents, namespace)
+    ensure_namespace(client, Some(namespace), documents).await?;
+    apply::all(client, documents, namespace)
         .await
         .context("the manifests were rejected")
 }

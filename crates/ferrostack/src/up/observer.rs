@@ -18,7 +18,7 @@ use crate::snapshot::{Item, Kind, Snapshot};
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Watches all objects of our kinds. The receiver gets a new snapshot soon after every change.
-pub(super) fn observe(
+pub(crate) fn observe(
     client: &Client,
     shutdown: CancellationToken,
 ) -> watch::Receiver<Arc<Snapshot>> {

@@ -1,0 +1,444 @@
+//! Examples and addresses of the documentation, which stand at the end of the help of every command.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+use super::groups::grouped;
+
+/// Where the documentation is published: the `homepage` of the package.
+const BASE: &str = concat!(env!("CARGO_PKG_HOMEPAGE"), "/docs/");
+
+/// The end of the help of a command.
+struct Entry {
+    /// The words of the command, without the name of the program.
+    command: &'static str,
+    /// The page in docs/, with a section.
+    page: &'static str,
+    /// What an example does, and the example. The first one stands in the short help, too.
+    examples: &'static [(&'static str, &'static str)],
+}
+
+const fn entry(
+    command: &'static str,
+    page: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> Entry {
+    Entry {
+        command,
+        page,
+        examples,
+    }
+}
+
+const ENTRIES: [Entry; 28] = [
+    entry(
+        "",
+        "simulated-cluster.md",
+        &[("A cluster on a simulated OpenStack", "ferrostack up")],
+    ),
+    entry(
+        "up",
+        "simulated-cluster.md",
+        &[
+            (
+                "A cluster on a simulated OpenStack, in the background",
+                "ferrostack up --worker-machine-count 2 --detach",
+            ),
+            ("On a cloud of clouds.yaml", "ferrostack up --cloud mycloud"),
+            (
+                "Manifests of your own, in a script",
+                "ferrostack up -f clusters/ --exit-when-ready --timeout 15m -o json",
+            ),
+        ],
+    ),
+    entry(
+        "status",
+        "simulated-cluster.md",
+        &[("What runs, for a script", "ferrostack status -o json")],
+    ),
+    entry(
+        "down",
+        "simulated-cluster.md",
+        &[(
+            "Stop what runs on a data directory",
+            "ferrostack down --data-dir ./data",
+        )],
+    ),
+    entry(
+        "apply",
+        "simulated-cluster.md",
+        &[
+            (
+                "All manifests of a directory, and one of a URL",
+                "ferrostack apply -f clusters/ -f https://example.org/addon.yaml",
+            ),
+            (
+                "Standard input",
+                "ferrostack generate cluster two | ferrostack apply -f -",
+            ),
+        ],
+    ),
+    entry(
+        "manager",
+        "manager.md",
+        &[
+            (
+                "One of several managers",
+                "ferrostack manager --leader-elect",
+            ),
+            (
+                "Beside a cluster that reaches this machine",
+                "ferrostack manager --webhook-addr :9443 --webhook-url https://192.0.2.1:9443",
+            ),
+        ],
+    ),
+    entry(
+        "cloud-controller-manager",
+        "cloud-controller-manager.md",
+        &[(
+            "Outside of the cluster",
+            "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
+        )],
+    ),
+    entry(
+        "cloud-conf",
+        "cloud-controller-manager.md",
+        &[(
+            "Every error of a file",
+            "ferrostack cloud-conf check cloud.conf",
+        )],
+    ),
+    entry(
+        "cloud-conf check",
+        "cloud-controller-manager.md",
+        &[(
+            "Every error of a file",
+            "ferrostack cloud-conf check cloud.conf",
+        )],
+    ),
+    entry(
+        "cloud-conf generate",
+        "cloud-controller-manager.md",
+        &[(
+            "From clouds.yaml",
+            "ferrostack cloud-conf generate --cloud mycloud > cloud.conf",
+        )],
+    ),
+    entry(
+        "generate",
+        "templates.md",
+        &[(
+            "A cluster on a cloud of clouds.yaml",
+            "ferrostack generate cluster demo --cloud mycloud > demo.yaml",
+        )],
+    ),
+    entry(
+        "generate cluster",
+        "templates.md",
+        &[
+            (
+                "With what the cloud tells",
+                "ferrostack generate cluster demo --cloud mycloud > demo.yaml",
+            ),
+            (
+                "The variables, and where their values come from",
+                "ferrostack generate cluster demo --list-variables",
+            ),
+            (
+                "From a template of cluster-api-provider-openstack",
+                "ferrostack generate cluster demo --cloud mycloud --from cluster-template.yaml",
+            ),
+        ],
+    ),
+    entry(
+        "generate manager",
+        "manager.md",
+        &[(
+            "Prepare a cluster",
+            "ferrostack generate manager | kubectl apply --server-side -f -",
+        )],
+    ),
+    entry(
+        "generate cloud-controller-manager",
+        "cloud-controller-manager.md",
+        &[(
+            "With the credentials of clouds.yaml",
+            "ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -",
+        )],
+    ),
+    entry(
+        "describe",
+        "simulated-cluster.md",
+        &[(
+            "What a cluster waits for",
+            "ferrostack describe cluster demo",
+        )],
+    ),
+    entry(
+        "describe cluster",
+        "simulated-cluster.md",
+        &[
+            (
+                "What a cluster waits for",
+                "ferrostack describe cluster demo",
+            ),
+            (
+                "Every condition that is not true",
+                "ferrostack describe cluster demo --show-conditions all!",
+            ),
+            (
+                "The conditions of all machines, until interrupted",
+                "ferrostack describe cluster demo --show-conditions Machine --watch",
+            ),
+        ],
+    ),
+    entry(
+        "get",
+        "simulated-cluster.md",
+        &[("All clusters", "ferrostack get clusters -A")],
+    ),
+    entry(
+        "get clusters",
+        "simulated-cluster.md",
+        &[
+            (
+                "All clusters, with their endpoints",
+                "ferrostack get clusters -A -o wide",
+            ),
+            (
+                "One cluster, at every change",
+                "ferrostack get clusters demo --watch",
+            ),
+        ],
+    ),
+    entry(
+        "get kubeconfig",
+        "simulated-cluster.md",
+        &[
+            (
+                "To a file",
+                "ferrostack get kubeconfig demo > demo.kubeconfig",
+            ),
+            (
+                "As a context of your kubeconfig",
+                "ferrostack get kubeconfig demo --merge",
+            ),
+        ],
+    ),
+    entry(
+        "delete",
+        "simulated-cluster.md",
+        &[("A cluster", "ferrostack delete cluster demo --wait")],
+    ),
+    entry(
+        "delete cluster",
+        "simulated-cluster.md",
+        &[(
+            "Until all of it is gone",
+            "ferrostack delete cluster demo --wait",
+        )],
+    ),
+    entry(
+        "admin",
+        "apiserver.md#backups",
+        &[("A backup", "ferrostack admin backup demo.backup")],
+    ),
+    entry(
+        "admin backup",
+        "apiserver.md#backups",
+        &[("A backup", "ferrostack admin backup demo.backup")],
+    ),
+    entry(
+        "admin restore",
+        "apiserver.md#backups",
+        &[(
+            "Beside what there is",
+            "ferrostack admin restore demo.backup --data-dir ./restored",
+        )],
+    ),
+    entry(
+        "simulate",
+        "simulator.md",
+        &[(
+            "A cloud for the openstack client",
+            "ferrostack simulate --clouds-file clouds.yaml",
+        )],
+    ),
+    entry(
+        "simulate guests",
+        "real-openstack.md",
+        &[(
+            "Nodes on a cloud with fake hypervisors",
+            "ferrostack simulate guests --cloud admin",
+        )],
+    ),
+    entry(
+        "completion",
+        "simulated-cluster.md",
+        &[("In this shell", "source <(ferrostack completion bash)")],
+    ),
+    entry(
+        "version",
+        "apiserver.md",
+        &[("For a script", "ferrostack version -o json")],
+    ),
+];
+
+/// The command line, with groups, examples and addresses.
+pub(crate) fn command() -> Command {
+    documented(Cli::command(), "")
+}
+
+/// Parses arguments; help, versions and mistakes end the process.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
+    let mut command = command();
+    let mut matches = command.clone().get_matches_from(arguments);
+    match Cli::from_arg_matches_mut(&mut matches) {
+        Ok(cli) => cli,
+        Err(error) => error.format(&mut command).exit(),
+    }
+}
+
+fn documented(command: Command, path: &str) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|below| below.get_name().to_owned())
+        .collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        let below = format!("{path} {name}").trim_start().to_owned();
+        command.mut_subcommand(name, |sub| documented(sub, &below))
+    });
+    let command = grouped(command);
+    match ENTRIES.iter().find(|entry| entry.command == path) {
+        Some(entry) => command
+            .after_help(short(entry))
+            .after_long_help(long(entry)),
+        None => command,
+    }
+}
+
+fn short(entry: &Entry) -> String {
+    let example = entry.examples.first().map_or("", |(_, example)| example);
+    let command = format!("ferrostack {}", entry.command);
+    format!(
+        "Example: {example}\nMore options and examples: {} --help",
+        command.trim_end()
+    )
+}
+
+fn long(entry: &Entry) -> String {
+    let mut text = String::from("Examples:\n");
+    for (what, example) in entry.examples {
+        let _ = writeln!(text, "  # {what}\n  {example}");
+    }
+    let _ = write!(text, "\nDocumentation: {BASE}{}", entry.page);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    /// Every command with its path, groups of commands too.
+    fn all(command: &Command, path: &str, into: &mut Vec<(String, Command)>) {
+        into.push((path.to_owned(), command.clone()));
+        for below in command.get_subcommands() {
+            let path = format!("{path} {}", below.get_name());
+            all(below, path.trim_start(), into);
+        }
+    }
+
+    fn commands() -> Vec<(String, Command)> {
+        let mut found = Vec::new();
+        all(&command(), "", &mut found);
+        found
+    }
+
+    #[test]
+    fn every_help_has_examples_that_can_be_parsed_and_the_address_of_a_page() {
+        for (path, mut command) in commands() {
+            let entries = ENTRIES.iter().filter(|entry| entry.command == path).count();
+            assert_eq!(entries, 1, "`{path}`");
+            let (short, long) = (
+                command.render_help().to_string(),
+                command.render_long_help().to_string(),
+            );
+            assert!(short.contains("Example: "), "{path}: {short}");
+            assert!(long.contains("Examples:\n  # "), "{path}: {long}");
+            assert!(long.contains("\nDocumentation: https://"), "{path}: {long}");
+            for text in [&short, &long] {
+                assert!(
+                    !text.contains("docs/adr") && !text.contains("(docs/"),
+                    "{text}"
+                );
+            }
+        }
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
+        for entry in &ENTRIES {
+            let (page, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
+            let text = std::fs::read_to_string(format!("{docs}{page}")).unwrap();
+            let heading = |line: &str| {
+                let title = line.trim_start_matches('#').trim().to_lowercase();
+                line.starts_with('#') && title.replace(' ', "-") == section
+            };
+            assert!(
+                section.is_empty() || text.lines().any(heading),
+                "{}",
+                entry.page
+            );
+            for (_, line) in entry.examples {
+                let plain = line.trim_start_matches("source <(").trim_end_matches(')');
+                for part in plain.split('|').map(str::trim) {
+                    let part = part.split(" > ").next().unwrap();
+                    if part.starts_with("ferrostack ") {
+                        let parsed = Cli::try_parse_from(part.split_whitespace());
+                        parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_stand_in_groups_and_the_short_help_is_shorter() {
+        for (path, mut command) in commands() {
+            if command.has_subcommands() && path != "simulate" {
+                continue;
+            }
+            let headings: std::collections::BTreeSet<_> = command
+                .get_arguments()
+                .filter(|arg| !arg.is_positional() && !arg.is_hide_set())
+                .filter_map(|arg| arg.get_help_heading())
+                .collect();
+            let ungrouped: Vec<_> = command
+                .get_arguments()
+                .filter(|arg| !arg.is_positional() && arg.get_help_heading().is_none())
+                .map(|arg| arg.get_id().to_string())
+                .filter(|id| id != "help" && id != "version")
+                .collect();
+            assert!(ungrouped.len() < 4, "{path}: {ungrouped:?}");
+            let options = command
+                .get_arguments()
+                .filter(|arg| !arg.is_hide_set())
+                .count();
+            assert!(options < 6 || headings.len() >= 2, "{path}: {headings:?}");
+            let lines = |text: String| text.lines().count();
+            let short = lines(command.render_help().to_string());
+            let long = lines(command.render_long_help().to_string());
+            assert!(
+                short < long && short <= 60,
+                "{path}: {short} of {long} lines"
+            );
+        }
+    }
+
+    #[test]
+    fn the_flags_are_consistent() {
+        command().debug_assert();
+    }
+}

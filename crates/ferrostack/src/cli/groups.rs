@@ -1,0 +1,194 @@
+//! The headings under which options stand in the help of every command, and the options that only `--help` lists.
+
+use clap::{Arg, Command};
+
+/// Headings, each with the identifiers of its options.
+const GROUPS: [(&str, &[&str]); 11] = [
+    ("Manifests", &["files"]),
+    (
+        "Cloud",
+        &[
+            "cloud",
+            "switch_cloud",
+            "cloud_config",
+            "cloud_provider",
+            "from_legacy",
+            "user_agent",
+        ],
+    ),
+    (
+        "Cluster",
+        &[
+            "cluster_name",
+            "flavor",
+            "from",
+            "kubernetes_version",
+            "control_plane_machine_count",
+            "worker_machine_count",
+            "target_namespace",
+            "config",
+        ],
+    ),
+    (
+        "Waiting",
+        &["exit_when_ready", "detach", "wait", "watch", "timeout"],
+    ),
+    (
+        "Output",
+        &[
+            "output",
+            "list_variables",
+            "show_conditions",
+            "no_grouping",
+            "all_namespaces",
+            "client",
+            "merge",
+        ],
+    ),
+    (
+        "API server",
+        &["kubeconfig", "context", "namespace", "master"],
+    ),
+    (
+        "Simulated cloud",
+        &[
+            "simulated_listen",
+            "latency",
+            "seed",
+            "guests",
+            "guest_runner",
+            "metadata_address",
+            "external_network",
+            "clouds_file",
+            "state_dir",
+            "bind_range",
+            "interval",
+        ],
+    ),
+    (
+        "Leader election",
+        &[
+            "leader_elect",
+            "leader_elect_lease_duration",
+            "leader_elect_renew_deadline",
+            "leader_elect_retry_period",
+            "leader_elect_resource_name",
+            "leader_elect_resource_namespace",
+            "leader_elect_resource_lock",
+            "leader_election_namespace",
+        ],
+    ),
+    (
+        "Addresses",
+        &[
+            "listen",
+            "health_addr",
+            "diagnostics_address",
+            "webhook_addr",
+            "webhook_url",
+            "bind_address",
+            "secure_port",
+        ],
+    ),
+    (
+        "Controllers",
+        &[
+            "controllers",
+            "openstackcluster_concurrency",
+            "openstackmachine_concurrency",
+            "concurrent_node_syncs",
+            "concurrent_service_syncs",
+            "node_monitor_period",
+            "node_status_update_frequency",
+            "bootstrap_timeout",
+        ],
+    ),
+    ("Global options", &["log", "log_json", "verbosity"]),
+];
+
+/// The options that `-h` leaves out.
+const LONG_ONLY: [&str; 20] = [
+    "switch_cloud",
+    "simulated_listen",
+    "guest_runner",
+    "metadata_address",
+    "external_network",
+    "listen",
+    "bootstrap_timeout",
+    "log_json",
+    "user_agent",
+    "leader_elect_lease_duration",
+    "leader_elect_renew_deadline",
+    "leader_elect_retry_period",
+    "leader_elect_resource_name",
+    "leader_elect_resource_namespace",
+    "leader_elect_resource_lock",
+    "openstackcluster_concurrency",
+    "openstackmachine_concurrency",
+    "node_monitor_period",
+    "node_status_update_frequency",
+    "seed",
+];
+
+/// Puts the options of a command under their headings.
+pub(super) fn grouped(command: Command) -> Command {
+    let connects = command
+        .get_arguments()
+        .any(|arg| arg.get_id() == "kubeconfig");
+    command.mut_args(|arg| {
+        let heading = heading(&arg, connects);
+        let long_only = LONG_ONLY.iter().any(|id| arg.get_id() == *id);
+        let arg = match heading {
+            Some(heading) if !arg.is_positional() => arg.help_heading(heading),
+            _ => arg,
+        };
+        match long_only {
+            true => arg.hide_short_help(true),
+            false => arg,
+        }
+    })
+}
+
+fn heading(arg: &Arg, connects: bool) -> Option<&'static str> {
+    // A data directory is one of several ways to an API server, or what a command is about.
+    if arg.get_id() == "data_dir" {
+        return Some(if connects { "API server" } else { "Data" });
+    }
+    GROUPS
+        .iter()
+        .find(|(_, ids)| ids.iter().any(|id| arg.get_id() == *id))
+        .map(|(heading, _)| *heading)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn identifiers(command: &Command, into: &mut BTreeSet<String>) {
+        for arg in command.get_arguments() {
+            into.insert(arg.get_id().to_string());
+        }
+        for below in command.get_subcommands() {
+            identifiers(below, into);
+        }
+    }
+
+    #[test]
+    fn every_identifier_in_a_group_is_that_of_an_option_and_in_one_group() {
+        let mut known = BTreeSet::new();
+        identifiers(&Cli::command(), &mut known);
+        let mut seen = BTreeSet::new();
+        for id in GROUPS.iter().flat_map(|(_, ids)| ids.iter()) {
+            assert!(known.contains(*id), "there is no option {id}");
+            assert!(seen.insert(*id), "{id} is in two groups");
+        }
+        for id in LONG_ONLY {
+            assert!(known.contains(id), "there is no option {id}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A template with the values of its variables, and where each value comes from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::cli::ClusterOptions;
+use crate::environment::Environment;
+use crate::manifest;
+use crate::template::Template;
+
+/// The embedded templates: flavor and text.
+const FLAVORS: [(&str, &str); 2] = [
+    (
+        "default",
+        include_str!("../../../../config/templates/cluster-template.yaml"),
+    ),
+    (
+        "without-lb",
+        include_str!("../../../../config/templates/cluster-template-without-lb.yaml"),
+    ),
+];
+
+/// Where the value of a variable comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The argument NAME.
+    Argument,
+    Flag(&'static str),
+    Environment,
+    File(PathBuf),
+    /// The cloud of this name, or its entry in clouds.yaml.
+    Cloud(String),
+    /// An answer in the terminal.
+    Answer,
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument => write!(out, "argument NAME"),
+            Self::Flag(flag) => write!(out, "flag {flag}"),
+            Self::Environment => write!(out, "environment"),
+            Self::File(path) => write!(out, "{}", path.display()),
+            Self::Cloud(name) => write!(out, "cloud {name}"),
+            Self::Answer => write!(out, "answer"),
+            Self::Default => write!(out, "default"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Value {
+    text: String,
+    origin: Origin,
+}
+
+/// A template with its name for messages, and the values of its variables.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    template: Template,
+    values: BTreeMap<String, Value>,
+}
+
+impl Source {
+    /// Reads the template selected by `options`, and the values of flags, environment and configuration file, in this
+    /// order. `text` is that of the template file if it was already read. `workers` and `control_planes` are the defaults
+    /// of the counts.
+    pub(crate) fn new(
+        cluster: &str,
+        options: &ClusterOptions,
+        text: Option<String>,
+        environment: &Environment,
+        (control_planes, workers): (u32, u32),
+    ) -> anyhow::Result<Self> {
+        let (name, text) = template_text(options, text)?;
+        let template = Template::parse(&text).with_context(|| format!("template {name}"))?;
+        let mut values = config_file(options, environment)?;
+        for variable in template.variables().keys() {
+            if let Some(text) = environment.variable(variable) {
+                let value = Value {
+                    text: text.to_owned(),
+                    origin: Origin::Environment,
+                };
+                values.insert((*variable).to_owned(), value);
+            }
+        }
+        let mut source = Self {
+            name,
+            template,
+            values,
+        };
+        source.set("CLUSTER_NAME", cluster, Origin::Argument);
+        let count = |count: Option<u32>| count.map(|count| count.to_string());
+        for (variable, flag, given, default) in [
+            (
+                "NAMESPACE",
+                "--target-namespace",
+                options.target_namespace.clone(),
+                "default".to_owned(),
+            ),
+            (
+                "KUBERNETES_VERSION",
+                "--kubernetes-version",
+                options.kubernetes_version.clone(),
+                String::new(),
+            ),
+            (
+                "CONTROL_PLANE_MACHINE_COUNT",
+                "--control-plane-machine-count",
+                count(options.control_plane_machine_count),
+                control_planes.to_string(),
+            ),
+            (
+                "WORKER_MACHINE_COUNT",
+                "--worker-machine-count",
+                count(options.worker_machine_count),
+                workers.to_string(),
+            ),
+        ] {
+            match given {
+                Some(value) => source.set(variable, &value, Origin::Flag(flag)),
+                None if !default.is_empty() => {
+                    source.set_missing(variable, &default, Origin::Default);
+                }
+                None => {}
+            }
+        }
+        Ok(source)
+    }
+
+    /// Renders the manifests.
+    pub(crate) fn render(&self) -> anyhow::Result<String> {
+        self.template
+            .render(&|name| self.value(name).map(str::to_owned))
+            .with_context(|| format!("template {}", self.name))
+    }
+
+    /// The value of a variable, unless that is the default in the template.
+    pub(crate) fn value(&self, variable: &str) -> Option<&str> {
+        self.values.get(variable).map(|value| value.text.as_str())
+    }
+
+    /// Where the value of a variable comes from.
+    pub(crate) fn origin(&self, variable: &str) -> Option<&Origin> {
+        self.values.get(variable).map(|value| &value.origin)
+    }
+
+    /// Whether the template has the variable, and nothing sets it.
+    pub(crate) fn lacks(&self, variable: &str) -> bool {
+        self.value(variable).is_none() && self.template.variables().contains_key(variable)
+    }
+
+    /// Whether a required variable has no value.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        let variables = self.template.variables();
+        let mut required = variables.iter().filter(|(_, default)| default.is_none());
+        required.any(|(name, _)| self.value(name).is_none())
+    }
+
+    pub(crate) fn set(&mut self, variable: &str, text: &str, origin: Origin) {
+        let value = Value {
+            text: text.to_owned(),
+            origin,
+        };
+        self.values.insert(variable.to_owned(), value);
+    }
+
+    /// Sets a variable that has no value.
+    pub(crate) fn set_missing(&mut self, variable: &str, text: &str, origin: Origin) {
+        if self.value(variable).is_none() {
+            self.set(variable, text, origin);
+        }
+    }
+
+    /// The template's variables that have a value, in alphabetical order.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+        let variables = self.template.variables();
+        self.values
+            .iter()
+            .filter(move |(name, _)| variables.contains_key(name.as_str()))
+            .map(|(name, value)| (name.as_str(), value.text.as_str(), &value.origin))
+    }
+
+    /// The output of `--list-variables`: required variables first, then those with a default in the template.
+    pub(crate) fn list_variables(&self) -> String {
+        let variables = self.template.variables();
+        let width = variables.keys().map(|name| name.len()).max().unwrap_or(0);
+        let line = |name: &str, default: Option<&str>| {
+            let text = match (self.values.get(name), default) {
+                (Some(value), _) => shown(name, &value.text, &value.origin),
+                (None, Some(default)) => shown(name, default, &Origin::Default),
+                (None, None) => "not set".to_owned(),
+            };
+            format!("  - {name:width$}  {text}\n")
+        };
+        let mut text = String::from("Required Variables:\n");
+        for (name, default) in &variables {
+            if default.is_none() {
+                text.push_str(&line(name, None));
+            }
+        }
+        if variables.values().any(Option::is_some) {
+            text.push_str("\nOptional Variables:\n");
+        }
+        for (name, default) in &variables {
+            if let Some(default) = default {
+                text.push_str(&line(name, Some(default)));
+            }
+        }
+        text
+    }
+}
+
+/// A value and its origin. Values in base64 are files with secrets.
+fn shown(name: &str, value: &str, origin: &Origin) -> String {
+    let value = match value {
+        "" => "\"\"".to_owned(),
+        long if name.ends_with("_B64") && long.len() > 8 => format!("({} bytes)", long.len()),
+        other => other.to_owned(),
+    };
+    format!("{value}  ({origin})")
+}
+
+/// Checks that the flavor exists, and that the template and the configuration file can be parsed.
+pub(crate) fn check(
+    options: &ClusterOptions,
+    text: Option<&str>,
+    environment: &Environment,
+) -> anyhow::Result<()> {
+    let (name, text) = template_text(options, text.map(str::to_owned))?;
+    Template::parse(&text).with_context(|| format!("template {name}"))?;
+    config_file(options, environment)?;
+    Ok(())
+}
+
+fn template_text(
+    options: &ClusterOptions,
+    read: Option<String>,
+) -> anyhow::Result<(String, String)> {
+    if let Some(path) = &options.from {
+        let text = match read {
+            Some(text) => text,
+            None => manifest::read_text(path).map_err(|problem| {
+                anyhow::anyhow!("cannot read template {}: {problem}", path.display())
+            })?,
+        };
+        return Ok((path.display().to_string(), text));
+    }
+    let flavor = options.flavor.as_deref().unwrap_or("default");
+    match FLAVORS.iter().find(|(name, _)| *name == flavor) {
+        Some((name, text)) => Ok((format!("flavor {name}"), (*text).to_owned())),
+        None => bail!(
+            "there is no flavor `{flavor}`; there are: {}. For a template of your own use --from FILE",
+            FLAVORS.map(|(name, _)| name).join(", ")
+        ),
+    }
+}
+
+/// The values in clusterctl's configuration file. A file given explicitly must exist.
+fn config_file(
+    options: &ClusterOptions,
+    environment: &Environment,
+) -> anyhow::Result<BTreeMap<String, Value>> {
+    let path: PathBuf = match &options.config {
+        Some(path) => path.clone(),
+        None => {
+            let mut places = environment.clusterctl_configs().into_iter();
+            match places.find(|path| path.exists()) {
+                Some(path) => path,
+                None => return Ok(BTreeMap::new()),
+            }
+        }
+    };
+    let text = manifest::read_text(&path)
+        .map_err(|problem| anyhow::anyhow!("cannot read {}: {problem}", path.display()))?;
+    values_in(&path, &text)
+}
+
+fn values_in(path: &Path, text: &str) -> anyhow::Result<BTreeMap<String, Value>> {
+    let values: serde_json::Value = serde_saphyr::from_str(text)
+        .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), error.without_snippet()))?;
+    let Some(values) = values.as_object() else {
+        return Ok(BTreeMap::new());
+    };
+    let of = |text: String| Value {
+        text,
+        origin: Origin::File(path.to_owned()),
+    };
+    Ok(values
+        .iter()
+        .filter_map(|(name, value)| match value {
+            serde_json::Value::String(text) => Some((name.clone(), of(text.clone()))),
+            serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
+                Some((name.clone(), of(value.to_string())))
+            }
+            _ => None,
+        })
+        .collect())
+}

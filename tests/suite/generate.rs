@@ -1,0 +1,145 @@
+//! `generate cluster` with a cloud: what it fills in, what it asks, and the command that gives the same again.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::cloud::TestCloud;
+use crate::process::{LIMIT, ferrostack, texts};
+
+const ARGS: [&str; 5] = ["generate", "cluster", "x", "--cloud", "simulated"];
+/// No subnet of a new cloud has a name server that it could be taken from.
+const NAMESERVER: (&str, &str) = ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9");
+
+/// Runs the command where nobody answers questions.
+async fn generate(home: &Path, args: &[&str]) -> (bool, String, String) {
+    let output = ferrostack(home)
+        .args(ARGS)
+        .args(args)
+        .env("OS_CLIENT_CONFIG_FILE", home.join("clouds.yaml"))
+        .envs([NAMESERVER])
+        .output();
+    let output = tokio::time::timeout(LIMIT, output).await.unwrap().unwrap();
+    let (out, errors) = texts(&output);
+    (output.status.success(), out, errors)
+}
+
+/// Runs a command of a shell; `input` is typed into its terminal.
+async fn shell(home: &Path, command: &str, input: Option<&str>) -> String {
+    let mut process = match input {
+        None => Command::new("/bin/sh"),
+        Some(_) => Command::new("script"),
+    };
+    match input {
+        None => process.args(["-c", command]),
+        Some(_) => process.args(["-qec", command, "/dev/null"]),
+    };
+    let mut child = process
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env("SHELL", "/bin/sh")
+        .env("OS_CLIENT_CONFIG_FILE", home.join("clouds.yaml"))
+        .envs([NAMESERVER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(input.unwrap_or_default().as_bytes())
+        .await
+        .unwrap();
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output());
+    let output = output.await.unwrap().unwrap();
+    drop(stdin);
+    let (out, errors) = texts(&output);
+    assert!(output.status.success(), "{command}: {out}{errors}");
+    out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_cloud_has_is_filled_in_and_can_be_repeated() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let cloud = TestCloud::start(home).await;
+    let external = cloud.external_network().await;
+    let version = ["--kubernetes-version", "v1.34.2"];
+    let (success, manifests, said) = generate(home, &version).await;
+    assert!(success, "{said}");
+    for line in [
+        "filled in from cloud simulated of ",
+        "  the credentials, from clouds.yaml",
+        "  OPENSTACK_IMAGE_NAME=ubuntu-2404-kube-v1.34.2  (the image with v1.34.2 in its name)",
+        "  OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR=m1.medium  (the smallest with ",
+        "  OPENSTACK_NODE_MACHINE_FLAVOR=m1.small  (the smallest with ",
+        "  OPENSTACK_SSH_KEY_NAME=''  (you have no key pair",
+    ] {
+        let found = said.lines().any(|said| said.starts_with(line));
+        assert!(found, "{line}\n{said}");
+    }
+    assert!(
+        said.contains(&format!("OPENSTACK_EXTERNAL_NETWORK_ID={external}  (")),
+        "{said}"
+    );
+    assert!(!said.contains("secret"), "{said}");
+    assert!(manifests.contains(&external) && manifests.contains("kind: KubeadmControlPlane"));
+
+    let repeat = said.lines().last().unwrap();
+    assert!(repeat.contains(" --kubernetes-version v1.34.2"), "{repeat}");
+    assert_eq!(shell(home, repeat, None).await, manifests);
+
+    // What the list says is where these values come from.
+    let (_, list, said) = generate(home, &["--list-variables"]).await;
+    assert!(said.is_empty(), "{said}");
+    for (name, text) in [
+        (
+            "OPENSTACK_NODE_MACHINE_FLAVOR",
+            "m1.small  (cloud simulated)",
+        ),
+        ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9  (environment)"),
+        ("KUBERNETES_VERSION", "not set"),
+    ] {
+        let line = list.lines().find(|line| line.contains(name)).unwrap();
+        assert!(line.ends_with(text), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_open_is_an_error_with_the_choices_or_a_question() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let _cloud = TestCloud::start(home).await;
+    let (success, out, errors) = generate(home, &[]).await;
+    assert!(!success && out.is_empty(), "{out}");
+    assert!(
+        errors.starts_with("error: cloud `simulated` leaves a choice: "),
+        "{errors}"
+    );
+    let line = "KUBERNETES_VERSION (or --kubernetes-version): Kubernetes version; there are 5";
+    assert!(errors.contains(line), "{errors}");
+    assert!(errors.contains("\n  v1.34.2\n  v1.34.0\n"), "{errors}");
+
+    if !Path::new("/usr/bin/script").exists() {
+        skipped::because("no script (util-linux), which gives the command a terminal");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_ferrostack");
+    let command = format!("{program} {} > {}/x.yaml", ARGS.join(" "), home.display());
+    let screen = shell(home, &command, Some("2\n")).await;
+    for text in [
+        "Which Kubernetes version? there are 5 (KUBERNETES_VERSION)",
+        "   2  v1.34.0",
+        "OPENSTACK_IMAGE_NAME=ubuntu-2404-kube-v1.34.0",
+        "KUBERNETES_VERSION=v1.34.0  (your answer)",
+        "--kubernetes-version v1.34.0",
+    ] {
+        assert!(screen.contains(text), "{text}\n{screen}");
+    }
+    let manifests = std::fs::read_to_string(home.join("x.yaml")).unwrap();
+    assert!(manifests.contains("version: v1.34.0"), "{manifests}");
+}
