@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
+//!   man [DIR]                manual pages, by default to target/man/man1
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
@@ -11,6 +12,7 @@
 mod bench;
 mod codegen;
 mod invariants;
+mod man;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +34,12 @@ enum Task {
         /// Change nothing; fail when a file is stale.
         #[arg(long)]
         check: bool,
+    },
+    /// Write the manual pages of `ferrostack`.
+    Man {
+        /// The directory to write to.
+        #[arg(default_value = "target/man/man1")]
+        directory: PathBuf,
     },
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
@@ -71,6 +79,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Man { directory } => man::write(&root(), &directory),
         Task::Tidy => tidy::run(&root()),
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::MainJob {

@@ -28,7 +28,7 @@ pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::runner::RunnerArgs;
-pub(crate) use self::session::{Apply, Completion, Down, Status, Version};
+pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::up::Up;
 pub(crate) use self::values::LatencyArg;
@@ -99,6 +99,8 @@ pub(crate) enum Command {
     Completion(Completion),
     /// Print the version of this program and of the running API server.
     Version(Version),
+    /// Write the manual pages of all commands.
+    Man(Man),
 }
 
 /// Where the running API server is found.

@@ -10,6 +10,7 @@
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, get, apply, delete   the running API server
 //!   deploy     OpenStack on Kubernetes
+//!   man, completion                              manual pages, and scripts for shells
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
 
@@ -29,6 +30,7 @@ mod generate;
 mod guests;
 mod kubeconfig;
 mod list;
+mod man;
 mod manager;
 mod manifest;
 mod readiness;
@@ -127,6 +129,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
             clap_complete::generate(args.shell, &mut cli::command(), "ferrostack", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
+        Command::Man(args) => print(&man::write(&args)?),
         Command::Version(args) => print(&version::text(&args, &environment).await?),
         Command::Delete(Delete::Cluster {
             name,

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 28] = [
+const ENTRIES: [Entry; 29] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -284,6 +284,11 @@ const ENTRIES: [Entry; 28] = [
         "version",
         "apiserver.md",
         &[("For a script", "ferrostack version -o json")],
+    ),
+    entry(
+        "man",
+        "simulated-cluster.md",
+        &[("For this user", "ferrostack man ~/.local/share/man/man1")],
     ),
 ];
 

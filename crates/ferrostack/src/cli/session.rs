@@ -55,3 +55,9 @@ pub(crate) struct Version {
     #[command(flatten)]
     pub(crate) output: OutputArg,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The directory to write to, such as ~/.local/share/man/man1.
+    pub(crate) directory: PathBuf,
+}
