@@ -21,7 +21,7 @@ stage() {
 # step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints the time that it took. `set -e` has no effect
 # in the condition of a loop, so functions have to return on failures explicitly.
 step() {
-	local what=$1 until=$((SECONDS + $2))
+	local what=$1 until=$((SECONDS + $2 * ${FERROSTACK_PATIENCE:-1}))
 	shift 2
 	until "$@" >"$run/step" 2>&1; do
 		((SECONDS < until)) || {
@@ -74,7 +74,8 @@ network() {
 cloud() {
 	"$ferrostack" --log "${FERROSTACK_LOG:-warn}" up --data-dir "$state/data" --cluster-name real --guest-runner "$here/machine" \
 		--metadata-address 169.254.169.254:80 --external-network 203.0.113.0/24 \
-		--bootstrap-timeout 20s --control-plane-machine-count "$control_plane" --worker-machine-count "$workers" >"$run/up.log" 2>&1 &
+		--bootstrap-timeout 20s --control-plane-machine-count "$control_plane" --worker-machine-count "$workers" \
+		${template:+--from "$template"} >"$run/up.log" 2>&1 &
 	up=$!
 }
 
@@ -153,6 +154,17 @@ cluster_ready() {
 	[[ $(management get machines -o 'jsonpath={range .items[*]}{.status.phase}{"\n"}{end}' | sort | uniq -c | xargs) == "$((control_plane + workers)) Running" ]]
 }
 
+# workload: a cluster does what it is for.
+workload() {
+	"${kubectl[@]}" apply -f "$here/workload.yaml" >/dev/null
+	step "two replicas run" 90 "${kubectl[@]}" rollout status deployment/web --timeout=1s
+	step "a Job resolves and reaches the Service" 90 "${kubectl[@]}" wait --for=condition=Complete job/ask --timeout=1s
+	step "logs of pods through the floating IP" 10 logs
+	step "a Service of type LoadBalancer answers" 60 load_balanced
+	"${kubectl[@]}" delete service front --wait=false >/dev/null
+	step "its load balancer is gone" 30 load_balancer_gone
+}
+
 logs() {
 	[[ $("${kubectl[@]}" logs -l app=web --tail=1 | grep -c '^serving as web-') == 2 ]] || return 1
 	"${kubectl[@]}" logs job/ask | grep -q '^answered$'
@@ -179,9 +191,15 @@ etcd_members() {
 	[[ -n ${list:-} ]]
 }
 
-# figures: the memory of the machines, from the statistics of their cgroups.
+# figures: the memory of the machines, from the statistics of their cgroups, and how soon a worker printed cloud-init's
+# first line after its server was created, a time that Nova gives in whole seconds.
 figures() {
-	local at name
+	local at name server line
+	server=$(cloud_request demo compute /servers/detail | jq -c '[.servers[] | select(.name | startswith("real-md-0-"))][0]') || die "the cloud lists no servers"
+	line=$(cloud_request demo compute "/servers/$(jq -r .id <<<"$server")/action" -H 'Content-Type: application/json' -d '{"os-getConsoleOutput": {}}' |
+		jq -r .output | sed -n 's/^\[ *\([0-9.]*\)\] cloud-init.*/\1/p' | head -n 1)
+	[[ -z $line ]] || awk -v line="$line" -v created="$(date -d "$(jq -r .created <<<"$server")" +%s)" -v now="$EPOCHREALTIME" \
+		'{ printf "cloud-init'"'"'s first line %.1f s\n", now - $1 + line - created }' /proc/uptime
 	for at in /sys/fs/cgroup/memory/machine-*; do
 		[[ -e $at ]] || continue
 		name=${at##*/machine-}

@@ -12,12 +12,23 @@ requirements() {
 		command -v "$program" >/dev/null || { echo "tests/nodes/machine: $program is missing" >&2; exit 126; }
 	done
 	[[ $EUID == 0 ]] || refuse "root is needed: a machine is namespaces with mounts and a network of its own"
+	image_of_version
 	[[ -s $image/inputs ]] || refuse "there is no root file system at $image: tests/nodes/image makes it"
 	[[ -z $(ip -4 route show default) ]] ||
 		refuse "this network namespace has a way to the world, so it is the host's: start the cloud in one of its own, as tests/nodes/end-to-end does"
 	wanted=$(field .flavor.memory_mib)
 	available=$(awk '/^MemTotal:/ {print int($2 / 1024)}' /proc/meminfo)
 	((wanted <= available)) || refuse "the flavor has ${wanted} MiB of memory, and this machine has ${available}"
+}
+
+# image_of_version: selects the root file system with the version of Kubernetes that the name of the server's image ends
+# with, if it does.
+image_of_version() {
+	local wanted
+	wanted=$(field .image.name | grep -oE 'v[0-9]+\.[0-9]+\.[0-9]+$') || return 0
+	[[ $wanted != "$(cat "$image/version" 2>/dev/null)" ]] || return 0
+	[[ -s $image-$wanted/inputs ]] || refuse "the image $(field .image.name) has Kubernetes $wanted, and there is no $image-$wanted: tests/nodes/image --version $wanted makes it"
+	image=$image-$wanted
 }
 
 # disk: the writable layer of the machine, over the root file system that all machines share. It is kept across reboots.

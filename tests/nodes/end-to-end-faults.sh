@@ -1,0 +1,88 @@
+# The steps of tests/nodes/end-to-end with wrong input, and what the user sees of each.
+
+# wrong_bootstrap_data: three workers, of wrong.yaml.
+wrong_bootstrap_data() {
+	local version
+	version=$(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.spec.version}')
+	sed "s/VERSION/$version/" "$here/wrong.yaml" | management apply -f - >/dev/null
+	step "a preflight error is in a condition" 120 condition preflight '\[ERROR FileAvailable--etc-kubernetes-kubelet.conf\]'
+	step "an endpoint that cannot be reached is in one" 120 condition unreachable '203.0.113.250:6443'
+	step "a wrong CA hash is in one" 120 condition hash 'none of the public keys'
+	management delete machinedeployment preflight unreachable hash --wait=false >/dev/null
+	step "machines that never were nodes are gone" 60 machines_are "$((control_plane + workers))"
+}
+
+# bad_input: what no machine can be made of. Nothing is left of it.
+bad_input() {
+	local memory
+	memory=$(($(awk '/^MemTotal:/ {print int($2 / 1024)}' /proc/meminfo) + 1024))
+	too_large "$memory" >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the large flavor cannot be created"; }
+	step "too much memory is in a condition" 120 condition large "has $memory MiB of memory, and this machine has"
+	step "and the fault of its server, and on its console" 30 server_says large- "has $memory MiB of memory, and this machine has"
+	management delete machinedeployment large --wait=false >/dev/null
+	step "the machine without memory is gone" 60 machines_are "$((control_plane + workers))"
+	overlapping >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the cluster with the same subnet cannot be created"; }
+	step "a subnet that overlaps is in a condition" 180 machine_says other-control-plane- 'overlaps one of another network'
+	step "and the fault of its server, and on its console" 30 server_says other-control-plane- 'overlaps one of another network'
+	step "the first cluster answers all the same" 30 "${kubectl[@]}" get --raw /readyz
+	management delete cluster other --wait=false >/dev/null
+	step "the cluster with the same subnet is gone" 120 nothing_of_other
+	second_up
+	stage "a second up in the same namespace is refused"
+	step "the first cluster is as it was" 60 cluster_ready
+}
+
+# too_large MIB: a worker of a flavor with so much memory.
+too_large() {
+	local project version
+	cloud_request admin compute /flavors -H 'Content-Type: application/json' \
+		-d "{\"flavor\": {\"name\": \"large\", \"ram\": $1, \"vcpus\": 1, \"disk\": 20}}" || return 1
+	project=$(cloud_request demo compute /limits -o /dev/null && jq -er .token.project.id "$run/catalog") || return 1
+	cloud_request admin compute "/os-quota-sets/$project" -X PUT -H 'Content-Type: application/json' -d '{"quota_set": {"ram": -1}}' || return 1
+	version=$(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.spec.version}')
+	management get openstackmachinetemplate real-md-0 -o json | jq '{apiVersion, kind, spec, metadata: {name: "large", namespace: .metadata.namespace}}
+		| .spec.template.spec.flavor = {filter: {name: "large"}}' | management apply -f - || return 1
+	management get machinedeployment real-md-0 -o json | jq --arg version "$version" '{apiVersion, kind, metadata: {name: "large", namespace: .metadata.namespace},
+		spec: (.spec | del(.selector) | .replicas = 1)} | del(.spec.template.metadata) | .spec.template.spec.infrastructureRef.name = "large"' | management apply -f -
+}
+
+# overlapping: a second cluster, like the first and so with the same subnet, of one control plane machine.
+overlapping() {
+	local kind
+	for kind in secret/real-cloud-config openstackcluster/real openstackmachinetemplate/real-control-plane kubeadmcontrolplane/real-control-plane cluster/real; do
+		management get "$kind" -o json | jq 'del(.status, .spec.controlPlaneEndpoint, .spec.paused) | .metadata |= {name, namespace}' |
+			sed 's/"real\b/"other/g' | jq 'if .kind == "KubeadmControlPlane" then .spec.replicas = 1 else . end' | management apply -f - || return 1
+	done
+}
+
+# machine_says PREFIX WORDS: the Ready condition of an OpenStackMachine with such a name contains the words.
+machine_says() {
+	management get openstackmachines -o json | jq -r --arg prefix "$1" \
+		'.items[] | select(.metadata.name | startswith($prefix)) | .status.conditions[]? | select(.type == "Ready") | .message' | tee "$run/condition"
+	grep -q "$2" "$run/condition"
+}
+
+# server_says PREFIX WORDS: the server is in ERROR; its fault and its console contain the words.
+server_says() {
+	local server
+	cloud_request demo compute /servers/detail | jq -e --arg prefix "$1" '.servers[] | select(.name | startswith($prefix))' >"$run/server" || return 1
+	jq -e 'select(.status == "ERROR") | .fault.message' "$run/server" | grep -q "$2" || return 1
+	server=$(jq -r .id "$run/server")
+	cloud_request demo compute "/servers/$server/action" -H 'Content-Type: application/json' -d '{"os-getConsoleOutput": {}}' | grep -q "$2"
+}
+
+nothing_of_other() {
+	local left
+	left=$(management get clusters,machines,openstackclusters,openstackmachines -o name | grep other) || true
+	[[ -z $left ]]
+}
+
+# second_up: another cloud in this namespace, whose metadata service would have the same address.
+second_up() {
+	if timeout 60 "$ferrostack" up --data-dir "$state/data-2" --cluster-name second --guest-runner "$here/machine" --metadata-address 169.254.169.254:80 \
+		--external-network 203.0.113.0/24 >"$run/second" 2>&1; then die "a second up in the same namespace runs"; fi
+	grep -q '169.254.169.254:80' "$run/second" || die "a second up fails with: $(<"$run/second")"
+	if timeout 60 "$ferrostack" up --data-dir "$state/data" --cluster-name real >"$run/second" 2>&1; then die "a second up on the same data runs"; fi
+	rm -rf "$state/data-2"
+	head -n 3 "$run/second"
+}
