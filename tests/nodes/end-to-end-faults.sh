@@ -48,8 +48,9 @@ too_large() {
 
 # overlapping: a second cluster, like the first and so with the same subnet, of one control plane machine.
 overlapping() {
-	local kind
-	for kind in secret/real-cloud-config openstackcluster/real openstackmachinetemplate/real-control-plane kubeadmcontrolplane/real-control-plane cluster/real; do
+	local kind template
+	template=$(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.spec.machineTemplate.spec.infrastructureRef.name}') || return 1
+	for kind in secret/real-cloud-config openstackcluster/real "openstackmachinetemplate/$template" kubeadmcontrolplane/real-control-plane cluster/real; do
 		management get "$kind" -o json | jq 'del(.status, .spec.controlPlaneEndpoint, .spec.paused) | .metadata |= {name, namespace}' |
 			sed 's/"real\b/"other/g' | jq 'if .kind == "KubeadmControlPlane" then .spec.replicas = 1 else . end' | management apply -f - || return 1
 	done

@@ -177,9 +177,10 @@ impl Boot {
         bind_port: u16,
     ) -> Result<(), String> {
         let names = self.serving_names(configuration, cluster.endpoint_host.as_deref(), node);
+        let validity = configuration.certificate_validity()?;
         let tls = pki
             .ca
-            .server_config(&names)
+            .server_config(&names, validity)
             .map_err(|error| error.to_string())?;
         let addresses = self
             .instance
@@ -192,7 +193,7 @@ impl Boot {
             Some(authority) => {
                 let running = cluster.etcd.run(&self.instance.id, &self.power)?;
                 let names = self.member_names(node);
-                let tls = authority.etcd_server(node, &names);
+                let tls = authority.etcd_server(node, &names, validity);
                 (running, Some(tls.map_err(|error| error.to_string())?))
             }
         };
@@ -248,8 +249,8 @@ impl Boot {
         local.into_iter().chain(addresses).collect()
     }
 
-    /// The names in the API server's certificate, as kubeadm chooses them. Real machines do not know their floating
-    /// addresses, but many deployments list them in `certSANs`, so they are included.
+    /// The names in the API server's certificate, as kubeadm chooses them. A machine does not know its floating addresses:
+    /// only the one of the control plane's endpoint is included, and those in `certSANs`.
     fn serving_names(
         &self,
         configuration: &ClusterConfiguration,
@@ -267,19 +268,11 @@ impl Boot {
             "kubernetes.default".to_owned(),
             "kubernetes.default.svc".to_owned(),
             format!("kubernetes.default.svc.{domain}"),
-            "localhost".to_owned(),
-            "127.0.0.1".to_owned(),
             node.to_owned(),
         ]
         .into();
         names.extend(service_address(subnet, 1).map(|address| address.to_string()));
-        names.extend(
-            self.instance
-                .fixed_ips
-                .iter()
-                .chain(&self.floating)
-                .map(ToString::to_string),
-        );
+        names.extend(self.instance.fixed_ips.iter().map(ToString::to_string));
         names.extend(endpoint_host.map(str::to_owned));
         names.extend(configuration.api_server.cert_sans.iter().cloned());
         names.sort_unstable();

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::pki;
 use super::user_data::Command;
 
 /// The default port of the API server.
@@ -104,6 +106,41 @@ pub(crate) struct ClusterConfiguration {
     pub(crate) api_server: ApiServer,
     pub(crate) etcd: Etcd,
     pub(crate) dns: Image,
+    /// As Go writes durations.
+    pub(crate) certificate_validity_period: Option<String>,
+}
+
+impl ClusterConfiguration {
+    /// The validity of the certificates that kubeadm issues.
+    ///
+    /// # Errors
+    /// If the period is no duration.
+    pub(crate) fn certificate_validity(&self) -> Result<Duration, String> {
+        let Some(text) = self.certificate_validity_period.as_deref() else {
+            return Ok(pki::VALIDITY);
+        };
+        hours_minutes_seconds(text)
+            .ok_or_else(|| format!("certificateValidityPeriod: time: invalid duration {text:?}"))
+    }
+}
+
+/// A duration such as `8760h0m0s`.
+fn hours_minutes_seconds(text: &str) -> Option<Duration> {
+    let mut seconds: u64 = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
+        let (number, unit) = rest.split_at(digits);
+        let unit_seconds = match unit.chars().next()? {
+            'h' => 3600,
+            'm' => 60,
+            's' => 1,
+            _ => return None,
+        };
+        seconds = seconds.checked_add(number.parse::<u64>().ok()?.checked_mul(unit_seconds)?)?;
+        rest = &unit[1..];
+    }
+    (!text.is_empty()).then_some(Duration::from_secs(seconds))
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
-    CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
-    PublicKeyData as _, SanType,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PublicKeyData as _, SanType,
 };
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
@@ -20,6 +21,22 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 /// kubeadm's default certificate directory.
 const DIRECTORY: &str = "/etc/kubernetes/pki";
+
+/// The validity of the certificates that kubeadm issues, if the configuration does not set another: a year.
+pub(crate) const VALIDITY: Duration = Duration::from_secs(365 * 86_400);
+/// How long before now the validity starts, because clocks differ.
+const BACKDATE: Duration = Duration::from_secs(300);
+
+/// A certificate to issue.
+struct Request<'a> {
+    /// The name of kubeadm's file, for errors.
+    what: &'static str,
+    common_name: &'a str,
+    names: &'a [String],
+    /// What it may be used for, besides key exchange.
+    usages: Vec<ExtendedKeyUsagePurpose>,
+    validity: Duration,
+}
 
 /// Why a certificate or key cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,40 +139,69 @@ impl Authority {
 
     /// TLS of an API server: a new certificate for `names`; client certificates of this CA are requested but not
     /// required, so that bootstrap tokens and discovery work.
-    pub(crate) fn server_config(&self, names: &[String]) -> Result<Arc<ServerConfig>, Error> {
+    pub(crate) fn server_config(
+        &self,
+        names: &[String],
+        validity: Duration,
+    ) -> Result<Arc<ServerConfig>, Error> {
         const WHAT: &str = "kube-apiserver";
-        let (chain, key) = self.issue(WHAT, WHAT, names)?;
+        let (chain, key) = self.issue(Request {
+            what: WHAT,
+            common_name: WHAT,
+            names,
+            usages: vec![ExtendedKeyUsagePurpose::ServerAuth],
+            validity,
+        })?;
         let fail = |error: &dyn fmt::Display| Error::Issue(WHAT, error.to_string());
         apiserver::server_config(&chain, key.expose_secret(), Some(&self.pem))
             .map_err(|error| fail(&error))
     }
 
     /// TLS of the etcd member `node`: a new certificate for `names`; client certificates of this CA are required.
-    pub(crate) fn etcd_server(&self, node: &str, names: &[String]) -> Result<TlsAcceptor, Error> {
+    pub(crate) fn etcd_server(
+        &self,
+        node: &str,
+        names: &[String],
+        validity: Duration,
+    ) -> Result<TlsAcceptor, Error> {
         const WHAT: &str = "etcd/server";
-        let (chain, key) = self.issue(WHAT, node, names)?;
+        let (chain, key) = self.issue(Request {
+            what: WHAT,
+            common_name: node,
+            names,
+            // Members are clients of each other.
+            usages: vec![
+                ExtendedKeyUsagePurpose::ServerAuth,
+                ExtendedKeyUsagePurpose::ClientAuth,
+            ],
+            validity,
+        })?;
         etcd::tls::server(&self.pem, &chain, &key)
             .map_err(|error| Error::Issue(WHAT, error.to_string()))
     }
 
-    /// A new certificate for `names` and its key, as PEM.
-    fn issue(
-        &self,
-        what: &'static str,
-        common_name: &str,
-        names: &[String],
-    ) -> Result<(String, SecretString), Error> {
+    /// A new certificate and its key, as PEM.
+    fn issue(&self, request: Request<'_>) -> Result<(String, SecretString), Error> {
+        let what = request.what;
         let fail = |error: &dyn fmt::Display| Error::Issue(what, error.to_string());
         let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
         params
             .distinguished_name
-            .push(DnType::CommonName, common_name);
-        params.subject_alt_names = subject_names(names);
+            .push(DnType::CommonName, request.common_name);
+        params.subject_alt_names = subject_names(request.names);
+        params.is_ca = IsCa::ExplicitNoCa;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_err(|error| fail(&error))?;
+        // rcgen uses the types of the crate `time`; they are computed from the epoch.
+        let epoch = rcgen::date_time_ymd(1970, 1, 1);
+        params.not_before = epoch + now.saturating_sub(BACKDATE);
+        params.not_after = epoch + now.saturating_add(request.validity);
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,
             KeyUsagePurpose::KeyEncipherment,
         ];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.extended_key_usages = request.usages;
         let key = KeyPair::generate().map_err(|error| fail(&error))?;
         let issuer =
             Issuer::from_ca_cert_der(&self.der, &self.key).map_err(|error| fail(&error))?;

@@ -203,3 +203,22 @@ proptest! {
         let _ = split_endpoint(&text);
     }
 }
+
+#[test]
+fn certificates_are_valid_for_a_year_or_the_period_of_the_configuration() {
+    let validity = |period: Option<&str>| {
+        ClusterConfiguration {
+            certificate_validity_period: period.map(str::to_owned),
+            ..ClusterConfiguration::default()
+        }
+        .certificate_validity()
+    };
+    let hour = Duration::from_secs(3600);
+    assert_eq!(validity(None).unwrap(), 365 * 24 * hour);
+    assert_eq!(validity(Some("720h0m0s")).unwrap(), 30 * 24 * hour);
+    assert_eq!(validity(Some("1h30m")).unwrap(), 3 * hour / 2);
+    for wrong in ["", "720", "h", "1d", "-1h", "99999999999999999999h"] {
+        let error = validity(Some(wrong)).unwrap_err();
+        assert!(error.contains("certificateValidityPeriod"), "{error}");
+    }
+}

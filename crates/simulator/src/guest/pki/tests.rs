@@ -1,6 +1,6 @@
 use base64::Engine as _;
 use proptest::prelude::*;
-use rcgen::{BasicConstraints, IsCa};
+use rcgen::BasicConstraints;
 
 use super::*;
 
@@ -82,8 +82,47 @@ fn a_complete_set_is_accepted_and_issues_server_certificates() {
     assert!(pki.ca.hash().starts_with("sha256:"));
     assert_eq!(pki.ca.hash().len(), 7 + 64);
     pki.ca
-        .server_config(&["127.0.0.1".to_owned(), "kubernetes".to_owned()])
+        .server_config(&["127.0.0.1".to_owned(), "kubernetes".to_owned()], VALIDITY)
         .unwrap();
+}
+
+#[test]
+fn certificates_are_valid_as_long_as_kubeadms_and_for_what_kubeadms_are() {
+    let pki = Pki::load(&files(), false, now()).unwrap();
+    let day = Duration::from_secs(86_400);
+    for (usages, for_clients) in [
+        (vec![ExtendedKeyUsagePurpose::ServerAuth], false),
+        (
+            vec![
+                ExtendedKeyUsagePurpose::ServerAuth,
+                ExtendedKeyUsagePurpose::ClientAuth,
+            ],
+            true,
+        ),
+    ] {
+        let (pem, _) = pki
+            .ca
+            .issue(Request {
+                what: "test",
+                common_name: "node-1",
+                names: &["node-1".to_owned()],
+                usages,
+                validity: 30 * day,
+            })
+            .unwrap();
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+        assert_eq!(certificate.subject().to_string(), "CN=node-1");
+        let validity = certificate.validity();
+        let length = validity.not_after.timestamp() - validity.not_before.timestamp();
+        assert_eq!(length, 30 * 86_400 + 300);
+        assert!(validity.not_before.timestamp() < now());
+        let constraints = certificate.basic_constraints().unwrap();
+        assert!(!constraints.unwrap().value.ca);
+        let usage = certificate.extended_key_usage().unwrap().unwrap();
+        assert!(usage.value.server_auth);
+        assert_eq!(usage.value.client_auth, for_clients);
+    }
 }
 
 #[test]
@@ -170,7 +209,9 @@ fn rsa_and_p384_sets_in_the_traditional_forms_are_accepted() {
         put("sa.key", key);
         put("sa.pub", public);
         let pki = Pki::load(&files, false, now()).unwrap();
-        pki.ca.server_config(&["127.0.0.1".to_owned()]).unwrap();
+        pki.ca
+            .server_config(&["127.0.0.1".to_owned()], VALIDITY)
+            .unwrap();
     }
 }
 
