@@ -39,6 +39,9 @@ impl Connector for KubeconfigConnector {
             // Watches may be idle for long; the API server ends them after 290 s, as the watcher requests.
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(TIMEOUT);
+            // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would
+            // repeat until the timeout.
+            config.default_retry = false;
             let client = Client::try_from(config)
                 .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
             Ok(operator::client::answered_within(&client, TIMEOUT))
@@ -82,3 +85,6 @@ fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
