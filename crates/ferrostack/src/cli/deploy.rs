@@ -9,9 +9,6 @@ use super::OutputArg;
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpenStack {
     /// Check a file of parameters, and print the configuration files of the services.
-    #[command(
-        after_help = "Examples:\n  ferrostack openstack config -f cloud.yaml\n  ferrostack openstack config nova --explain scheduler.workers"
-    )]
     Config(OpenStackConfig),
 }
 

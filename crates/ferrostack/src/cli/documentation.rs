@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 29] = [
+const ENTRIES: [Entry; 31] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -126,6 +126,28 @@ const ENTRIES: [Entry; 29] = [
             "From clouds.yaml",
             "ferrostack cloud-conf generate --cloud mycloud > cloud.conf",
         )],
+    ),
+    entry(
+        "openstack",
+        "openstack.md",
+        &[(
+            "The configuration of every service",
+            "ferrostack openstack config -f cloud.yaml",
+        )],
+    ),
+    entry(
+        "openstack config",
+        "openstack.md",
+        &[
+            (
+                "The configuration of every service",
+                "ferrostack openstack config -f cloud.yaml",
+            ),
+            (
+                "What an option takes, its value and the reason",
+                "ferrostack openstack config nova --explain scheduler.workers",
+            ),
+        ],
     ),
     entry(
         "generate",

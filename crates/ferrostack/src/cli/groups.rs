@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
 const GROUPS: [(&str, &[&str]); 11] = [
-    ("Manifests", &["files"]),
+    ("Manifests", &["files", "file", "release"]),
     (
         "Cloud",
         &[
@@ -39,6 +39,7 @@ const GROUPS: [(&str, &[&str]); 11] = [
             "output",
             "list_variables",
             "show_conditions",
+            "explain",
             "no_grouping",
             "all_namespaces",
             "client",
