@@ -70,8 +70,23 @@ impl Verdict {
     /// The same condition with a message.
     #[must_use]
     pub fn because(mut self, message: impl Into<String>) -> Self {
-        self.message = message.into();
+        self.message = sentence(&message.into());
         self
+    }
+}
+
+/// Names that keep their lower case at the start of a sentence.
+const LOWER: [&str; 5] = ["etcd", "kubeadm", "kubelet", "kubectl", "cloud-init"];
+
+/// `text` with a capital at the start, as all conditions and events begin; fields, names and lists stay as they are.
+pub fn sentence(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    let is_word = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_lowercase());
+    match text.split_at_checked(1) {
+        Some((letter, rest)) if is_word && !LOWER.contains(&first) => {
+            format!("{}{rest}", letter.to_ascii_uppercase())
+        }
+        _ => text.to_owned(),
     }
 }
 

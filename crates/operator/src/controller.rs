@@ -1,6 +1,5 @@
 //! Controllers: bounded concurrency, back-off per object, contained panics, metrics.
 
-mod words;
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -19,6 +18,7 @@ use tracing::{debug, error, warn};
 
 use crate::metrics::Metrics;
 use crate::retry::{Failures, Retry, When};
+pub use crate::words::chain;
 
 /// The interval in which every object is reconciled without a change, as `--sync-period` of the Go managers.
 pub const RESYNC: Duration = Duration::from_secs(600);
@@ -164,8 +164,6 @@ async fn run_with<K, C, E, F, Fut>(
         })
         .await;
 }
-
-pub use words::chain;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@
 //!   metrics     reconcile counters and durations
 //!   election    leader election by a Lease
 //!   health      /healthz, /readyz, /metrics
+//!   words       errors as sentences for users
 //!   webhook     conversion, defaulting and validation as a kube-apiserver requests them
 //! ```
 //!
@@ -32,3 +33,4 @@ pub mod patch;
 pub mod retry;
 pub mod watch;
 pub mod webhook;
+pub mod words;

@@ -1,0 +1,118 @@
+//! Errors as sentences for users: in conditions, events and logs.
+
+use std::error::Error;
+use std::io;
+
+/// Texts of errors that only name a layer of the HTTP client. Their causes say what is wrong.
+const LAYERS: [&str; 8] = [
+    "ServiceError",
+    "HyperError",
+    "HttpError",
+    "client error (Connect)",
+    "client error (SendRequest)",
+    "connection error",
+    "error trying to connect",
+    "tcp connect error",
+];
+
+/// An error with the chain of its causes, on one line. Errors of API servers have the words of the server; those of
+/// connections say that it does not answer, and why. Neither has a debug form or a number of the operating system.
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(failed) = request(error) {
+            append(&mut text, &of_request(failed));
+            return text;
+        }
+        let part = without_source(error);
+        next = error.source();
+        // A layer is named only if nothing else is known.
+        if !(LAYERS.contains(&part.as_str()) && (next.is_some() || !text.is_empty())) {
+            append(&mut text, &part);
+        }
+    }
+    text
+}
+
+/// The text of an error without that of its source, with which it may end.
+fn without_source(error: &(dyn Error + 'static)) -> String {
+    let text = error.to_string();
+    let source = error.source().map(ToString::to_string);
+    let own = source.and_then(|source| text.strip_suffix(&source));
+    match own {
+        Some(own) if !own.is_empty() => plain(own.trim_end_matches([':', ' '])),
+        _ => plain(&text),
+    }
+}
+
+/// The words of a failed request to an API server.
+pub fn of_request(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => plain(&status.message),
+        kube::Error::Api(status) if !status.reason.is_empty() => {
+            format!("the API server answers {} {}", status.code, status.reason)
+        }
+        kube::Error::Api(status) => format!("the API server answers {}", status.code),
+        kube::Error::Service(_) | kube::Error::HyperError(_) => {
+            match last(error) {
+                // The limit of our own clients.
+                why if why.contains("did not answer") => why,
+                why => format!("the API server does not answer: {why}"),
+            }
+        }
+        other => {
+            let mut text = plain(&other.to_string());
+            append(&mut text, &last(other));
+            text
+        }
+    }
+}
+
+/// `text` without the numbers of the operating system's errors.
+pub fn plain(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some(start) = text.find(" (os error ") {
+        let Some(end) = text.get(start..).and_then(|rest| rest.find(')')) else {
+            break;
+        };
+        text.replace_range(start..=start + end, "");
+    }
+    text
+}
+
+fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
+    let boxed = error.downcast_ref::<Box<kube::Error>>();
+    error
+        .downcast_ref::<kube::Error>()
+        .or(boxed.map(Box::as_ref))
+}
+
+/// The last cause, which says what happened; the ones before it say in which layer.
+fn last(error: &(dyn Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    match last.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+            "the connection was closed".to_owned()
+        }
+        Some(io::ErrorKind::TimedOut) => "no answer in time".to_owned(),
+        _ => plain(&last.to_string()),
+    }
+}
+
+fn append(text: &mut String, cause: &str) {
+    if text.contains(cause) {
+        return;
+    }
+    if !text.is_empty() {
+        text.push_str(": ");
+    }
+    text.push_str(cause);
+}
+
+#[cfg(test)]
+mod tests;
