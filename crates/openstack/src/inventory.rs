@@ -9,6 +9,7 @@
 mod batches;
 mod cell;
 mod fetch;
+mod hints;
 mod kind;
 mod members;
 mod pace;
@@ -226,6 +227,12 @@ impl Inventory {
     pub fn stale(&self, kind: Kind) {
         self.inner.pace(kind).stale(Instant::now());
         self.inner.wake.notify_one();
+    }
+
+    /// Lists kinds in use when a hint names them, until the inventory or the sender is dropped. Hints during
+    /// [`Intervals::hints`] cause one list.
+    pub fn follow(&self, hints: broadcast::Receiver<Kind>) {
+        tokio::spawn(hints::follow(Arc::downgrade(&self.inner), hints));
     }
 
     /// Treats an object as pending although its status is not, because a caller waits for it to change. Ends when it

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use crate::config::CloudConfig;
 use crate::error::Result;
 use crate::flight::Flight;
-use crate::inventory::{Change, Intervals, Inventory, InventoryOptions, View};
+use crate::inventory::{Change, Intervals, Inventory, InventoryOptions, Kind, View};
 use crate::session::{Session, SessionOptions};
 
 /// The number of changes of all clouds that a receiver may lag behind.
@@ -30,6 +30,8 @@ pub struct PoolOptions {
     pub background: bool,
     /// A cloud that is not requested during this time, and has no users, is dropped.
     pub idle: Duration,
+    /// Kinds that have changed in the cloud, from a source that knows: they are listed at once, if they are in use.
+    pub hints: Option<broadcast::Sender<Kind>>,
 }
 
 impl Default for PoolOptions {
@@ -39,6 +41,7 @@ impl Default for PoolOptions {
             intervals: Intervals::default(),
             background: true,
             idle: Duration::from_secs(3600),
+            hints: None,
         }
     }
 }
@@ -111,6 +114,9 @@ impl CloudPool {
                 changes: Some(shared.changes.clone()),
             };
             let inventory = Inventory::new(session.clone(), options);
+            if let Some(hints) = &shared.options.hints {
+                inventory.follow(hints.subscribe());
+            }
             let cloud = Cloud {
                 session,
                 inventory,

@@ -51,16 +51,37 @@ impl TransportError {
 
     /// The whole chain of causes, because the outermost ("error sending request") is too general.
     pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-        let mut words = vec![error.to_string()];
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if words.last() != Some(&text) {
+        let mut words = Vec::new();
+        let mut next = Some(error);
+        while let Some(error) = next {
+            next = error.source();
+            let text = without_number(&error.to_string());
+            // Layers of the client, which do not say what happened.
+            let is_layer = LAYERS.iter().any(|layer| text.starts_with(layer));
+            if words.last() != Some(&text) && !(is_layer && next.is_some()) {
                 words.push(text);
             }
-            cause = error.source();
         }
         words.join(": ")
+    }
+}
+
+/// The starts of errors that only name a layer of the client.
+const LAYERS: [&str; 4] = [
+    "error sending request",
+    "client error (",
+    "tcp connect error",
+    "builder error",
+];
+
+/// `text` without the number of the operating system's error.
+fn without_number(text: &str) -> String {
+    match text.split_once(" (os error ") {
+        Some((words, rest)) => {
+            let rest = rest.split_once(')').map_or("", |(_, rest)| rest);
+            format!("{words}{rest}")
+        }
+        None => text.to_owned(),
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Intervals {
     pub idle: Duration,
     /// The maximum interval when nothing changes; twice as long for kinds that change only when a user changes them.
     pub rest: Duration,
+    /// The time in which hints about changes are collected.
+    pub hints: Duration,
     /// The age up to which flavors, images and the like are always recent enough.
     pub slow: Duration,
     /// A kind that is not requested during this time is no longer listed in the background.
@@ -40,6 +42,7 @@ impl Default for Intervals {
             pending_most: Duration::from_secs(5),
             idle: Duration::from_secs(60),
             rest: Duration::from_secs(300),
+            hints: Duration::from_secs(1),
             slow: Duration::from_secs(600),
             forget: Duration::from_secs(3600),
         }
