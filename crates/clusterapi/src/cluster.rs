@@ -21,7 +21,7 @@ use operator::{finalizer, patch};
 
 use crate::error::{Doing, is_absent};
 use crate::remote::ClusterKey;
-use crate::{CLUSTER_FINALIZER, Context, Error, pause, remote};
+use crate::{CLUSTER_FINALIZER, Context, Error, news, pause, remote};
 
 mod deletion;
 mod facts;
@@ -166,11 +166,13 @@ async fn store(ctx: &Context, before: &Cluster, after: &Cluster) -> Result<(), E
         base.metadata.resource_version = stored.metadata.resource_version;
     }
     match patch::status(&api, &base, after).await {
-        Err(error) if is_absent(&error) && before.metadata.deletion_timestamp.is_some() => Ok(()),
-        other => other
-            .map(|_| ())
-            .doing(|| of("writing the status of", before)),
+        Err(error) if is_absent(&error) && before.metadata.deletion_timestamp.is_some() => {}
+        other => {
+            other.doing(|| of("writing the status of", before))?;
+        }
     }
+    news::publish(ctx, before, news::of_cluster(before, after)).await;
+    Ok(())
 }
 
 async fn paused(ctx: &Context, cluster: &Cluster, why: &str) -> Result<Action, Error> {

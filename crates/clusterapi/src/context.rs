@@ -44,6 +44,8 @@ pub struct Context {
     pub machinesets: Feed<MachineSet>,
     /// All MachineDeployments.
     pub machinedeployments: Feed<MachineDeployment>,
+    /// The event recorder of the controller.
+    pub events: Recorder,
     /// Stops all controllers and watches.
     pub shutdown: CancellationToken,
 }
@@ -54,6 +56,7 @@ impl Context {
         let client = named(client, "clusterapi");
         Self {
             controller: "clusterapi",
+            events: Recorder::new(client.clone(), "clusterapi-controller"),
             remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
             external: External::new(
                 client.clone(),
@@ -78,6 +81,7 @@ impl Context {
             controller,
             remote: self.remote.of(controller),
             external: self.external.with_client(client.clone()),
+            events: Recorder::new(client.clone(), &format!("{controller}-controller")),
             client,
             ..self.clone()
         })
@@ -124,12 +128,6 @@ impl Context {
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         Api::namespaced(self.client.clone(), namespace)
-    }
-
-    /// The event recorder of the controller.
-    pub fn recorder(&self) -> Recorder {
-        let name = format!("{}-controller", self.controller);
-        Recorder::new(self.client.clone(), &name)
     }
 
     /// The settings of the controller.

@@ -52,7 +52,7 @@ use crate::Context;
 use crate::feed::{Feed, Memory};
 use crate::machineset::own_template;
 use crate::remote::{Change, ClusterKey};
-use crate::{owners, pause};
+use crate::{news, owners, pause};
 
 pub use error::ControlPlaneError;
 use observe::Observation;
@@ -115,7 +115,7 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
     let context = context.of("kubeadmcontrolplane");
     let settings = context.settings();
     let scope = Scope {
-        events: context.recorder(),
+        events: context.events.clone(),
         context,
         configs,
         pods,
@@ -164,6 +164,12 @@ async fn reconcile(
     operator::patch::status(&planes, &subject.plane, &after)
         .await
         .map_err(status::failed)?;
+    news::publish(
+        &scope.context,
+        subject.plane.as_ref(),
+        status::news(&subject.plane, &after),
+    )
+    .await;
     owned?;
     foundation?;
     acted?;

@@ -8,6 +8,7 @@ use api::core::v1beta2::{Machine, VersionCount};
 use api::kube::ResourceExt;
 use api::version::Version;
 
+use crate::news::BLOCKED;
 use crate::summary::{self, Reasons};
 
 /// The numbers of machines with a condition.
@@ -86,7 +87,7 @@ pub(crate) fn scaling(there: i32, wanted: i32, hindrance: &str) -> [Verdict; 2] 
         let direction = if up { "up" } else { "down" };
         let mut text = format!("Scaling {direction} from {there} to {wanted} replicas");
         if !hindrance.is_empty() && up {
-            text = format!("{text} is blocked because:\n{hindrance}");
+            text = format!("{text} {BLOCKED}\n{hindrance}");
         }
         text
     };

@@ -36,6 +36,7 @@ pub mod remote;
 mod context;
 mod error;
 mod naming;
+mod news;
 mod owners;
 mod pause;
 mod summary;

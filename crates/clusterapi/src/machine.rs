@@ -17,7 +17,7 @@ use operator::patch;
 
 use crate::error::{Doing, is_absent};
 use crate::remote::{Change, ClusterKey};
-use crate::{Context, Error, MACHINE_FINALIZER, owners, pause};
+use crate::{Context, Error, MACHINE_FINALIZER, news, owners, pause};
 
 mod deletion;
 mod drain;
@@ -162,11 +162,15 @@ async fn store(ctx: &Context, before: &Machine, after: &Machine) -> Result<(), E
         base.metadata.resource_version = stored.metadata.resource_version;
     }
     match patch::status(&api, &base, after).await {
-        Err(error) if is_absent(&error) && before.is_deleting() => Ok(()),
-        other => other
-            .map(|_| ())
-            .doing(|| of("writing the status of", before)),
+        Err(error) if is_absent(&error) && before.is_deleting() => {}
+        other => {
+            other.doing(|| of("writing the status of", before))?;
+        }
     }
+    let timed_out = deletion::drain_timed_out(after, ctx.now());
+    let news = news::of_machine(before, after, timed_out);
+    news::publish(ctx, before, news).await;
+    Ok(())
 }
 
 async fn paused(ctx: &Context, machine: &Machine, why: &str) -> Result<Action, Error> {

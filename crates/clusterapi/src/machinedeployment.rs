@@ -108,7 +108,7 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
         return Ok(Action::await_change());
     }
     for set in sets.iter().filter(|set| !set.is_deleting()) {
-        apply::delete_set(ctx, set).await?;
+        apply::delete_set(ctx, deployment, set).await?;
     }
     status::write(ctx, deployment, &sets, None).await?;
     Ok(Action::requeue(RESYNC))

@@ -28,6 +28,7 @@ mod scale;
 mod status;
 mod sync;
 
+pub(crate) use preflight::WAITING;
 pub(crate) use sync::{own_template, templates};
 
 /// Runs the controller until shutdown.
@@ -173,7 +174,7 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
         return Ok(Action::await_change());
     }
     for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
-        apply::delete_machine(runner, machine).await?;
+        apply::delete_machine(runner, set, machine).await?;
     }
     status::write(runner, set, &machines, &[], None).await?;
     Ok(Action::requeue(RESYNC))

@@ -120,6 +120,12 @@ pub(crate) fn aggregate<'a>(
     verdict(type_, worst, reasons).because(lines.join("\n"))
 }
 
+/// The message of all that waits for the initialization of a control plane.
+pub(crate) const FIRST_NODE: &str = "Waiting for the first control plane node";
+
+/// The message of all that waits for the infrastructure of a Cluster.
+pub(crate) const INFRASTRUCTURE: &str = "Waiting for the Cluster's infrastructure";
+
 /// The first three names, and the number of the others.
 pub(crate) fn some_of(names: &[&str]) -> String {
     let mut names = names.to_vec();

@@ -12,5 +12,8 @@ mod scaling;
 #[path = "core/lifecycle.rs"]
 mod lifecycle;
 
+#[path = "core/events.rs"]
+mod events;
+
 #[path = "core/killing.rs"]
 mod killing;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::facts::Facts;
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::remote::Health;
-use crate::summary::{Part, Reasons, aggregate, summarize};
+use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, aggregate, summarize};
 use crate::{counts, owners, pause};
 
 /// The Cluster as it should be stored.
@@ -207,13 +207,7 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
             .because("spec.infrastructureRef is not set: the infrastructure is there already"),
         Referenced::There(object, version) => {
             let done = contract::provisioned(object, *version);
-            mirrored(
-                type_,
-                object,
-                "Ready",
-                done,
-                "status.initialization.provisioned",
-            )
+            mirrored(type_, object, "Ready", done, "create the infrastructure")
         }
         Referenced::Missing if cluster.infrastructure_provisioned() => {
             deleted(type_, kind, "Cluster")
@@ -225,8 +219,14 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
 fn control_plane_initialized(cluster: &Cluster) -> Verdict {
     match cluster.control_plane_initialized() {
         true => Verdict::new("ControlPlaneInitialized", true, "Initialized"),
-        false => Verdict::new("ControlPlaneInitialized", false, "NotInitialized")
-            .because("Control plane not yet initialized"),
+        false => {
+            Verdict::new("ControlPlaneInitialized", false, "NotInitialized").because(match cluster
+                .infrastructure_provisioned()
+            {
+                true => FIRST_NODE,
+                false => INFRASTRUCTURE,
+            })
+        }
     }
 }
 
@@ -251,7 +251,7 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
                 object,
                 "Available",
                 done,
-                "status.initialization.controlPlaneInitialized",
+                "initialize the control plane",
             )
         }
         Referenced::Missing if cluster.control_plane_initialized() => {

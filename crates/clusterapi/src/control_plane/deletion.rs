@@ -7,6 +7,8 @@ use api::kube::api::{Api, DeleteParams, ListParams};
 use api::kube::runtime::controller::Action;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 
+use crate::news::{self, News};
+
 use super::{ControlPlaneError, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
 /// Reconciles a control plane that is being deleted. The deletion of a Machine triggers the next reconcile.
@@ -34,20 +36,28 @@ pub(super) async fn reconcile(
         // No member is removed, because all of etcd is deleted.
         hooks::remove(&api, machine).await?;
         if !machine.is_deleting() {
-            delete(&api, machine).await?;
+            delete(scope, subject, &api, machine).await?;
         }
     }
     Ok(Action::await_change())
 }
 
-async fn delete(machines: &Api<Machine>, machine: &Machine) -> Result<(), ControlPlaneError> {
+async fn delete(
+    scope: &Scope,
+    subject: &Subject,
+    machines: &Api<Machine>,
+    machine: &Machine,
+) -> Result<(), ControlPlaneError> {
     let name = machine.name_any();
-    match machines.delete(&name, &DeleteParams::default()).await {
+    let deleted = match machines.delete(&name, &DeleteParams::default()).await {
         Err(source) if !crate::error::is_absent(&source) => {
             Err(error::doing(format!("deleting Machine {name}"))(source))
         }
         _ => Ok(()),
-    }
+    };
+    let news = News::of_deletion("Machine", &name, deleted.as_ref().copied());
+    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    deleted
 }
 
 /// Names of the machines of the cluster without the control plane label.

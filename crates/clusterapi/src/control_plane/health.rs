@@ -86,7 +86,7 @@ pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> 
         return all(Status::Unknown, "ConnectionDown", message);
     };
     let Some(node) = node else {
-        let message = "Waiting for a Node with spec.providerID of the Machine to exist";
+        let message = "Waiting for the node of the Machine to join the cluster";
         return all(Status::Unknown, "InspectionFailed", message);
     };
     let Some(object) = view.nodes.iter().find(|known| known.name_any() == node) else {

@@ -11,21 +11,46 @@ use api::kube::api::{
     Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
 };
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
+use operator::controller::chain;
 use operator::decode::{self, Decoded, NotDecoded};
 
 use super::observe::{Observation, has_external_etcd};
 use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated, remediation};
 use crate::external::CloneRequest;
+use crate::news::{self, News};
 use crate::{naming, owners};
 
-/// Creates a machine: its KubeadmConfig, its infrastructure and the Machine, all with the same name. An incomplete
-/// machine is completed first.
+/// Creates a machine, with an event about it.
 pub(super) async fn create(
     scope: &Scope,
     subject: &Subject,
     failure_domain: Option<&str>,
     init: bool,
 ) -> Result<(), ControlPlaneError> {
+    let created = make(scope, subject, failure_domain, init).await;
+    let news = match &created {
+        Ok(name) => News::of_creation::<ControlPlaneError>("Machine", name, Ok(())),
+        Err(error) => {
+            let (reason, which) = match init {
+                true => ("FailedInitialization", "The first Machine"),
+                false => ("FailedScaleUp", "A further Machine"),
+            };
+            let note = format!("{which} cannot be created: {}", chain(error));
+            News::warning(reason, "Create", note)
+        }
+    };
+    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    created.map(drop)
+}
+
+/// Creates a machine: its KubeadmConfig, its infrastructure and the Machine, all with the same name, which is returned.
+/// An incomplete machine is completed first.
+async fn make(
+    scope: &Scope,
+    subject: &Subject,
+    failure_domain: Option<&str>,
+    init: bool,
+) -> Result<String, ControlPlaneError> {
     let name = match unfinished(scope, subject, init).await? {
         Some(name) => name,
         None => {
@@ -66,12 +91,7 @@ pub(super) async fn create(
     if replaces.is_some() {
         remediation::annotate(scope, subject, None).await?;
     }
-    let note = format!("created Machine {name}");
-    scope
-        .events
-        .normal(subject.plane.as_ref(), "MachineCreated", "Create", note)
-        .await;
-    Ok(())
+    Ok(name)
 }
 
 /// Deletes a machine. Its etcd member is removed after the Machine controller has drained the Node.
@@ -97,17 +117,14 @@ pub(super) async fn delete(
         preconditions: Some(preconditions),
         ..DeleteParams::default()
     };
-    match machines.delete(name, &params).await {
-        Ok(_) => {}
+    let deleted = match machines.delete(name, &params).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-        Err(source) => return Err(error::doing(format!("deleting Machine {name}"))(source)),
-    }
-    let note = format!("deleted Machine {name}");
-    scope
-        .events
-        .normal(subject.plane.as_ref(), "MachineDeleted", "Delete", note)
-        .await;
-    Ok(())
+        Err(source) => Err(error::doing(format!("deleting Machine {name}"))(source)),
+        Ok(_) => Ok(()),
+    };
+    let news = News::of_deletion("Machine", name, deleted.as_ref().copied());
+    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    deleted
 }
 
 /// Updates the fields of existing machines that can be changed in place: labels, annotations, timeouts, gates and

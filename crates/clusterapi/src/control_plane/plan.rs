@@ -7,6 +7,7 @@ use api::k8s_openapi::jiff::Timestamp;
 
 use super::health::ETCD_MEMBER;
 use super::quorum::Members;
+use crate::summary::{FIRST_NODE, INFRASTRUCTURE};
 
 /// The input of the plan.
 #[derive(Clone, Debug, Default)]
@@ -116,10 +117,15 @@ pub(super) enum Step {
 const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
      found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
 
+/// Whether an entry of [`Step::Wait`] passes by itself, since a machine comes or goes.
+pub(super) fn is_progress(problem: &str) -> bool {
+    problem.starts_with("Waiting for") || problem.starts_with("Machine ")
+}
+
 /// Decides the next step.
 pub(super) fn decide(facts: &Facts) -> Step {
     if !facts.infrastructure {
-        return wait("Waiting for the Cluster's infrastructure and endpoint");
+        return wait(INFRASTRUCTURE);
     }
     if !facts.certificates {
         return wait("Waiting for certificates");
@@ -199,7 +205,7 @@ fn scale_down(facts: &Facts) -> Step {
 fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     if !facts.initialized {
-        problems.push("Waiting for the first machine to initialize the control plane".to_owned());
+        problems.push(FIRST_NODE.to_owned());
         return problems;
     }
     if !facts.reachable {

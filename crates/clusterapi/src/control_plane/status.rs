@@ -16,8 +16,9 @@ use api::version::Version;
 use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
-use super::plan::{Etcd, Facts, Step};
+use super::plan::{Etcd, Facts, Step, is_progress};
 use super::{ControlPlaneError, error, etcd, pause, quorum, remediation};
+use crate::news::{self, BLOCKED, News};
 use crate::summary::{self, Reasons};
 
 /// The error when the status could not be written.
@@ -129,6 +130,18 @@ pub(super) fn after(
     after
 }
 
+/// The events that the new status calls for.
+pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) -> Vec<News> {
+    let list = |plane: &KubeadmControlPlane| {
+        let status = plane.status.clone().unwrap_or_default();
+        status.conditions
+    };
+    let (before, after) = (list(before), list(after));
+    let news = news::rollout(&before, &after).into_iter();
+    let blocked = news::blocked(&before, &after, "ControlPlaneUnhealthy");
+    news.chain(blocked).collect()
+}
+
 fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Machine]) {
     let holding = |type_: &str| {
         let holds = machines
@@ -190,7 +203,7 @@ fn verdicts(seen: &Observation, step: &Step, problem: Option<&ControlPlaneError>
             "UpToDate",
             ("UpToDate", "NotUpToDate", "UpToDateUnknown"),
         ),
-        rolling_out(facts),
+        rolling_out(facts, step),
         scaling_up(facts, step),
         scaling_down(facts, step),
         remediating(seen),
@@ -210,15 +223,22 @@ fn initialized(facts: &Facts) -> Verdict {
     if facts.initialized {
         return Verdict::new("Initialized", true, "Initialized");
     }
-    Verdict::new("Initialized", false, "NotInitialized")
-        .because("Waiting for configmap kube-system/kubeadm-config in the workload cluster")
+    Verdict::new("Initialized", false, "NotInitialized").because(uninitialized(facts))
+}
+
+/// What an uninitialized control plane waits for.
+fn uninitialized(facts: &Facts) -> &'static str {
+    match facts.infrastructure {
+        true => summary::FIRST_NODE,
+        false => summary::INFRASTRUCTURE,
+    }
 }
 
 fn etcd(seen: &Observation) -> Verdict {
     let verdict = |status: Status, reason| Verdict::new("EtcdClusterHealthy", status, reason);
     let unknown = |text: &str| verdict(Status::Unknown, "HealthUnknown").because(text);
     if !seen.facts.initialized {
-        return unknown("Waiting for Cluster control plane to be initialized");
+        return unknown(uninitialized(&seen.facts));
     }
     let members = match &seen.etcd {
         View::External => return verdict(Status::True, "Healthy").because("etcd is external"),
@@ -259,7 +279,7 @@ fn components(seen: &Observation) -> Verdict {
     let type_ = "ControlPlaneComponentsHealthy";
     let unknown = |text: &str| Verdict::new(type_, Status::Unknown, "HealthUnknown").because(text);
     if !seen.facts.initialized {
-        return unknown("Waiting for Cluster control plane to be initialized");
+        return unknown(uninitialized(&seen.facts));
     }
     if !seen.facts.reachable {
         return unknown("The workload cluster cannot be reached");
@@ -299,7 +319,7 @@ fn components(seen: &Observation) -> Verdict {
 fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Observation) -> Verdict {
     let mut lines = Vec::new();
     if !facts.initialized {
-        lines.push("* Control plane not yet initialized".to_owned());
+        lines.push(format!("* {}", uninitialized(facts)));
     } else if !facts.reachable {
         lines.push("* The workload cluster cannot be reached".to_owned());
     } else {
@@ -386,7 +406,7 @@ fn remediating(seen: &Observation) -> Verdict {
     Verdict::new("Remediating", true, "Remediating").because(message)
 }
 
-fn rolling_out(facts: &Facts) -> Verdict {
+fn rolling_out(facts: &Facts, step: &Step) -> Verdict {
     let outdated: Vec<_> = facts
         .machines
         .iter()
@@ -403,8 +423,10 @@ fn rolling_out(facts: &Facts) -> Verdict {
     reasons.sort();
     reasons.dedup();
     let head = format!("Rolling out {} not up-to-date replicas", outdated.len());
-    Verdict::new("RollingOut", true, "RollingOut")
-        .because(format!("{head}\n{}", reasons.join("\n")))
+    Verdict::new("RollingOut", true, "RollingOut").because(with_obstacles(
+        format!("{head}\n{}", reasons.join("\n")),
+        step,
+    ))
 }
 
 fn scaling_up(facts: &Facts, step: &Step) -> Verdict {
@@ -425,15 +447,22 @@ fn scaling_down(facts: &Facts, step: &Step) -> Verdict {
     Verdict::new("ScalingDown", true, "ScalingDown").because(with_obstacles(head, step))
 }
 
+/// `head` with what keeps the next machine from being created or deleted: obstacles, or only progress.
 fn with_obstacles(head: String, step: &Step) -> String {
-    match step {
-        Step::Wait(problems) if !problems.is_empty() => {
-            let lines: Vec<_> = problems
-                .iter()
-                .map(|problem| format!("* {problem}"))
-                .collect();
-            format!("{head} is blocked because:\n{}", lines.join("\n"))
-        }
-        _ => head,
+    let Step::Wait(problems) = step else {
+        return head;
+    };
+    if problems.is_empty() {
+        return head;
+    }
+    let lines: Vec<_> = problems.iter().map(|line| format!("* {line}")).collect();
+    let lines = lines.join("\n");
+    match (
+        problems.iter().all(|line| is_progress(line)),
+        head.lines().count(),
+    ) {
+        (true, _) => format!("{head}\nThis takes a moment:\n{lines}"),
+        (false, 1) => format!("{head} {BLOCKED}\n{lines}"),
+        (false, _) => format!("{head}\nThis {BLOCKED}\n{lines}"),
     }
 }

@@ -65,14 +65,14 @@ impl External {
     }
 }
 
-/// The object's condition `from` as the condition `type_`. Without that condition, `done` is used, the value of the
-/// field `flag` of the contract.
+/// The object's condition `from` as the condition `type_`. Without that condition, `done` is used: whether the object
+/// reports by the contract that it has done its `task`, such as `create the machine`.
 pub(crate) fn mirrored(
     type_: &'static str,
     object: &DynamicObject,
     from: &str,
     done: bool,
-    flag: &str,
+    task: &str,
 ) -> Verdict {
     if let Some(seen) = contract::condition(object, from) {
         let status = Status::parse(&seen.status);
@@ -95,7 +95,8 @@ pub(crate) fn mirrored(
         .types
         .as_ref()
         .map_or("object", |types| types.kind.as_str());
-    Verdict::new(type_, false, format!("Not{from}")).because(format!("{kind} {flag} is false"))
+    Verdict::new(type_, false, format!("Not{from}"))
+        .because(format!("Waiting for {kind} to {task}"))
 }
 
 /// The condition `type_` for an object of `kind` that does not exist or could not be read.

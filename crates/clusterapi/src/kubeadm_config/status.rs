@@ -8,6 +8,7 @@ use api::kube::runtime::controller::Action;
 
 use super::plan::{Plan, Wait};
 use super::{BootstrapError, data};
+use crate::summary::FIRST_NODE;
 
 /// Whether the status reports that the bootstrap data exists.
 pub(super) fn has_data(config: &KubeadmConfig) -> bool {
@@ -85,11 +86,9 @@ fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdic
         |text: &str| Verdict::new("DataSecretAvailable", false, "NotAvailable").because(text);
     match (plan, outcome) {
         (Plan::Wait(wait), _) => not_yet(match wait {
-            Wait::Infrastructure => {
-                "Waiting for Cluster status.initialization.infrastructureProvisioned to be true"
-            }
-            Wait::ControlPlane => "Waiting for Cluster control plane to be initialized",
-            Wait::Endpoint => "Waiting for Cluster spec.controlPlaneEndpoint to be set",
+            Wait::Infrastructure => "Waiting for the Cluster's infrastructure",
+            Wait::ControlPlane => FIRST_NODE,
+            Wait::Endpoint => "Waiting for the address of the API server",
         }),
         // The data exists even if its token cannot be extended now.
         (Plan::Refresh | Plan::Done | Plan::Restore, _) | (_, Ok(_)) => {

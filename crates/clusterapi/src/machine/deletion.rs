@@ -19,6 +19,7 @@ use super::facts::{Seen, find};
 use super::{drain, of, state, store};
 use crate::error::Doing;
 use crate::external::contract;
+use crate::news::without_types;
 use crate::remote::{ClusterKey, NotConnected};
 use crate::{Context, Error, MACHINE_FINALIZER, pause};
 
@@ -112,7 +113,7 @@ async fn descend(
             .map(|ready| ready.message)
             .filter(|message| !message.is_empty());
         let message = match detail {
-            Some(detail) => format!("{kind} is being deleted: {detail}"),
+            Some(detail) => format!("{kind} is being deleted: {}", without_types(&detail)),
             None => format!("{kind} is being deleted"),
         };
         return Ok(Rung::Wait(
@@ -244,11 +245,11 @@ async fn remove_node(
         .as_ref()
         .map_or(now, |time| time.0);
     if is_over(since, Some(limit.unwrap_or(NODE_DELETION_TIMEOUT)), now) {
-        tracing::warn!(
-            machine = machine.name_any(),
-            node,
-            "the Node is left behind: {problem}"
-        );
+        let note =
+            format!("Node {node} is left behind: {problem}. Delete it (kubectl delete node)");
+        ctx.events
+            .warning(machine, "FailedDeleteNode", "Delete", note)
+            .await;
         return Ok(Rung::Done);
     }
     let message = format!("Node {node} cannot be deleted yet: {problem}");
@@ -338,6 +339,15 @@ fn times(machine: &mut Machine) -> &mut MachineDeletionStatus {
         .get_or_insert_default()
         .deletion
         .get_or_insert_default()
+}
+
+/// Whether the drain of the Node has exceeded its timeout.
+pub(super) fn drain_timed_out(machine: &Machine, now: Timestamp) -> bool {
+    let limit = machine.spec.deletion.as_ref();
+    let limit = limit.and_then(|deletion| deletion.node_drain_timeout_seconds);
+    let times = machine.status.as_ref().and_then(|s| s.deletion.as_ref());
+    let start = times.and_then(|times| times.node_drain_start_time.as_ref());
+    start.is_some_and(|start| is_over(start.0, limit, now))
 }
 
 /// Sets a start time to `now` if it is unset, and returns it; in whole seconds, as it is stored.

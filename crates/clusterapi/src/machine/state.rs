@@ -15,7 +15,7 @@ use super::facts::{Facts, Seen};
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::pause;
 use crate::remote::Health;
-use crate::summary::{Part, Reasons, summarize};
+use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, summarize};
 
 /// Annotation: the expiry of the first certificate of a control plane machine that expires.
 const CERTIFICATES_EXPIRY: &str = "machine.cluster.x-k8s.io/certificates-expiry";
@@ -190,13 +190,7 @@ fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
             .because("spec.bootstrap names neither a config nor a Secret"),
         Referenced::There(object, version) => {
             let done = contract::data_secret_created(object, *version);
-            mirrored(
-                type_,
-                object,
-                "Ready",
-                done,
-                "status.initialization.dataSecretCreated",
-            )
+            mirrored(type_, object, "Ready", done, "create the bootstrap data")
         }
         // The bootstrap data has been used, so a deleted config is not a problem.
         Referenced::Missing if machine.bootstrap_ready() => {
@@ -216,13 +210,7 @@ fn infrastructure_ready(machine: &Machine, facts: &Facts) -> Verdict {
                 return Verdict::new(type_, false, "NotReady")
                     .because(format!("{kind} is provisioned but has no spec.providerID"));
             }
-            mirrored(
-                type_,
-                object,
-                "Ready",
-                done,
-                "status.initialization.provisioned",
-            )
+            mirrored(type_, object, "Ready", done, "create the machine")
         }
         Referenced::Missing if machine.infrastructure_provisioned() => {
             deleted(type_, kind, "Machine")
@@ -258,10 +246,10 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
         ),
         Seen::Absent => waiting(waiting_for(machine)),
         Seen::NotLooked if !facts.cluster.infrastructure_provisioned() => {
-            waiting("Waiting for the Cluster's infrastructure to be provisioned".to_owned())
+            waiting(INFRASTRUCTURE.to_owned())
         }
         Seen::NotLooked => waiting(format!(
-            "Waiting for {} to report spec.providerID",
+            "Waiting for {} to create the machine",
             machine.spec.infrastructure_ref.kind
         )),
     }
@@ -290,11 +278,11 @@ fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp
         let why = health.problem.as_deref().unwrap_or("no connection");
         ("ConnectionDown", format!("Remote connection down: {why}"))
     } else if !facts.cluster.control_plane_initialized() {
-        let waits = "Waiting for the Cluster's control plane to be initialized";
-        (
-            "NodeDoesNotExist",
-            format!("{waits}; {}", lower_first(&waiting_for(machine))),
-        )
+        let waits = match machine.is_control_plane() {
+            true => waiting_for(machine),
+            false => FIRST_NODE.to_owned(),
+        };
+        ("NodeDoesNotExist", waits)
     } else {
         let why = health.problem.as_deref().unwrap_or("no connection");
         (
@@ -309,15 +297,7 @@ fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp
 
 fn waiting_for(machine: &Machine) -> String {
     let provider_id = machine.spec.provider_id.as_deref().unwrap_or_default();
-    format!("Waiting for a Node with spec.providerID {provider_id} to exist")
-}
-
-fn lower_first(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_lowercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
+    format!("Waiting for the node to join the cluster (spec.providerID {provider_id})")
 }
 
 fn node_ready(node: &Node) -> Verdict {

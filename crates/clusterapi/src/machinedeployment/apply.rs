@@ -14,6 +14,7 @@ use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
 use super::{of, oldest_first, revision};
 use crate::error::{Doing, Error, is_absent};
+use crate::news::{self, News};
 use crate::{Context, naming, owners};
 
 /// One step towards the template and replicas of the deployment.
@@ -38,7 +39,7 @@ pub(super) async fn run(
             match revision::current(&fresh, &sets, now).cloned() {
                 Some(current) => (sets, current),
                 None => {
-                    let made = Arc::new(make(ctx, &fresh, &sets).await?);
+                    let made = Arc::new(create(ctx, &fresh, &sets).await?);
                     (sets, made)
                 }
             }
@@ -135,8 +136,12 @@ pub(super) async fn members_live(
     Ok(oldest_first(sets.map(Arc::new).collect()))
 }
 
-/// Deletes `set`; a new one with the same name is kept by the UID precondition.
-pub(super) async fn delete_set(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
+/// Deletes `set` of `deployment`; a new one with the same name is kept by the UID precondition.
+pub(super) async fn delete_set(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    set: &MachineSet,
+) -> Result<(), Error> {
     let (namespace, name) = (set.namespace().unwrap_or_default(), set.name_any());
     let params = DeleteParams {
         preconditions: Some(Preconditions {
@@ -145,16 +150,16 @@ pub(super) async fn delete_set(ctx: &Context, set: &MachineSet) -> Result<(), Er
         }),
         ..DeleteParams::background()
     };
-    match ctx
-        .api::<MachineSet>(&namespace)
-        .delete(&name, &params)
-        .await
-    {
-        Err(error) if is_absent(&error) => Ok(()),
+    let sets = ctx.api::<MachineSet>(&namespace);
+    let deleted = match sets.delete(&name, &params).await {
+        Err(error) if is_absent(&error) => return Ok(()),
         other => other
             .map(|_| ())
             .doing(|| format!("deleting MachineSet {namespace}/{name}")),
-    }
+    };
+    let news = News::of_deletion("MachineSet", &name, deleted.as_ref().copied());
+    news::publish(ctx, deployment, [news]).await;
+    deleted
 }
 
 /// The deployment, read live; `None` if it is gone, being deleted or replaced by one with the same name.
@@ -168,6 +173,22 @@ async fn reread(
         .await
         .doing(|| of("reading", deployment))?;
     Ok(fresh.filter(|fresh| fresh.uid() == deployment.uid() && !fresh.is_deleting()))
+}
+
+/// Creates the MachineSet of the current template, with an event about it.
+async fn create(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    sets: &[Arc<MachineSet>],
+) -> Result<MachineSet, Error> {
+    let created = make(ctx, deployment, sets).await;
+    let (name, result) = match &created {
+        Ok(set) => (set.name_any(), Ok(())),
+        Err(error) => (String::new(), Err(error)),
+    };
+    let news = News::of_creation("MachineSet", &name, result);
+    news::publish(ctx, deployment, [news]).await;
+    created
 }
 
 async fn make(
@@ -222,10 +243,9 @@ async fn store(
         i64::from(bounds.replicas + bounds.surge),
     );
     let api = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
-    patch::object(&api, set, &after)
-        .await
-        .map(|_| ())
-        .doing(|| format!("changing MachineSet {}", set.name_any()))?;
+    let stored = patch::object(&api, set, &after).await;
+    stored.doing(|| format!("changing MachineSet {}", set.name_any()))?;
+    news::publish(ctx, deployment, News::of_scaling(set, after.replicas())).await;
     let revision = after.annotations().get(revision::REVISION).cloned();
     match revision.filter(|_| highest.is_some()) {
         Some(revision) => note(ctx, deployment, &revision).await,
@@ -261,7 +281,7 @@ async fn clean_up(
         && available.unwrap_or(0) >= deployment.replicas()
         && old.iter().all(|set| set.replicas() == 0);
     for set in old.iter().filter(|set| through && is_spent(set)) {
-        delete_set(ctx, set).await?;
+        delete_set(ctx, deployment, set).await?;
     }
     Ok(())
 }

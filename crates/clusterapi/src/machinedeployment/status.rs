@@ -13,6 +13,7 @@ use operator::patch;
 
 use super::{machines_of, of, rollout};
 use crate::error::{Doing, Error, is_absent};
+use crate::news::{self, BLOCKED};
 use crate::{Context, counts, pause};
 
 /// Reports that the deployment is paused.
@@ -41,7 +42,10 @@ pub(super) async fn write(
         .map(|error| format!("* {}", chain(error)))
         .unwrap_or_default();
     let after = observed(deployment, sets, &machines, &hindrance, ctx.now());
-    store(ctx, deployment, &after).await
+    store(ctx, deployment, &after).await?;
+    let news = news::of_deployment(deployment, &after);
+    news::publish(ctx, deployment, news).await;
+    Ok(())
 }
 
 /// The deployment with the status derived from its sets and machines.
@@ -71,11 +75,17 @@ pub(super) fn observed(
     if hindrance.is_empty() {
         status.observed_generation = deployment.metadata.generation;
     }
-    let [up, down] = counts::scaling(numbers.replicas, wanted, hindrance);
+    let blocked = [hindrance.to_owned(), obstacles(sets)];
+    let blocked: Vec<_> = blocked
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
+    let blocked = blocked.join("\n");
+    let [up, down] = counts::scaling(numbers.replicas, wanted, &blocked);
     let left = format!("{} MachineSets are left", sets.len());
     let verdicts = [
         available(deployment, numbers.available),
-        rolling_out(machines),
+        rolling_out(machines, &blocked),
         up,
         down,
         counts::machines_ready(machines),
@@ -117,7 +127,19 @@ fn available(deployment: &MachineDeployment, available: i32) -> Verdict {
     ))
 }
 
-fn rolling_out(machines: &[Arc<Machine>]) -> Verdict {
+/// What keeps `sets` from creating machines, one line each.
+fn obstacles(sets: &[Arc<MachineSet>]) -> String {
+    let scaling = sets.iter().filter(|set| !set.is_deleting());
+    let scaling = scaling.filter_map(|set| conditions::find(set.conditions(), "ScalingUp"));
+    let mut lines: Vec<_> = scaling
+        .flat_map(|condition| news::list_of_obstacles(&condition.message))
+        .map(|line| format!("* {line}"))
+        .collect();
+    lines.dedup();
+    lines.join("\n")
+}
+
+fn rolling_out(machines: &[Arc<Machine>], blocked: &str) -> Verdict {
     let outdated: Vec<_> = machines
         .iter()
         .filter_map(|machine| conditions::find(machine.conditions(), "UpToDate"))
@@ -126,11 +148,14 @@ fn rolling_out(machines: &[Arc<Machine>]) -> Verdict {
     let Some(first) = outdated.first() else {
         return Verdict::new("RollingOut", false, "NotRollingOut");
     };
-    let text = format!(
+    let mut text = format!(
         "Rolling out {} not up-to-date replicas\n{}",
         outdated.len(),
         first.message
     );
+    if !blocked.is_empty() {
+        text = format!("{text}\nThe roll-out {BLOCKED}\n{blocked}");
+    }
     Verdict::new("RollingOut", true, "RollingOut").because(text)
 }
 

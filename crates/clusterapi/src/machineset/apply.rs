@@ -20,6 +20,7 @@ use super::scale::{self, Scale};
 use super::{Runner, of};
 use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
+use crate::news::{self, News};
 use crate::{Context, naming, owners, selector};
 
 /// How many machines of one set are created concurrently.
@@ -97,7 +98,7 @@ pub(super) async fn scale(
             let names: BTreeSet<_> = names.take(missing).collect();
             leftovers.delete_except(runner, &fresh, &names).await?;
             stream::iter(names)
-                .map(|name| make(runner, &fresh, name))
+                .map(|name| create(runner, &fresh, name))
                 .buffer_unordered(AT_A_TIME)
                 .try_collect::<()>()
                 .await?;
@@ -109,7 +110,7 @@ pub(super) async fn scale(
                 .iter()
                 .filter(|machine| names.contains(&machine.name_any()))
             {
-                delete_machine(runner, machine).await?;
+                delete_machine(runner, &fresh, machine).await?;
             }
         }
         Scale::Keep => sweep(runner, &fresh, &there).await?,
@@ -135,8 +136,12 @@ pub(super) async fn members_live(
     Ok(machines.map(Arc::new).collect())
 }
 
-/// Deletes `machine`; a new one with the same name is kept by the UID precondition.
-pub(super) async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(), Error> {
+/// Deletes `machine` of `set`; a new one with the same name is kept by the UID precondition.
+pub(super) async fn delete_machine(
+    ctx: &Context,
+    set: &MachineSet,
+    machine: &Machine,
+) -> Result<(), Error> {
     let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
     let params = DeleteParams {
         preconditions: Some(Preconditions {
@@ -145,12 +150,23 @@ pub(super) async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(
         }),
         ..DeleteParams::default()
     };
-    match ctx.api::<Machine>(&namespace).delete(&name, &params).await {
-        Err(error) if is_absent(&error) => Ok(()),
+    let deleted = match ctx.api::<Machine>(&namespace).delete(&name, &params).await {
+        Err(error) if is_absent(&error) => return Ok(()),
         other => other
             .map(|_| ())
             .doing(|| format!("deleting Machine {namespace}/{name}")),
-    }
+    };
+    news::publish(
+        ctx,
+        set,
+        [News::of_deletion(
+            "Machine",
+            &name,
+            deleted.as_ref().copied(),
+        )],
+    )
+    .await;
+    deleted
 }
 
 /// Deletes clones of an interrupted reconcile that have no Machine.
@@ -247,6 +263,22 @@ fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine
         && !machines
             .iter()
             .any(|machine| machine.name_any() == object.name_any())
+}
+
+/// Creates the machine `name`, with an event about it.
+async fn create(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
+    let created = make(ctx, set, name.clone()).await;
+    news::publish(
+        ctx,
+        set,
+        [News::of_creation(
+            "Machine",
+            &name,
+            created.as_ref().copied(),
+        )],
+    )
+    .await;
+    created
 }
 
 /// Creates the machine `name`; any of the steps may already be done.

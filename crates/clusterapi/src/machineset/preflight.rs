@@ -10,6 +10,9 @@ use crate::external::contract;
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
 pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
 
+/// The start of the sentence for a check that passes without intervention.
+pub(crate) const WAITING: &str = "Waiting for ";
+
 /// The maximum number of minor versions that a kubelet may be older than the API server (version skew policy).
 const OLDEST: u64 = 3;
 
@@ -34,17 +37,23 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
         .types
         .as_ref()
         .map_or("control plane", |types| types.kind.as_str());
+    let control_plane = format!("{kind} {}", control_plane.name_any());
     let mut problems = Vec::new();
     if let (Some(wanted), Some(runs)) = (wanted, runs)
         && is_on("ControlPlaneIsStable")
         && differ(wanted, runs)
     {
         problems.push(format!(
-            "{kind} {} is being upgraded from {runs} to {wanted}",
-            control_plane.name_any()
+            "{WAITING}{control_plane}, which is being upgraded from {runs} to {wanted}"
         ));
     }
-    let Some(leads) = runs.or(wanted) else {
+    // Once it is upgraded, it runs the version that it is being upgraded to.
+    let leads = if problems.is_empty() {
+        runs.or(wanted)
+    } else {
+        wanted
+    };
+    let Some(leads) = leads else {
         return problems;
     };
     let (ours, theirs) = match (version.parse::<Version>(), leads.parse::<Version>()) {
@@ -55,18 +64,26 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
         }
     };
     let oldest = (theirs.0, theirs.1.saturating_sub(OLDEST));
-    if is_on("KubernetesVersionSkew") && (ours > theirs || ours < oldest) {
+    if is_on("KubernetesVersionSkew") && ours > theirs {
         problems.push(format!(
-            "MachineSet version {version} does not fit control plane version {leads}: it may be at \
-             most as new, and at most three minor versions older"
+            "Version {version} is newer than that of {control_plane}, {leads}: upgrade {control_plane} \
+             first"
         ));
+        return problems;
+    }
+    if is_on("KubernetesVersionSkew") && ours < oldest {
+        problems.push(format!(
+            "Version {version} is too old for {control_plane}, {leads}: at most three minor versions \
+             may lie between them"
+        ));
+        return problems;
     }
     let config = set.spec.template.spec.bootstrap.config_ref.as_ref();
     let kubeadm = config.is_some_and(|config| config.kind == "KubeadmConfigTemplate");
     if is_on("KubeadmVersionSkew") && kubeadm && ours != theirs {
         problems.push(format!(
-            "kubeadm of MachineSet version {version} joins only a control plane of the same minor \
-             version, and that runs {leads}"
+            "kubeadm of version {version} joins only a control plane of the same minor version, and \
+             {control_plane} has {leads}"
         ));
     }
     problems

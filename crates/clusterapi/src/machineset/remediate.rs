@@ -40,7 +40,7 @@ pub(super) async fn run(
         patch::status(&api, machine, &after)
             .await
             .doing(|| format!("marking Machine {} as remediated", machine.name_any()))?;
-        apply::delete_machine(ctx, machine).await?;
+        apply::delete_machine(ctx, set, machine).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use operator::patch;
 
 use super::{is_current, patch_status};
 use crate::error::{Doing, Error};
-use crate::{Context, counts, pause};
+use crate::{Context, counts, news, pause};
 
 /// Reports that the set is paused.
 pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result<Action, Error> {
@@ -67,7 +67,13 @@ pub(super) async fn write(
     let mut hindrances: Vec<_> = problems.iter().map(|line| format!("* {line}")).collect();
     hindrances.extend(error.map(|error| format!("* {}", chain(error))));
     let after = observed(set, machines, &hindrances.join("\n"), error.is_none(), now);
-    patch_status(ctx, set, &after).await
+    patch_status(ctx, set, &after).await?;
+    // A failed creation has an event of its own.
+    if error.is_none() {
+        let blocked = news::blocked(set.conditions(), after.conditions(), "PreflightCheckFailed");
+        news::publish(ctx, set, blocked).await;
+    }
+    Ok(())
 }
 
 /// The set with the status derived from its machines.

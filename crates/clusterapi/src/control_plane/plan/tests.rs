@@ -88,7 +88,7 @@ fn machines_come_one_at_a_time() {
     assert!(blocked(&decide(&ill), "EtcdPodHealthy"));
     let mut young = one.clone();
     young.initialized = false;
-    assert!(blocked(&decide(&young), "initialize"));
+    assert!(blocked(&decide(&young), "first control plane node"));
     let mut cut_off = one;
     cut_off.reachable = false;
     assert!(blocked(&decide(&cut_off), "cannot be reached"));

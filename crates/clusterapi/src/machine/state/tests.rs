@@ -122,7 +122,7 @@ fn a_machine_climbs_the_ladder_of_phases() {
     assert_eq!(status, "Unknown");
     assert_eq!(
         message,
-        "Waiting for a Node with spec.providerID openstack:///1 to exist"
+        "Waiting for the node to join the cluster (spec.providerID openstack:///1)"
     );
     let fourth = desired(&third, &facts(booted(), built("True"), node("True")), at(4));
     assert_eq!(now_phase(&fourth), MachinePhase::Running);

@@ -38,7 +38,10 @@ fn machines_wait_for_a_control_plane_that_is_upgraded_or_of_another_version() {
         // No control plane version yet: machines may be created, and wait for their bootstrap data.
         ("v1.34.1", "", control_plane("v1.34.1", None), 0),
         ("v1.34.1", "", control_plane("v1.34.2", Some("v1.34.1")), 1),
-        ("v1.35.0", "", control_plane("v1.34.2", Some("v1.34.2")), 2),
+        ("v1.35.0", "", control_plane("v1.34.2", Some("v1.34.2")), 1),
+        // Both are being upgraded: the control plane comes first.
+        ("v1.35.0", "", control_plane("v1.35.0", Some("v1.34.2")), 1),
+        ("v1.36.0", "", control_plane("v1.35.0", Some("v1.34.2")), 2),
         ("v1.33.0", "", control_plane("v1.34.2", Some("v1.34.2")), 1),
         (
             "v1.33.0",

@@ -1,0 +1,314 @@
+//! The events that a change of an object's status calls for. Pure, except for [`publish`].
+//!
+//! They are derived from the status before and after, and published once the new one is stored: a reconcile that is
+//! repeated publishes nothing twice.
+
+use std::error::Error;
+
+use api::conditions;
+use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::kube::{Resource, ResourceExt};
+use operator::controller::chain;
+use operator::events::Type;
+
+use crate::Context;
+use crate::machineset::WAITING;
+
+/// An event to publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct News {
+    type_: Type,
+    reason: String,
+    action: &'static str,
+    note: String,
+}
+
+impl News {
+    fn new(type_: Type, reason: &str, action: &'static str, note: impl Into<String>) -> Self {
+        Self {
+            type_,
+            reason: reason.to_owned(),
+            action,
+            note: note.into(),
+        }
+    }
+
+    /// The creation of the `kind` `name`, or its failure.
+    pub(crate) fn of_creation<E: Error + 'static>(
+        kind: &str,
+        name: &str,
+        result: Result<(), &E>,
+    ) -> Self {
+        match result {
+            Ok(()) => Self::normal(
+                "SuccessfulCreate",
+                "Create",
+                format!("Created {kind} {name}"),
+            ),
+            Err(error) => {
+                let note = format!("{kind} cannot be created: {}", chain(error));
+                Self::warning("FailedCreate", "Create", note)
+            }
+        }
+    }
+
+    /// The deletion of the `kind` `name`, or its failure.
+    pub(crate) fn of_deletion<E: Error + 'static>(
+        kind: &str,
+        name: &str,
+        result: Result<(), &E>,
+    ) -> Self {
+        match result {
+            Ok(()) => Self::normal(
+                "SuccessfulDelete",
+                "Delete",
+                format!("Deleted {kind} {name}"),
+            ),
+            Err(error) => {
+                let note = format!("{kind} {name} cannot be deleted: {}", chain(error));
+                Self::warning("FailedDelete", "Delete", note)
+            }
+        }
+    }
+
+    /// The new number of replicas of a MachineSet, if it changes.
+    pub(crate) fn of_scaling(set: &MachineSet, wanted: i32) -> Option<Self> {
+        let had = set.replicas();
+        let direction = if wanted > had { "up" } else { "down" };
+        let name = set.name_any();
+        let note = format!("Scaled {direction} MachineSet {name} from {had} to {wanted} replicas");
+        (wanted != had).then(|| Self::normal("SuccessfulScale", "Scale", note))
+    }
+
+    pub(crate) fn normal(reason: &str, action: &'static str, note: impl Into<String>) -> Self {
+        Self::new(Type::Normal, reason, action, note)
+    }
+
+    pub(crate) fn warning(reason: &str, action: &'static str, note: impl Into<String>) -> Self {
+        Self::new(Type::Warning, reason, action, note)
+    }
+}
+
+/// Publishes `news` about an object.
+pub(crate) async fn publish<K>(
+    ctx: &Context,
+    about: &K,
+    news: impl IntoIterator<Item = News> + Send,
+) where
+    K: Resource<DynamicType = ()>,
+{
+    for item in news {
+        let (reason, action) = (&item.reason, item.action);
+        ctx.events
+            .record(about, item.type_, reason, action, item.note)
+            .await;
+    }
+}
+
+/// The events of a Cluster.
+pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
+    let name = after.name_any();
+    let mut news = Vec::new();
+    if !before.infrastructure_provisioned() && after.infrastructure_provisioned() {
+        let note = format!("The infrastructure of Cluster {name} is ready for machines");
+        news.push(News::normal("InfrastructureReady", "Provision", note));
+    }
+    if !before.control_plane_initialized() && after.control_plane_initialized() {
+        let note = format!("The control plane of Cluster {name} is initialized");
+        news.push(News::normal("ControlPlaneReady", "Initialize", note));
+    }
+    let (before, after) = (before.conditions(), after.conditions());
+    news.extend(failure(before, after, "InfrastructureReady", "Provision"));
+    news.extend(failure(
+        before,
+        after,
+        "ControlPlaneAvailable",
+        "Initialize",
+    ));
+    news
+}
+
+/// The events of a Machine; `drain_timed_out` is whether its drain ended by its timeout.
+pub(crate) fn of_machine(before: &Machine, after: &Machine, drain_timed_out: bool) -> Vec<News> {
+    let mut news = Vec::new();
+    if let (None, Some(node)) = (before.node_name(), after.node_name()) {
+        let note = format!("Node {node} has joined the cluster");
+        news.push(News::normal("SuccessfulSetNodeRef", "SetNodeRef", note));
+    }
+    news.extend(deletion(before, after, drain_timed_out));
+    let (before, after) = (before.conditions(), after.conditions());
+    news.extend(failure(before, after, "BootstrapConfigReady", "Bootstrap"));
+    news.extend(failure(before, after, "InfrastructureReady", "Provision"));
+    news.extend(failure(before, after, "NodeHealthy", "Watch"));
+    news
+}
+
+/// The reasons of `Deleting` up to the end of the drain.
+const UNDRAINED: [&str; 4] = ["", "NotDeleting", "WaitingForPreDrainHook", "DrainingNode"];
+
+fn deletion(before: &Machine, after: &Machine, timed_out: bool) -> Vec<News> {
+    let reason = |machine: &Machine| {
+        let found = conditions::find(machine.conditions(), "Deleting");
+        found.map_or(String::new(), |found| found.reason.clone())
+    };
+    let message = |machine: &Machine| {
+        let found = conditions::find(machine.conditions(), "Deleting");
+        found.map_or(String::new(), |found| found.message.clone())
+    };
+    let (was, is) = (reason(before), reason(after));
+    let node = after.node_name().unwrap_or("of the machine");
+    let drain = after
+        .status
+        .as_ref()
+        .and_then(|status| status.deletion.as_ref());
+    let drained = drain.is_some_and(|times| times.node_drain_start_time.is_some());
+    let mut news = Vec::new();
+    let undrained = |reason: &str| UNDRAINED.contains(&reason);
+    // `Deleting` is the reason of an error, after which the step is repeated.
+    if drained && undrained(&was) && !undrained(&is) && is != "Deleting" {
+        news.push(match timed_out {
+            false => {
+                let note = format!("Node {node} is drained");
+                News::normal("SuccessfulDrainNode", "Drain", note)
+            }
+            true => {
+                let note = format!(
+                    "The drain of Node {node} has timed out (nodeDrainTimeoutSeconds); the machine \
+                     is deleted with the Pods that are left"
+                );
+                News::warning("FailedDrainNode", "Drain", note)
+            }
+        });
+    }
+    const HELD: &str = "cannot be evicted";
+    if is == "DrainingNode" && message(after).contains(HELD) && !message(before).contains(HELD) {
+        let held: Vec<_> = message(after)
+            .lines()
+            .filter(|line| line.contains(HELD))
+            .map(|line| line.trim_start_matches("* ").to_owned())
+            .collect();
+        let note = format!("Node {node} is not drained: {}", held.join("; "));
+        news.push(News::warning("FailedDrainNode", "Drain", note));
+    }
+    if was == "WaitingForVolumeDetach" && is != was && is != "Deleting" {
+        let note = format!("The volumes of Node {node} are detached");
+        news.push(News::normal("NodeVolumesDetached", "Detach", note));
+    }
+    if is == "DeletingNode" && was != is {
+        news.push(News::warning("FailedDeleteNode", "Delete", message(after)));
+    }
+    news
+}
+
+/// The events of a MachineDeployment.
+pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeployment) -> Vec<News> {
+    let (before, after) = (before.conditions(), after.conditions());
+    let reason = match conditions::is_true(after, "RollingOut") {
+        true => "RolloutBlocked",
+        false => "ScaleUpBlocked",
+    };
+    let news = rollout(before, after).into_iter();
+    news.chain(blocked(before, after, reason)).collect()
+}
+
+/// The begin and the end of a roll-out.
+pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News> {
+    let rolls = |list| conditions::is_true(list, "RollingOut");
+    match (rolls(before), rolls(after)) {
+        (false, true) => {
+            let found = conditions::find(after, "RollingOut")?;
+            // The obstacles, if there are any, have an event of their own.
+            let lines = found.message.lines();
+            let lines = lines.take_while(|line| !line.starts_with("Th"));
+            let note = one_line(&lines.collect::<Vec<_>>().join("\n"));
+            Some(News::normal("RolloutStarted", "RollOut", note))
+        }
+        (true, false) => {
+            let note = "All machines are up to date";
+            Some(News::normal("RolloutCompleted", "RollOut", note))
+        }
+        _ => None,
+    }
+}
+
+/// What keeps machines from being created or deleted, when it is new. A warning, unless it passes without intervention.
+pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -> Option<News> {
+    let was = obstacles(before).map(|found| found.message.as_str());
+    let found = obstacles(after)?;
+    let lines = list_of_obstacles(&found.message);
+    if was.is_some_and(|was| list_of_obstacles(was) == lines) || lines.is_empty() {
+        return None;
+    }
+    let passes = lines.iter().all(|line| line.starts_with(WAITING));
+    let type_ = if passes { Type::Normal } else { Type::Warning };
+    let note = lines.join("; ");
+    Some(News::new(type_, reason, "CreateMachine", note))
+}
+
+/// The words before the list of obstacles in `RollingOut`, `ScalingUp` and `ScalingDown`.
+pub(crate) const BLOCKED: &str = "is blocked because:";
+
+fn obstacles(list: &[Condition]) -> Option<&Condition> {
+    let types = ["RollingOut", "ScalingUp", "ScalingDown"].iter();
+    let mut found = types.filter_map(|type_| conditions::find(list, type_));
+    found.find(|found| found.message.contains(BLOCKED))
+}
+
+/// The obstacles in a message of `RollingOut`, `ScalingUp` or `ScalingDown`.
+pub(crate) fn list_of_obstacles(message: &str) -> Vec<&str> {
+    let (_, list) = message.split_once(BLOCKED).unwrap_or_default();
+    let lines = list
+        .lines()
+        .map(|line| line.trim().trim_start_matches("* "));
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// A warning when a condition reports a failure that it did not report before.
+fn failure(
+    before: &[Condition],
+    after: &[Condition],
+    type_: &str,
+    action: &'static str,
+) -> Option<News> {
+    let is = conditions::find(after, type_)?;
+    let was = conditions::find(before, type_);
+    let known = was.is_some_and(|was| was.reason == is.reason && was.message == is.message);
+    if known || is.status == "True" || !is_failure(&is.reason) {
+        return None;
+    }
+    let note = match is.message.as_str() {
+        "" => format!("{type_} is {}", is.status),
+        message => one_line(without_types(message)),
+    };
+    Some(News::warning(&is.reason, action, note))
+}
+
+/// Whether a reason requires intervention.
+fn is_failure(reason: &str) -> bool {
+    let words = ["Failed", "Error", "Deleted", "NotFound"];
+    reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
+}
+
+/// `InstanceReady: server ...` without the types of conditions.
+pub(crate) fn without_types(message: &str) -> &str {
+    let is_type = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_uppercase())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    match message.split_once(": ") {
+        Some((first, rest)) if is_type(first) => without_types(rest),
+        _ => message,
+    }
+}
+
+fn one_line(message: &str) -> String {
+    let lines: Vec<_> = message.lines().map(|line| line.trim()).collect();
+    lines
+        .join(" ")
+        .replacen(" * ", ": ", 1)
+        .replace(" * ", "; ")
+}
+
+#[cfg(test)]
+mod tests;
