@@ -227,7 +227,7 @@ async fn announce(
         let known = api::conditions::find(&status.conditions, problem.about.as_str())?;
         Some((known.reason.clone(), known.message.clone()))
     };
-    if message(before) != message(after) {
+    if message(before) != message(after) && !problem.is_announced {
         let reason = problem.reason.as_str();
         ctx.recorder
             .warning(before, reason, "Reconcile", &problem.message)
@@ -289,7 +289,7 @@ fn undeletable(problem: &Problem) -> String {
         Type::Authentication => format!(
             "{}. Nothing in the cloud can be deleted until this is fixed (if nothing of the \
              cluster is left there, remove the finalizer {FINALIZER})",
-            problem.message
+            problem.message.trim_end_matches('.')
         ),
         _ => problem.message.clone(),
     }
@@ -371,7 +371,7 @@ async fn machines_left(
     let names: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
     let names = crate::resolve::names(names.iter().map(String::as_str));
     Ok(Some(format!(
-        "waiting for {} machines to go: {names}",
+        "waiting for {} machines to be deleted: {names}",
         machines.len()
     )))
 }

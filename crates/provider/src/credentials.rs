@@ -6,8 +6,7 @@ use api::k8s_openapi::api::core::v1::{Namespace, Secret};
 use api::selector;
 use kube::{Api, Client};
 use openstack::{Cloud, CloudConfig, CloudPool};
-use operator::controller::chain;
-use operator::retry::{Retry, When};
+use operator::retry::Retry;
 
 use crate::problem::{self, Problem};
 use crate::reason::{Reason, Type};
@@ -29,7 +28,10 @@ pub(crate) async fn cloud(
     };
     let config = config(client, &namespace, &name, identity).await?;
     pool.get(&config).await.map_err(|error| {
-        let doing = format!("cloud {} of Secret {namespace}/{name}", identity.cloud_name);
+        let doing = format!(
+            "log in to cloud {} of Secret {namespace}/{name}",
+            identity.cloud_name
+        );
         Problem::cloud(Type::Authentication, REASON, &doing, &error)
     })
 }
@@ -116,12 +118,11 @@ async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String,
 
 fn kubernetes(error: kube::Error) -> Problem {
     let when = error.when();
-    let message = format!("reading the credentials: {}", chain(&error));
+    let why = operator::words::of_request(&error);
+    let message = format!("the credentials cannot be read: {why}");
     Problem {
-        about: Type::Authentication,
-        reason: REASON,
-        message,
         when,
+        ..Problem::new(Type::Authentication, REASON, message)
     }
 }
 
@@ -136,20 +137,13 @@ pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
 /// The problem for a failed list request.
 pub(crate) fn listing(error: &openstack::Error) -> Problem {
     if is_authentication(error) {
-        return Problem::cloud(Type::Authentication, REASON, "reading the cloud", error);
+        return Problem::cloud(Type::Authentication, REASON, "read the cloud", error);
     }
-    let about = Type::Ready;
-    let message = error.cause("reading the cloud");
+    let message = problem::failure("read the cloud", error);
     Problem {
-        about,
-        reason: Reason::OpenStackError,
-        message,
-        when: after(error),
+        when: problem::when(error),
+        ..Problem::new(Type::Ready, Reason::OpenStackError, message)
     }
-}
-
-fn after(error: &openstack::Error) -> When {
-    problem::when(error)
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ async fn finish(
             problem.reason,
             &problem.message,
         );
-        if reported(object, problem.about) != reported(&next, problem.about) {
+        let is_new = reported(object, problem.about) != reported(&next, problem.about);
+        if is_new && !problem.is_announced {
             let reason = problem.reason.as_str();
             ctx.recorder
                 .warning(object, reason, "Reconcile", &problem.message)
@@ -161,9 +162,11 @@ async fn normal(
         cloud: &cloud,
         mark,
         before: Known::of(object),
+        is_silent: around.is_silent(),
     };
     let is_new = work.before.server().is_none();
-    let kinds = kinds(object, is_new, around.is_balanced());
+    let mut kinds = kinds(object, is_new, around.is_balanced());
+    kinds.extend((is_new && needs.machine.spec.failure_domain.is_some()).then_some(Kind::Zones));
     let observed = work.observe(&kinds, work.age()).await?;
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
@@ -192,9 +195,15 @@ async fn server(
             && reported(object, Type::Instance) != reported(next, Type::Instance)
         {
             let text = status::fault(server);
-            ctx.recorder
-                .warning(object, "FailedCreateServer", "CreateServer", text)
-                .await;
+            // A server that was running has not failed to be created.
+            let ran = object.spec.provider_id.is_some();
+            let reason = if ran {
+                "InstanceStateError"
+            } else {
+                "FailedCreateServer"
+            };
+            let action = if ran { "Watch" } else { "CreateServer" };
+            ctx.recorder.warning(object, reason, action, text).await;
         }
         return Ok(Action::requeue(FALLBACK));
     }
@@ -257,8 +266,15 @@ async fn missing(
         }
         Err(error) if !error.is_absent() => Err(credentials::listing(&error).into()),
         _ => {
-            let text = format!("server {id} was deleted by somebody else; delete the Machine");
+            let text = format!(
+                "server {id} was deleted by somebody else: delete the Machine, and its owner creates \
+                 another one"
+            );
             status::not_ready(next, now, Type::Instance, Reason::InstanceDeleted, &text);
+            if reported(work.object, Type::Instance) != reported(next, Type::Instance) {
+                let (reason, recorder) = (Reason::InstanceDeleted.as_str(), &work.ctx.recorder);
+                recorder.warning(work.object, reason, "Watch", text).await;
+            }
             Ok(context::settled())
         }
     }

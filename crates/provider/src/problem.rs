@@ -19,6 +19,8 @@ pub struct Problem {
     pub message: String,
     /// When to retry.
     pub when: When,
+    /// Whether the step that failed has published an event about it.
+    pub is_announced: bool,
 }
 
 impl Problem {
@@ -31,6 +33,7 @@ impl Problem {
             reason,
             message: message.into(),
             when,
+            is_announced: false,
         }
     }
 
@@ -38,13 +41,29 @@ impl Problem {
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
         // The message must be the same each time, so the request id is only logged.
         tracing::warn!("{doing}: {error}");
-        let message = format!("{}{}", error.cause(doing), advice(error));
+        let message = format!("{}{}", failure(doing, error), advice(error));
         Self {
             about,
             reason,
             message,
             when: when(error),
+            is_announced: false,
         }
+    }
+}
+
+/// What the cloud says, first, and then what it was asked to do.
+pub(crate) fn failure(doing: &str, error: &Error) -> String {
+    let words = error.words().to_string();
+    let request = words.strip_suffix(error.message()).unwrap_or_default();
+    let request = request.trim_end_matches([' ', ':']);
+    let message = match error.message().trim().trim_end_matches('.') {
+        "" => "no reason is given",
+        message => message,
+    };
+    match request {
+        "" => format!("{message} ({doing})"),
+        request => format!("{message} ({doing}: {request})"),
     }
 }
 
@@ -93,7 +112,6 @@ fn advice(error: &Error) -> &'static str {
             ". Check the clouds.yaml in the Secret that identityRef names"
         }
         ErrorKind::Unreachable => ". Check auth_url, the network and the CA; this is tried again",
-        ErrorKind::Invalid => ". Change the field of the spec that this is about",
         _ => "",
     }
 }

@@ -11,7 +11,7 @@ use openstack::compute::{Flavor, ServerGroup};
 use openstack::image::Image;
 use openstack::inventory::{Resource, Table};
 use openstack::network::{Network, Router, SecurityGroup, Subnet};
-use serde::Serialize;
+use serde_json::Value;
 
 /// The maximum number of names in an error.
 const NAMES: usize = 12;
@@ -178,7 +178,7 @@ pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn one<'v, T: Resource, F: Serialize>(
+fn one<'v, T: Resource, F: serde::Serialize>(
     table: &'v Table<T>,
     param: &Param<F>,
     what: &str,
@@ -205,24 +205,33 @@ fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> String {
     format!("{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}")
 }
 
-fn shown<F: Serialize>(param: &Param<F>) -> String {
+fn shown<F: serde::Serialize>(param: &Param<F>) -> String {
     match param {
         Param::Id(id) => format!("`{id}`"),
         Param::Filter(filter) => shown_filter(filter),
     }
 }
 
-/// The fields of a filter that are set, as they are written in a manifest.
-fn shown_filter<F: Serialize>(filter: &F) -> String {
-    let filter = serde_json::to_value(filter).unwrap_or_default();
-    let fields = filter.as_object().into_iter().flatten();
-    let set: Vec<String> = fields
-        .map(|(field, value)| match value.as_str() {
-            Some(text) => format!("{field} `{text}`"),
-            None => format!("{field} `{value}`"),
-        })
+/// The fields of a filter that are set.
+fn shown_filter<F: serde::Serialize>(filter: &F) -> String {
+    let fields = serde_json::to_value(filter).unwrap_or_default();
+    let fields = fields.as_object().into_iter().flatten();
+    let set: Vec<_> = fields
+        .filter_map(|(name, value)| Some(format!("{name} `{}`", shown_value(value)?)))
         .collect();
     format!("with {}", set.join(" and "))
+}
+
+fn shown_value(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().filter_map(shown_value).collect();
+            (!items.is_empty()).then(|| items.join(", "))
+        }
+        other => Some(other.to_string()),
+    }
 }
 
 fn matches_filter<T: Resource>(filter: &NetworkFilter, item: &T, project: &str) -> bool {

@@ -125,13 +125,14 @@ impl Work<'_> {
                 Ok(())
             }
             Err(error) => {
-                let problem = self.problem(step, &error);
+                let mut problem = self.problem(step, &error);
                 // A temporary conflict, such as an address that is still in use, is not worth an event.
                 if error.kind() != openstack::ErrorKind::Busy {
                     let reason = format!("Failed{event}");
                     self.recorder
                         .warning(self.object, &reason, event, &problem.message)
                         .await;
+                    problem.is_announced = true;
                 }
                 Err(problem)
             }
@@ -166,6 +167,17 @@ pub(crate) fn past(step: &str) -> String {
         verb if verb.ends_with('e') => format!("{}d", capital(verb)),
         verb if verb.ends_with('g') => format!("{}ged", capital(verb)),
         verb => format!("{}ed", capital(verb)),
+    };
+    format!("{verb} {rest}")
+}
+
+/// Turns "create the network" into "creating the network".
+pub(crate) fn doing(step: &str) -> String {
+    let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
+    let verb = match verb {
+        "set" => "setting".to_owned(),
+        "tag" => "tagging".to_owned(),
+        verb => format!("{}ing", verb.trim_end_matches('e')),
     };
     format!("{verb} {rest}")
 }

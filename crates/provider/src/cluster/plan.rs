@@ -381,6 +381,17 @@ pub(super) fn missing_rules(
     missing
 }
 
+/// What the cloud is doing with a load balancer.
+fn under_way(name: &str, status: &str) -> String {
+    let doing = match status {
+        "PENDING_CREATE" => "creating",
+        "PENDING_UPDATE" => "changing",
+        "PENDING_DELETE" => "deleting",
+        status => return format!("waiting for load balancer {name}, which is {status}"),
+    };
+    format!("{doing} load balancer {name}")
+}
+
 fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     let Some(wanted) = &desired.balancer else {
         return;
@@ -406,7 +417,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             return;
         }
         status => {
-            let message = format!("waiting for load balancer {name}, which is {status}");
+            let message = under_way(name, status);
             let serves = status == "PENDING_UPDATE";
             plan.waits.push(Wait {
                 serves,
@@ -538,7 +549,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     for server in &observed.servers {
         if server.is_deleting() {
             plan.waits
-                .push(waiting(format!("waiting for server {} to go", server.name)));
+                .push(waiting(format!("deleting server {}", server.name)));
         } else {
             steps.push(Step::DeleteServer(server.id.clone()));
         }
@@ -548,7 +559,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
             "ACTIVE" | "ERROR" => steps.push(Step::DeleteBalancer(balancer.id.clone())),
             status => {
                 let name = &balancer.name;
-                let message = format!("waiting for load balancer {name}, which is {status}");
+                let message = under_way(name, status);
                 plan.waits.push(waiting(message));
             }
         }
@@ -576,7 +587,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     if !observed.servers.is_empty() {
         // With a server, Nova deletes its volumes and unbinds its ports.
         plan.waits.push(waiting(format!(
-            "waiting for {} servers to go",
+            "deleting {} servers",
             observed.servers.len()
         )));
         return plan;
@@ -585,7 +596,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
         match volume.status.as_str() {
             "deleting" => plan
                 .waits
-                .push(waiting(format!("waiting for volume {}", volume.name))),
+                .push(waiting(format!("deleting volume {}", volume.name))),
             _ => steps.push(Step::DeleteVolume(volume.id.clone())),
         }
     }

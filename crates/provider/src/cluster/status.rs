@@ -376,7 +376,7 @@ fn part(
         return (
             Status::False,
             Reason::Creating,
-            format!("next step: {step}"),
+            super::apply::doing(&step.to_string()),
         );
     }
     let hinders = |wait: &&Wait| wait.about == type_ && !(held && wait.serves);

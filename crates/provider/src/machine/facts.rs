@@ -80,6 +80,7 @@ pub fn facts(
             text.to_owned(),
         ));
     }
+    zone(scope, view)?;
     let group = spec.server_group.as_ref();
     let server_group = group
         .map(|param| resolve::server_group(view, param).map(|group| group.id.clone()))
@@ -102,6 +103,30 @@ pub fn facts(
         tagging: view.has_extension("standard-attr-tag"),
         trusted_attribute: view.has_extension("port-trusted-vif"),
     })
+}
+
+/// Rejects a failure domain that is not an availability zone. Without a list of zones, Nova decides.
+fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
+    let Some(wanted) = &scope.failure_domain else {
+        return Ok(());
+    };
+    // Administrators may add a host: `nova:host1`.
+    let name = wanted.split(':').next().unwrap_or_default();
+    let zones: Vec<_> = view
+        .zones
+        .iter()
+        .filter(|zone| zone.state.available)
+        .collect();
+    if zones.is_empty() || zones.iter().any(|zone| zone.name == name) {
+        return Ok(());
+    }
+    let there_are = resolve::names(zones.iter().map(|zone| zone.name.as_str()));
+    let message = format!("failureDomain `{wanted}` is not a zone; there are: {there_are}");
+    Err(Problem::new(
+        Type::Instance,
+        Reason::InvalidMachineSpec,
+        message,
+    ))
 }
 
 /// What resolving needs besides spec and cloud.

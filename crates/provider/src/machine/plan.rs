@@ -155,8 +155,7 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     }
     for server in &observed.servers {
         if server.is_deleting() {
-            plan.waits
-                .push(format!("waiting for server {} to go", server.id));
+            plan.waits.push(format!("deleting server {}", server.id));
         } else {
             plan.steps.push(Step::DeleteServer(server.id.clone()));
         }
@@ -173,8 +172,7 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     }
     for volume in &observed.volumes {
         if volume.status == "deleting" {
-            plan.waits
-                .push(format!("waiting for volume {} to go", volume.name));
+            plan.waits.push(format!("deleting volume {}", volume.name));
         } else {
             plan.steps.push(Step::DeleteVolume(volume.id.clone()));
         }

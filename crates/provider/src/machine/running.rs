@@ -17,6 +17,8 @@ use crate::reason::{Reason, Type};
 
 /// The minimum interval between reads of the console of a server that does not become a Node.
 const CONSOLE_EVERY: Duration = Duration::from_secs(60);
+/// The interval at which the server of a Node that does not answer is looked for.
+const SILENT_EVERY: Duration = Duration::from_secs(60);
 /// How many lines of the console are read.
 const CONSOLE_LINES: u32 = 200;
 
@@ -48,6 +50,7 @@ pub(super) async fn running(
         _ => status::condition(next, now, Type::Ready, (Status::True, Reason::Ready, "")),
     }
     Ok(match failure {
+        Progress::IsNode if work.is_silent => Action::requeue(SILENT_EVERY),
         Progress::IsNode => context::settled(),
         Progress::Booting(left) => Action::requeue(left),
         Progress::Failed(_, again) | Progress::Silent(again) => Action::requeue(again),

@@ -126,10 +126,7 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
             );
         }
         "" | "BUILD" => {
-            let text = format!(
-                "waiting for server {} to become ACTIVE, it is BUILD",
-                server.id
-            );
+            let text = format!("creating server {}", server.id);
             not_ready(object, now, Type::Instance, Reason::InstanceNotReady, &text);
         }
         other => {

@@ -53,6 +53,15 @@ impl Surroundings {
             .is_some_and(|machine| machine.labels().contains_key(label))
     }
 
+    /// Whether the machine has a Node, and that does not answer.
+    pub(super) fn is_silent(&self) -> bool {
+        let Some(machine) = &self.machine else {
+            return false;
+        };
+        let healthy = api::conditions::find(machine.conditions(), "NodeHealthy");
+        machine.node_name().is_some() && healthy.is_some_and(|healthy| healthy.status != "True")
+    }
+
     pub(super) fn has_balancer(&self) -> bool {
         self.openstack_cluster
             .as_ref()
@@ -75,7 +84,7 @@ impl Surroundings {
             .as_ref()
             .filter(|infra| is_provisioned(infra))
         else {
-            let text = "waiting for the OpenStackCluster to be provisioned";
+            let text = "waiting for the network and the load balancer";
             return Err((Reason::WaitingForClusterInfrastructure, text));
         };
         let Some(cluster_id) = Identity::of(infra, CLUSTER_ID) else {

@@ -67,6 +67,7 @@ async fn take_down(
         cloud: &cloud,
         mark,
         before: Known::of(object),
+        is_silent: false,
     };
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
     let balanced = alive && around.has_balancer() && around.is_control_plane();

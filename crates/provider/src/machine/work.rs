@@ -15,6 +15,9 @@ use crate::identity::Mark;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
+/// The maximum age of the view of a machine whose Node does not answer.
+const SUSPICIOUS: Duration = Duration::from_secs(5);
+
 /// The parameters of a reconcile.
 pub(super) struct Work<'a> {
     pub(super) ctx: &'a Context,
@@ -23,6 +26,8 @@ pub(super) struct Work<'a> {
     pub(super) mark: Mark,
     /// The server and ports that were recorded before this reconcile.
     pub(super) before: Known,
+    /// Whether the Node of the machine does not answer, so that the server may be gone.
+    pub(super) is_silent: bool,
 }
 
 impl Work<'_> {
@@ -35,10 +40,14 @@ impl Work<'_> {
     /// The maximum age of the view.
     pub(super) fn age(&self) -> Duration {
         let status = self.object.status.as_ref();
-        context::age(
+        let age = context::age(
             self.object,
             status.map(|status| status.conditions.as_slice()),
-        )
+        );
+        match self.is_silent {
+            true => age.min(SUSPICIOUS),
+            false => age,
+        }
     }
 
     pub(super) fn known(&self) -> Observed {
@@ -79,13 +88,14 @@ impl Work<'_> {
                 Ok(())
             }
             (Err(error), event) => {
-                let problem = self.problem(step, &error);
+                let mut problem = self.problem(step, &error);
                 if let (Some(event), true) = (event, error.kind() != openstack::ErrorKind::Busy) {
                     let reason = format!("Failed{event}");
                     let recorder = &self.ctx.recorder;
                     recorder
                         .warning(self.object, &reason, event, &problem.message)
                         .await;
+                    problem.is_announced = true;
                 }
                 Err(problem)
             }

@@ -110,7 +110,47 @@ async fn a_server_that_somebody_deletes_is_not_replaced() {
         .await;
     assert_eq!(said.reason, "InstanceDeleted");
     assert_eq!(world.count("server"), 0);
+    let reported = world.notes("md-0", "Warning").await;
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    let expected = format!("InstanceDeleted: Server {id} was deleted by somebody else");
+    assert!(reported[0].starts_with(&expected), "{reported:?}");
     world.delete_machine("md-0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_of_a_node_that_does_not_answer_is_looked_for_at_once() {
+    let mut world = World::open(simulator::cloud::Options::default()).await;
+    world.idle = Duration::from_secs(3600);
+    world.rest = Duration::from_secs(3600);
+    world.run();
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("md-0", false, json!({})).await;
+    let machine = world.machine_ready("md-0").await;
+    let session = world.session().await;
+    let id = machine.status.unwrap().instance_id.unwrap();
+    session.compute().delete_server(&id).await.unwrap();
+    let silent = json!({"status": {"nodeRef": {"name": "md-0"}, "conditions": [{
+        "type": "NodeHealthy", "status": "Unknown", "reason": "NodeHealthUnknown", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+    let machines = world.api::<api::core::v1beta2::Machine>();
+    let patch = kube::api::Patch::Merge(&silent);
+    machines
+        .patch_status("md-0", &Default::default(), &patch)
+        .await
+        .unwrap();
+    // The list must be older than the age that a silent Node allows.
+    eventually("the loss", || async {
+        world.poke::<OpenStackMachine>("md-0").await;
+        let object = world.api::<OpenStackMachine>().get("md-0").await.unwrap();
+        let conditions = object.status.unwrap_or_default().conditions;
+        let found = api::conditions::find(&conditions, "InstanceReady").cloned();
+        match found.filter(|found| found.reason == "InstanceDeleted") {
+            Some(_) => Ok(()),
+            None => Err(crate::world::shown(&conditions)),
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -119,6 +119,55 @@ async fn an_exhausted_quota_is_told_in_the_clouds_words_and_half_made_machines_c
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_step_is_one_event_with_the_cause_first() {
+    let quotas = BTreeMap::from([("instances".to_owned(), 0)]);
+    let mut world = World::open(CloudOptions {
+        quotas,
+        ..CloudOptions::default()
+    })
+    .await;
+    world.run();
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("md-0", false, json!({})).await;
+    let said = world
+        .machine_says(
+            "md-0",
+            "InstanceReady",
+            "(create the server: compute POST /",
+        )
+        .await;
+    assert!(
+        said.message.starts_with("Quota exceeded"),
+        "{}",
+        said.message
+    );
+    assert!(!said.message.contains(".."), "{}", said.message);
+    let failed = world.notes("md-0", "Warning").await;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].starts_with("FailedCreateServer: Quota exceeded"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_domain_that_is_no_zone_is_named_with_those_that_are() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let resources = world.cloud.resources();
+    world.machine_in("mars", "md-0").await;
+    let said = world
+        .machine_says(
+            "md-0",
+            "InstanceReady",
+            "failureDomain `mars` is not a zone",
+        )
+        .await;
+    assert_eq!(said.reason, "InvalidMachineSpec");
+    assert!(said.message.contains("; there are: "), "{}", said.message);
+    assert_eq!(world.cloud.resources(), resources);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_in_error_shows_novas_fault() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -240,7 +289,7 @@ async fn a_load_balancer_without_a_network_is_a_condition_and_no_request_names_a
     let world = World::start().await;
     world.cluster(json!({"managedSubnets": []})).await;
     let reported = world
-        .cluster_says("APIEndpointReady", "the cluster has no network")
+        .cluster_says("APIEndpointReady", "cluster has no network")
         .await;
     assert_eq!(reported.status, "False");
     assert_eq!(reported.reason, "APIEndpointConfigFailed");

@@ -384,6 +384,34 @@ impl World {
             .collect()
     }
 
+    /// The events of a type about `name`, as `Reason: note`.
+    pub(crate) async fn notes(&self, name: &str, type_: &str) -> Vec<String> {
+        let events = self.list::<Event>().await.into_iter();
+        let about = events.filter(|event| {
+            let object = event.regarding.as_ref();
+            object.and_then(|object| object.name.as_deref()) == Some(name)
+                && event.type_.as_deref() == Some(type_)
+        });
+        about
+            .map(|event| {
+                let text = |text: Option<String>| text.unwrap_or_default();
+                format!("{}: {}", text(event.reason), text(event.note))
+            })
+            .collect()
+    }
+
+    /// Creates a worker in a failure domain.
+    pub(crate) async fn machine_in(&self, domain: &str, name: &str) {
+        // The provider waits for the bootstrap data, so that the domain is set in time.
+        let spec = json!({"spec": {"failureDomain": domain}});
+        let cluster = json!({"spec": {"paused": true}});
+        self.merge::<Cluster>("demo", cluster).await;
+        self.machine(name, false, json!({})).await;
+        self.merge::<Machine>(name, spec).await;
+        let cluster = json!({"spec": {"paused": false}});
+        self.merge::<Cluster>("demo", cluster).await;
+    }
+
     /// The number of writes, without those of Keystone (logins), by method and path: `POST /v2.0/ports`.
     pub(crate) fn writes(&self) -> BTreeMap<String, u64> {
         let counts = self.cloud.requests().into_iter();
