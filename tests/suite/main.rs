@@ -9,6 +9,7 @@
 //!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
+//!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
 //!   tour        the commands of docs/simulated-cluster.md
 //!   bad_input   one clear message for each mistake
@@ -32,6 +33,7 @@ mod budget;
 mod cloud;
 mod coverage;
 mod durability;
+mod events;
 mod first_hour;
 mod generate;
 mod guests;

@@ -9,7 +9,9 @@ use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency};
 use simulator::guest::{self, Guests, Outside};
 use simulator::runner::{self, Runners};
+use simulator::world::World;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +62,7 @@ pub(crate) struct Simulated {
     running: Running,
     serving: JoinHandle<()>,
     /// Keeps the background tasks of the cloud running.
-    _cloud: Cloud,
+    cloud: Cloud,
 }
 
 impl Simulated {
@@ -101,8 +103,13 @@ impl Simulated {
             url,
             running,
             serving,
-            _cloud: cloud,
+            cloud,
         })
+    }
+
+    /// The servers of the cloud; a new value follows every change.
+    pub(crate) fn world(&self) -> watch::Receiver<Arc<World>> {
+        self.cloud.world()
     }
 
     /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start).

@@ -4,6 +4,7 @@ pub(crate) mod cloud;
 mod detach;
 mod endpoints;
 mod floating;
+mod hints;
 mod input;
 mod management;
 mod observer;
@@ -18,8 +19,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use kube::Client;
 use openstack::config::CloudConfig;
+use openstack::{Kind, PoolOptions};
 use operator::metrics::Metrics;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +82,9 @@ pub(crate) async fn run(
             config.name, config.auth_url
         ))?,
     }
-    let controllers = start_controllers(args, &management.client, metrics, &stop);
+    let known = simulated.as_ref().map(Simulated::world);
+    let hints = known.map(|world| hints::of(world, stop.clone()));
+    let controllers = start_controllers(args, &management.client, metrics, hints, &stop);
     let welcome = Welcome {
         program: &environment.program,
         data: data.path(),
@@ -180,6 +184,7 @@ fn start_controllers(
     args: &Up,
     client: &Client,
     metrics: Metrics,
+    hints: Option<broadcast::Sender<Kind>>,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let core = clusterapi::Options {
@@ -188,6 +193,10 @@ fn start_controllers(
     };
     let infrastructure = provider::Options {
         bootstrap_timeout: args.bootstrap_timeout,
+        clouds: PoolOptions {
+            hints,
+            ..PoolOptions::default()
+        },
         metrics,
         ..provider::Options::default()
     };

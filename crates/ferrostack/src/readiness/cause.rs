@@ -89,6 +89,9 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
     if failing.is_some() {
         return failing;
     }
+    if let Some(blocked) = blocked(plane) {
+        return Some(blocked);
+    }
     if !is_true(plane, "Initialized") {
         return Cause::waiting(match machines.is_empty() {
             true => "waiting for the network and the load balancer",
@@ -108,7 +111,7 @@ fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
         .filter(|machine| sets.iter().any(|set| machine.is_owned_by(set)))
         .filter_map(|machine| of_machine(snapshot, machine))
         .find(|cause| cause.failing);
-    let blocked = sets.iter().find_map(|set| blocked(set));
+    let blocked = blocked(deployment).or_else(|| sets.iter().find_map(|set| blocked(set)));
     if blocked.is_some() || failing.is_some() {
         return blocked.or(failing);
     }
@@ -149,19 +152,27 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     own(machine)
 }
 
-/// A MachineSet that may not create machines reports the reasons.
-fn blocked(set: &Item) -> Option<Cause> {
-    let scaling = set.condition("ScalingUp")?;
-    let (_, why) = scaling.message.split_once("is blocked because:")?;
+/// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
+fn blocked(item: &Item) -> Option<Cause> {
+    let types = ["RollingOut", "ScalingUp"].into_iter();
+    let mut conditions = types.filter_map(|type_| item.condition(type_));
+    let (_, why) =
+        conditions.find_map(|condition| condition.message.split_once("is blocked because:"))?;
     let reasons: Vec<&str> = why
         .lines()
         .map(|line| line.trim().trim_start_matches("* "))
         .filter(|line| !line.is_empty())
         .collect();
-    Some(Cause {
-        text: format!("blocked: {}", reasons.join("; ")),
-        failing: true,
-    })
+    let failing = !reasons
+        .iter()
+        .all(|reason| reason.starts_with("Waiting for "));
+    let reasons: Vec<_> = reasons.into_iter().map(lower_case_start).collect();
+    let reasons = reasons.join("; ");
+    let text = match failing {
+        true => format!("blocked: {reasons}"),
+        false => reasons,
+    };
+    Some(Cause { text, failing })
 }
 
 fn deleting(item: &Item) -> Option<Cause> {
@@ -239,60 +250,59 @@ fn in_users_words(text: &str) -> String {
     if let Some(quota) = quota(text) {
         return quota;
     }
+    let text = match text.split_once(" is being deleted: ") {
+        Some((_, detail)) => lower_case_start(without_conditions(detail)),
+        None => lower_case_start(text),
+    };
     let is = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end);
-    let short = match text {
-        _ if is("waiting for load balancer ", "which is PENDING_CREATE") => {
-            "creating the load balancer"
-        }
-        _ if is("waiting for load balancer ", "which is PENDING_DELETE") => {
-            "deleting the load balancer"
-        }
-        _ if is("waiting for load balancer ", "which is PENDING_UPDATE") => {
-            "changing the load balancer"
-        }
-        _ if is("waiting for server ", "it is BUILD") => "creating the server",
-        _ if is("waiting for server ", " to go") => "deleting the server",
-        _ if text.contains("status.initialization.provisioned is false")
-            || text.contains("status.initialization.infrastructureProvisioned to be true") =>
+    let network = "waiting for the network and the load balancer";
+    let first_node = "waiting for the first control plane node";
+    let short = match text.as_str() {
+        _ if text.starts_with("creating load balancer ") => "creating the load balancer",
+        _ if text.starts_with("changing load balancer ") => "changing the load balancer",
+        _ if text.starts_with("deleting load balancer ") => "deleting the load balancer",
+        _ if text.starts_with("creating server ") => "creating the server",
+        _ if text.starts_with("deleting server ") => "deleting the server",
+        "waiting for the Cluster's infrastructure" => network,
+        // Objects that have no conditions yet.
+        _ if is("waiting for ", " to create the infrastructure") => network,
+        _ if is("waiting for ", " to initialize the control plane") => first_node,
+        _ if is("waiting for ", " to create the machine") => "waiting for the server",
+        _ if is("waiting for ", " to create the bootstrap data") => "preparing the user data",
+        "waiting for the bootstrap data of the Machine" => "preparing the user data",
+        _ if text.starts_with("waiting for the node to join the cluster")
+            || text.starts_with("waiting for the node of the Machine") =>
         {
-            "waiting for the network and the load balancer"
+            "waiting for the node to join"
         }
-        _ if text.contains("configmap kube-system/kubeadm-config")
-            || text.starts_with("Waiting for Cluster control plane to be initialized")
-            || text == "Control plane not yet initialized" =>
-        {
-            "waiting for the first control plane node"
-        }
-        _ if text.contains("a Node with spec.providerID") => "waiting for the node to join",
-        _ if text.contains("status.initialization.dataSecretCreated is false")
-            || text == "waiting for the bootstrap data of the Machine" =>
-        {
-            "preparing the user data"
-        }
-        _ if text.ends_with(" to report spec.providerID") => "waiting for the server",
-        _ => return lower_case_start(text),
+        _ => return text,
     };
     short.to_owned()
 }
 
-/// Messages of conditions begin differently, but all messages in progress output begin alike. Names keep their
-/// capitals.
+/// Conditions begin with a capital, progress output does not. Names keep their capitals.
 fn lower_case_start(text: &str) -> String {
-    const SENTENCES: [&str; 10] = [
-        "Waiting",
-        "There",
-        "The",
-        "Remote",
-        "Control",
-        "Deletion",
-        "Scaling",
-        "Rolling",
+    const NAMES: [&str; 15] = [
+        "Cinder",
+        "Cluster",
+        "Glance",
+        "Keystone",
+        "Kubernetes",
+        "Machine",
+        "Machines",
+        "Neutron",
         "Node",
-        "Following",
+        "Nodes",
+        "Nova",
+        "Octavia",
+        "Pod",
+        "Pods",
+        "Secret",
     ];
     let first = text.split(' ').next().unwrap_or_default();
+    let is_word = !first.is_empty() && first.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
     match text.chars().next() {
-        Some(c) if SENTENCES.contains(&first) => {
+        Some(c) if is_word && !NAMES.contains(&first) => {
             format!("{}{}", c.to_ascii_lowercase(), &text[c.len_utf8()..])
         }
         _ => text.to_owned(),

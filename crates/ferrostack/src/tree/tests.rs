@@ -65,7 +65,7 @@ fn the_tree_shows_every_object_below_its_owner() {
     Cluster/demo                                                          1                  Available: True   Because  65s
     ├─ClusterInfrastructure - OpenStackCluster/demo                       1                  Ready: True       Because  65s
     ├─ControlPlane - KubeadmControlPlane/demo-cp     2/2                  1                  Available: False  Because  65s    waiting for the first control plane node
-    │ └─Machine/cp-a                                                      1                  Ready: False      Because  65s    Server is BUILD
+    │ └─Machine/cp-a                                                      1                  Ready: False      Because  65s    server is BUILD
     └─Workers
       └─MachineDeployment/md                         2/2                  1                  Available: True   Because  65s    1 of 2 machines are ready
         └─2 Machines...                                                   1                  Ready: True       Because  65s    See w-a, w-b

@@ -61,7 +61,7 @@ fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
                     "InfrastructureReady",
                     "False",
                     "R",
-                    "OpenStackCluster status.initialization.provisioned is false"
+                    "Waiting for OpenStackCluster to create the infrastructure"
                 )])),
             ),
             of_demo(
@@ -72,7 +72,7 @@ fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
                     "Ready",
                     "False",
                     "WaitingForCloud",
-                    "APIEndpointReady: waiting for load balancer x, which is PENDING_CREATE"
+                    "APIEndpointReady: creating load balancer x"
                 )])),
             ),
             of_demo(
@@ -83,7 +83,7 @@ fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
                     "Initialized",
                     "False",
                     "R",
-                    "Waiting for configmap kube-system/kubeadm-config in the workload cluster"
+                    "Waiting for the Cluster's infrastructure"
                 )])),
             ),
             of_demo(Kind::Machine, "w", "ms", json!({})),
@@ -144,5 +144,55 @@ fn what_waiting_does_not_mend_is_a_failure() {
         "InstanceNotReady",
     ] {
         assert!(!is_failure(reason), "{reason}");
+    }
+}
+
+#[test]
+fn an_upgrade_that_waits_for_the_control_plane_is_no_failure() {
+    let message = "Rolling out 3 not up-to-date replicas\n* Version v1.34.2, v1.35.0 required\n\
+        The roll-out is blocked because:\n* Waiting for KubeadmControlPlane cp, which is being upgraded from v1.34.2 to v1.35.0";
+    let status = json!({"conditions": [condition("RollingOut", "True", "RollingOut", message)]});
+    let snapshot = Snapshot {
+        items: vec![of_demo(
+            Kind::MachineDeployment,
+            "md",
+            "demo",
+            json!({"status": status}),
+        )],
+    };
+    let found = cause(&snapshot, &snapshot.items[0]).unwrap();
+    assert!(!found.failing);
+    assert_eq!(
+        found.text,
+        "waiting for KubeadmControlPlane cp, which is being upgraded from v1.34.2 to v1.35.0"
+    );
+}
+
+#[test]
+fn every_line_begins_alike_and_names_keep_their_capitals() {
+    for (condition, line) in [
+        ("Creating server 8d29", "creating the server"),
+        ("Deleting server 8d29", "deleting the server"),
+        (
+            "OpenStackMachine is being deleted: InstanceReady: Deleting server 8d29",
+            "deleting the server",
+        ),
+        (
+            "Waiting for the node to join the cluster (spec.providerID x)",
+            "waiting for the node to join",
+        ),
+        ("Quota exceeded", "quota exceeded"),
+        ("Machine a is being deleted", "Machine a is being deleted"),
+        (
+            "OpenStackMachine is being deleted",
+            "OpenStackMachine is being deleted",
+        ),
+        ("etcd would lose its quorum", "etcd would lose its quorum"),
+        (
+            "failureDomain `mars` is not a zone",
+            "failureDomain `mars` is not a zone",
+        ),
+    ] {
+        assert_eq!(in_users_words(condition), line);
     }
 }

@@ -38,7 +38,7 @@ fn demo() -> Snapshot {
     let waiting = json!({"phase": "Provisioning", "conditions": [
         condition("Ready", "False", "NotReady", ""),
         condition("InfrastructureReady", "False", "WaitingForCloud",
-            "InstanceReady: waiting for server 8d29613f-1d0e-4e2c-ad59-399dbdf1ffbf to become ACTIVE, it is BUILD")]});
+            "InstanceReady: creating server 8d29613f-1d0e-4e2c-ad59-399dbdf1ffbf")]});
     let failing = json!({"phase": "Provisioning", "conditions": [
         condition("Ready", "False", "NotReady", ""),
         condition("InfrastructureReady", "False", "InstanceCreateFailed", QUOTA)]});
