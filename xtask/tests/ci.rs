@@ -184,9 +184,9 @@ fn whether_a_step_is_due_can_be_asked_and_that_it_passed_can_be_noted() {
     };
     assert_eq!(ask("--due"), (0, String::new()));
     assert_eq!(ask("--passed"), (0, String::new()));
-    let (status, said) = ask("--due");
+    let (status, output) = ask("--due");
     assert_eq!(status, 1);
-    assert!(said.contains("unchanged since"), "{said}");
+    assert!(output.contains("unchanged since"), "{output}");
     let wrong = repository.run("once", &["--due", "step", "gone", "--", "false"], &[]);
     assert_eq!(wrong.status.code(), Some(2), "neither due nor unchanged");
 }

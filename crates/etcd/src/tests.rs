@@ -26,13 +26,13 @@ fn site() -> Site {
     let key = KeyPair::generate().unwrap();
     let ca = params.self_signed(&key).unwrap();
     let issuer = Issuer::new(params, key);
-    let own = KeyPair::generate().unwrap();
+    let key = KeyPair::generate().unwrap();
     let named = CertificateParams::new(vec!["a-member".to_owned()]).unwrap();
-    let certificate = named.signed_by(&own, &issuer).unwrap();
+    let certificate = named.signed_by(&key, &issuer).unwrap();
     Site {
         ca: ca.pem(),
         certificate: certificate.pem(),
-        key: own.serialize_pem().into(),
+        key: key.serialize_pem().into(),
     }
 }
 

@@ -42,8 +42,10 @@ pub struct Config {
 pub enum ElectionError {
     /// The durations contradict each other.
     #[error(
-        "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {} s, {} s and {} s",
-        .lease.as_secs_f64(), .renew.as_secs_f64(), .retry.as_secs_f64()
+        "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {}, {} and {}",
+        seconds(lease),
+        seconds(renew),
+        seconds(retry)
     )]
     Times {
         /// The lease duration.
@@ -53,6 +55,10 @@ pub enum ElectionError {
         /// The retry period.
         retry: Duration,
     },
+}
+
+fn seconds(duration: &Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
 }
 
 /// Why a manager is no longer the leader.
@@ -67,7 +73,7 @@ pub enum Lost {
         holder: String,
     },
     /// The Lease could not be renewed in time.
-    #[error("the {lease} could not be renewed for {} s", .deadline.as_secs_f64())]
+    #[error("the {lease} could not be renewed for {}", seconds(deadline))]
     Expired {
         /// The Lease.
         lease: String,
@@ -136,8 +142,11 @@ pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionE
             Standing::Unknown | Standing::Taken => {
                 let now_held_by = lease.observed.holder();
                 if now_held_by != holder {
-                    let name = now_held_by.as_deref().unwrap_or("nobody");
-                    info!("standing by: {} is held by {name}", lease.config.title());
+                    info!(
+                        "standing by: {} is held by {}",
+                        lease.config.title(),
+                        now_held_by.as_deref().unwrap_or("nobody")
+                    );
                     holder = now_held_by;
                 }
             }

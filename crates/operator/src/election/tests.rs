@@ -6,7 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::observed::{Observed, Standing};
-use super::{Config, ElectionError};
+use super::{Config, ElectionError, Lost};
 
 fn lease(holder: Option<&str>, renewed: i64) -> LeaseSpec {
     LeaseSpec {
@@ -112,4 +112,18 @@ fn contradictory_durations_are_rejected() {
         let refused = config(lease, renew, retry).check();
         assert!(matches!(refused, Err(ElectionError::Times { .. })));
     }
+    let message = config(15_500, 10_000, 2_000).check().unwrap_err();
+    assert!(
+        message
+            .to_string()
+            .ends_with("and has 15.5 s, 10 s and 2 s")
+    );
+    let lost = Lost::Expired {
+        lease: "Lease n/l".to_owned(),
+        deadline: Duration::from_secs(10),
+    };
+    assert_eq!(
+        lost.to_string(),
+        "the Lease n/l could not be renewed for 10 s"
+    );
 }

@@ -7,6 +7,7 @@ mod patch;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::attribute::python_list;
 use super::call::{Answer, Call, Reply};
 use super::clock::zulu;
 use super::document::{Doc, Fields, doc as to_doc, public_fields};
@@ -225,7 +226,8 @@ fn create(call: &mut Call<'_>) -> Answer {
         if doc.given(field) && !known.contains(&doc.text(field)) {
             let value = doc.text(field);
             return Err(Fault::bad(format!(
-                "Provided object does not match schema 'image': '{value}' is not one of {known:?}"
+                "Provided object does not match schema 'image': '{value}' is not one of {}",
+                python_list(known)
             )));
         }
     }

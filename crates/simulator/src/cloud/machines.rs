@@ -79,8 +79,9 @@ fn machine(state: &State, server: &Doc) -> Machine {
 fn image(state: &State, server: &Doc) -> Image {
     let id = server.text("_image");
     let properties = state.get(Kind::Image, id).map(|doc| {
-        let own = doc.iter().filter(|(name, _)| !is_base_property(name));
-        own.map(|(name, value)| (name.clone(), value.clone()))
+        let custom = doc.iter().filter(|(name, _)| !is_base_property(name));
+        custom
+            .map(|(name, value)| (name.clone(), value.clone()))
             .collect::<Map<String, Value>>()
     });
     Image {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::payload::Payload;
+use super::attribute::python_list;
 use super::call::{Answer, Call, Reply};
 use super::clock::naive_micros;
 use super::document::{Doc, Fields, doc as to_doc, public_fields};
@@ -64,8 +65,9 @@ fn create(call: &mut Call<'_>) -> Answer {
     ];
     if !known.contains(&kind) {
         return Err(Fault::bad(format!(
-            "Provided object does not match schema 'Secret': '{kind}' is not one of {known:?}. \
-             Invalid property: 'secret_type'"
+            "Provided object does not match schema 'Secret': '{kind}' is not one of {}. \
+             Invalid property: 'secret_type'",
+            python_list(&known)
         )));
     }
     let payload = Payload::given(&given)?;

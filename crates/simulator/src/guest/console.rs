@@ -28,7 +28,7 @@ struct Log {
     /// The time of each line of the text.
     times: VecDeque<Timestamp>,
     /// The number of lines ever printed, dropped ones included.
-    shown: u64,
+    printed: u64,
     /// The number of lines before the machine was last powered on.
     before: u64,
 }
@@ -70,7 +70,7 @@ impl Consoles {
     pub(crate) fn lines(&self, instance: &str, from: u64) -> Option<(Vec<Line>, u64)> {
         let logs = self.logs.lock();
         let log = logs.get(instance)?;
-        let first = log.shown - log.times.len() as u64;
+        let first = log.printed - log.times.len() as u64;
         let skipped = from.max(log.before).saturating_sub(first);
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let lines = log.text.lines().zip(&log.times).skip(skipped);
@@ -81,7 +81,7 @@ impl Consoles {
                 .map_or(line, |(_, text)| text)
                 .to_owned(),
         });
-        Some((lines.collect(), log.shown))
+        Some((lines.collect(), log.printed))
     }
 
     /// Notified of every new line of any console.
@@ -108,7 +108,7 @@ impl Consoles {
             text: text.to_owned(),
             since: Instant::now(),
             on,
-            shown: times.len() as u64,
+            printed: times.len() as u64,
             times,
             before: 0,
         };
@@ -128,7 +128,7 @@ impl Console {
         let log = logs.entry(self.instance.clone()).or_insert_with(Log::new);
         log.since = Instant::now();
         log.on = Timestamp::now();
-        log.before = log.shown;
+        log.before = log.printed;
         drop(logs);
         self.line("kernel: Linux version 6.8.0-simulated (ferrostack)");
     }
@@ -141,7 +141,7 @@ impl Console {
         for line in line.lines() {
             log.text.push_str(&format!("[{elapsed:12.6}] {line}\n"));
             log.times.push_back(Timestamp::now());
-            log.shown += 1;
+            log.printed += 1;
         }
         if let Some(excess) = log.text.len().checked_sub(LIMIT) {
             let cut = log.text.bytes().skip(excess).position(|byte| byte == b'\n');
@@ -168,7 +168,7 @@ impl Log {
             since: Instant::now(),
             on: Timestamp::now(),
             times: VecDeque::new(),
-            shown: 0,
+            printed: 0,
             before: 0,
         }
     }

@@ -136,7 +136,7 @@ pub(crate) fn believe(config_map: &Value, join: &Join) -> Result<ClusterInfo, Re
                 .and_then(|it| pki::spki_hash(it))
                 .unwrap_or_default();
             Err(Refusal::Never(format!(
-                "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys {presented:?} are pinned"
+                "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys \"{presented}\" are pinned"
             )))
         }
     }

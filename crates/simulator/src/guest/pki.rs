@@ -289,8 +289,8 @@ fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<SecretString, Er
             problem: error.to_string(),
         })?;
     // PKCS#1 public keys (`RSA PUBLIC KEY`) are the inner part of the SubjectPublicKeyInfo.
-    let own = key.subject_public_key_info();
-    if own != block.contents && key.public_key_raw() != block.contents {
+    let info = key.subject_public_key_info();
+    if info != block.contents && key.public_key_raw() != block.contents {
         return Err(Error::Mismatch { path: public });
     }
     Ok(text(files, "private key", &private)?.into())

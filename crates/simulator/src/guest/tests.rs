@@ -546,7 +546,7 @@ async fn a_stopped_control_plane_closes_connections_and_a_reboot_serves_again() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_sign_cluster_info_while_they_hold_and_open_no_other_doors() {
+async fn tokens_sign_cluster_info_while_they_are_valid_and_open_no_other_doors() {
     let mut cloud = Cloud::start(quick());
     cloud.add(Machine::init(&cloud, "cp-0"));
     let client = cloud.client();

@@ -29,7 +29,7 @@ impl Consoles {
         let logs = self.logs.lock();
         logs.get(instance).map_or_else(String::new, |log| {
             let mut text = log.text.clone();
-            text.push_str(&shown(&log.partial));
+            text.push_str(&sanitized(&log.partial));
             text
         })
     }
@@ -52,7 +52,7 @@ impl Consoles {
             log.partial.extend_from_slice(&text[..text.len().min(room)]);
             if line.is_some() {
                 let partial = std::mem::take(&mut log.partial);
-                log.text.push_str(&shown(&partial));
+                log.text.push_str(&sanitized(&partial));
                 log.text.push('\n');
             }
         }
@@ -80,7 +80,7 @@ impl Consoles {
 }
 
 /// A line as text, without control characters.
-fn shown(line: &[u8]) -> String {
+fn sanitized(line: &[u8]) -> String {
     String::from_utf8_lossy(line)
         .chars()
         .filter(|letter| *letter == '\t' || !letter.is_control())

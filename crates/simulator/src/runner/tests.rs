@@ -17,12 +17,12 @@ const ID: &str = "3f2b8a54-0000-4000-8000-000000000001";
 
 /// The reports of the machines to the cloud.
 #[derive(Default)]
-struct Told {
+struct Recorder {
     machine: Mutex<Option<Machine>>,
     events: Mutex<Vec<String>>,
 }
 
-impl Servers for Told {
+impl Servers for Recorder {
     fn machine(&self, _: &str) -> Option<Machine> {
         self.machine.lock().clone()
     }
@@ -40,7 +40,7 @@ impl Servers for Told {
 
 struct Bed {
     runners: Runners,
-    told: Arc<Told>,
+    recorder: Arc<Recorder>,
     world: watch::Sender<Arc<World>>,
     shutdown: CancellationToken,
     metadata: String,
@@ -112,8 +112,8 @@ async fn bed(program: &str) -> Bed {
 
 async fn bed_with_patience(program: &str, patience: Duration) -> Bed {
     let directory = TempDir::new().unwrap();
-    let told = Arc::new(Told::default());
-    *told.machine.lock() = Some(hardware());
+    let recorder = Arc::new(Recorder::default());
+    *recorder.machine.lock() = Some(hardware());
     let (world, receiver) = watch::channel(world(instance()));
     let shutdown = CancellationToken::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -123,12 +123,18 @@ async fn bed_with_patience(program: &str, patience: Duration) -> Bed {
         probe: Duration::from_millis(20),
         ..Options::new(runner(program), directory.path().to_owned())
     };
-    let runners = Runners::start(receiver, told.clone(), listener, options, shutdown.clone())
-        .await
-        .unwrap();
+    let runners = Runners::start(
+        receiver,
+        recorder.clone(),
+        listener,
+        options,
+        shutdown.clone(),
+    )
+    .await
+    .unwrap();
     Bed {
         runners,
-        told,
+        recorder,
         world,
         shutdown,
         metadata,
@@ -151,9 +157,13 @@ impl Bed {
         eventually(words, || self.runners.console(ID).contains(words)).await;
     }
 
-    async fn told(&self, words: &str) {
+    async fn reports(&self, words: &str) {
         eventually(words, || {
-            self.told.events.lock().iter().any(|it| it.contains(words))
+            self.recorder
+                .events
+                .lock()
+                .iter()
+                .any(|it| it.contains(words))
         })
         .await;
     }
@@ -203,12 +213,12 @@ async fn a_machine_runs_as_long_as_its_server_and_keeps_its_disk_over_a_reboot()
     })
     .await;
     assert_eq!(
-        bed.told.events.lock().len(),
+        bed.recorder.events.lock().len(),
         0,
         "the cloud knows that it switched the server off"
     );
 
-    *bed.told.machine.lock() = None;
+    *bed.recorder.machine.lock() = None;
     bed.world.send_replace(Arc::default());
     eventually("the disk to go", || !bed.file("").exists()).await;
     bed.shutdown.cancel();
@@ -218,14 +228,14 @@ async fn a_machine_runs_as_long_as_its_server_and_keeps_its_disk_over_a_reboot()
 #[tokio::test]
 async fn a_machine_that_ends_is_switched_off_and_not_started_again() {
     let bed = bed("ends-at-once").await;
-    bed.told(&format!("{ID} ended")).await;
+    bed.reports(&format!("{ID} ended")).await;
     bed.shows("nothing to do\nthe guest runner ended: exit status: 3\n")
         .await;
     // The server is still ACTIVE while the cloud has not handled the report: no second start.
     bed.change(|server| server.metadata.clear());
     bed.change(|server| server.running = false);
     bed.change(|server| server.boot = 2);
-    eventually("the second start", || bed.told.events.lock().len() == 2).await;
+    eventually("the second start", || bed.recorder.events.lock().len() == 2).await;
 }
 
 #[tokio::test]
@@ -239,7 +249,7 @@ async fn what_cannot_be_started_is_a_fault_of_the_server() {
         ("not-executable", "cannot be started: Permission denied"),
     ] {
         let bed = bed(program).await;
-        bed.told(fault).await;
+        bed.reports(fault).await;
         bed.shows(fault).await;
         // A server in ERROR is not in the World, but exists: its console is kept.
         bed.world.send_replace(Arc::default());
@@ -263,7 +273,7 @@ async fn a_runner_that_never_ends_is_killed_with_all_it_started() {
 #[tokio::test]
 async fn what_a_runner_leaves_in_its_group_ends_with_it() {
     let bed = bed("leaves-a-child").await;
-    bed.told("ended").await;
+    bed.reports("ended").await;
     let child = std::fs::read_to_string(bed.file("child")).unwrap();
     eventually("the child's end", || !runs(&child)).await;
     assert!(bed.runners.console(ID).starts_with("my child stays\n"));
@@ -302,11 +312,11 @@ async fn what_a_killed_cloud_left_running_is_ended_by_the_next_one() {
     )
     .unwrap();
     let options = Options::new(runner("ends-at-once"), next.path().to_owned());
-    let told = Arc::new(Told::default());
+    let recorder = Arc::new(Recorder::default());
     let (_world, receiver) = watch::channel(world(instance()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let shutdown = CancellationToken::new();
-    let second = Runners::start(receiver, told, listener, options, shutdown.clone())
+    let second = Runners::start(receiver, recorder, listener, options, shutdown.clone())
         .await
         .unwrap();
     eventually("the end of the first runner", || !runs(&pid)).await;
@@ -326,7 +336,7 @@ async fn two_clouds_do_not_share_a_directory() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let second = Runners::start(
         receiver,
-        first.told.clone(),
+        first.recorder.clone(),
         listener,
         options,
         CancellationToken::new(),

@@ -120,8 +120,8 @@ pub(super) async fn fill(
         });
     }
     let mut reached = from;
-    while let Some(made) = tasks.join_next().await {
-        reached += made??;
+    while let Some(finished) = tasks.join_next().await {
+        reached += finished??;
     }
     Ok((reached, begun.elapsed()))
 }
@@ -149,7 +149,7 @@ pub(super) async fn rates(
     let mut connections = Vec::new();
     for number in 0..clients {
         let mut client = access.connect().await?;
-        let name = format!("own-{clients}-{number}");
+        let name = format!("client-{clients}-{number}");
         let answer = client.post(MAPS, &map(&name, &text(SMALL, 1))).await?;
         connections.push((client, name, serde_json::from_slice::<Value>(&answer)?));
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{created, find, list, reference, remove};
+use crate::cloud::attribute::python_list;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
 use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
@@ -49,7 +50,8 @@ fn create(call: &mut Call<'_>) -> Answer {
         let name = one.text("name");
         if !names.is_empty() && !names.contains(&name) {
             return Err(schema(&format!(
-                "only {names:?} reference names are allowed for {kind} type"
+                "only {} reference names are allowed for {kind} type",
+                python_list(names)
             )));
         }
         let wanted = one.text("secret_ref");

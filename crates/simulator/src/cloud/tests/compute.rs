@@ -428,7 +428,7 @@ async fn addresses_come_and_go_through_nova_up_to_2_43() {
 }
 
 #[tokio::test]
-async fn keypairs_come_with_a_private_key_only_when_nova_made_them() {
+async fn keypairs_come_with_a_private_key_only_when_nova_generated_them() {
     let (_cloud, client) = demo().await;
     let created = client
         .make(

@@ -25,9 +25,9 @@ async fn a_machine_that_ends_makes_its_server_shutoff_and_one_that_cannot_start_
         .await;
     assert_eq!(client.fetch(&path).await["status"], "ACTIVE");
     cloud.failed(&id(&server), "there is no such program");
-    let shown = client.fetch(&path).await;
-    assert_eq!(shown["status"], "ERROR");
-    assert_eq!(shown["fault"]["message"], "there is no such program");
+    let server = client.fetch(&path).await;
+    assert_eq!(server["status"], "ERROR");
+    assert_eq!(server["fault"]["message"], "there is no such program");
     assert!(
         cloud.machine(&id(&server)).is_some(),
         "a server in ERROR keeps its disk"

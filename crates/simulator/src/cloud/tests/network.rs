@@ -638,7 +638,7 @@ async fn an_exhausted_external_network_says_so() {
 }
 
 #[tokio::test]
-async fn trunks_hold_their_ports() {
+async fn trunks_contain_their_ports() {
     let (_cloud, client) = demo().await;
     let net = net(&client, "10.6.0.0/24").await;
     let parent = client

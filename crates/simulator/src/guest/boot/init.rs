@@ -74,7 +74,8 @@ impl Boot {
         let limit = self.shared.options.init_timeout;
         let (host, port) = endpoint;
         console.cloud_init(&format!(
-            "[control-plane-check] Waiting for a healthy API server at https://{host}:{port}. This can take up to {limit:?}"
+            "[control-plane-check] Waiting for a healthy API server at https://{host}:{port}. This can take up to {} s",
+            limit.as_secs()
         ));
         let trust = Trust::Authority(pki.ca.der.clone());
         let mut tries = Tries::new(limit, self.shared.options.retry);

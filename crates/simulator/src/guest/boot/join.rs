@@ -141,7 +141,7 @@ impl Boot {
             "error execution phase preflight: couldn't validate the identity of the API Server";
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
         let outside = &self.shared.options.outside;
-        let mut shown = String::new();
+        let mut printed = String::new();
         loop {
             let permit = self.shared.permits.acquire().await;
             let found = discovery::discover(join, endpoint, outside).await;
@@ -151,9 +151,9 @@ impl Boot {
                 Err(Refusal::Never(problem)) => return Err(format!("{prefix}: {problem}")),
                 Err(Refusal::NotYet(problem)) => problem,
             };
-            if shown != problem {
+            if printed != problem {
                 console.cloud_init(&format!("[discovery] {problem}, will try again"));
-                shown.clone_from(&problem);
+                printed.clone_from(&problem);
             }
             if !tries.again().await {
                 return Err(format!("{prefix}: {problem}"));

@@ -39,13 +39,13 @@ async fn the_log_of_a_pod_is_the_console_of_its_machine_since_it_was_switched_on
     // New lines are followed until the machine is deleted.
     let more = log.more.unwrap();
     console.line("one");
-    let shown = tokio::spawn(more.map(|line| line.text).collect::<Vec<_>>());
+    let lines = tokio::spawn(more.map(|line| line.text).collect::<Vec<_>>());
     tokio::task::yield_now().await;
     console.line("two\nthree");
     tokio::task::yield_now().await;
     consoles.forget("i");
     consoles.of("another").line("wakes all who wait");
-    assert_eq!(shown.await.unwrap(), ["one", "two", "three"]);
+    assert_eq!(lines.await.unwrap(), ["one", "two", "three"]);
     let problem = kubelets.log(&node, &pod, "c", false).await.err();
     assert_eq!(
         problem.unwrap(),

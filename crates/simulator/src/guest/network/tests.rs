@@ -82,7 +82,7 @@ fn world(instances: &[(&str, &str)], forwards: &[(&str, &str)], listeners: Vec<L
     }
 }
 
-fn shown(world: &World, guests: &[Guest]) -> Vec<(String, Vec<&'static str>)> {
+fn reached_by_default(world: &World, guests: &[Guest]) -> Vec<(String, Vec<&'static str>)> {
     reached(world, guests, &Outside::default())
 }
 
@@ -107,11 +107,11 @@ fn a_floating_address_leads_to_its_server_and_port() {
     );
     let guests = [guest("a", "10.6.0.10:7443", "127.9.0.1")];
     assert_eq!(
-        shown(&world, &guests),
+        reached_by_default(&world, &guests),
         [("127.9.0.1:7443".to_owned(), vec!["a"])]
     );
     assert!(
-        shown(&world, &[]).is_empty(),
+        reached_by_default(&world, &[]).is_empty(),
         "a server without a guest binds nothing"
     );
 }
@@ -132,7 +132,7 @@ fn a_load_balancer_leads_to_all_its_members() {
         guest("c", "10.6.0.12:6443", "127.9.0.1"),
     ];
     assert_eq!(
-        shown(&world, &guests),
+        reached_by_default(&world, &guests),
         [("127.9.0.1:443".to_owned(), vec!["a", "b"])]
     );
 }
@@ -159,9 +159,9 @@ fn two_clusters_with_the_same_fixed_addresses_do_not_mix() {
         ("127.9.0.1:6443".to_owned(), vec!["a"]),
         ("127.9.0.2:6443".to_owned(), vec!["b"]),
     ];
-    assert_eq!(shown(&world, &[a.clone(), b]), expected);
+    assert_eq!(reached_by_default(&world, &[a.clone(), b]), expected);
     // The other cluster is not up yet: its address has no route, in particular none to the first cluster.
-    assert_eq!(shown(&world, &[a]), expected[..1]);
+    assert_eq!(reached_by_default(&world, &[a]), expected[..1]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn addresses_outside_of_loopback_are_not_bound() {
         Vec::new(),
     );
     let guests = [guest("a", "10.6.0.10:6443", "203.0.113.5")];
-    assert!(shown(&world, &guests).is_empty());
+    assert!(reached_by_default(&world, &guests).is_empty());
     // Unless the ranges, of floating and of fixed addresses, are local to the machine or network namespace.
     let all = Outside::with(vec![
         "203.0.113.0/24".parse().unwrap(),
@@ -192,7 +192,7 @@ fn a_server_on_the_external_network_is_reached_without_a_floating_address() {
     let world = world(&[("a", "127.9.0.7")], &[], Vec::new());
     let guests = [guest("a", "127.9.0.7:6443", "127.9.0.7")];
     assert_eq!(
-        shown(&world, &guests),
+        reached_by_default(&world, &guests),
         [("127.9.0.7:6443".to_owned(), vec!["a"])]
     );
 }

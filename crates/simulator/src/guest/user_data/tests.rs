@@ -169,7 +169,7 @@ fn nothing_and_scripts_ask_for_nothing() {
 }
 
 #[test]
-fn secrets_in_files_are_not_shown_by_debug() {
+fn secrets_in_files_are_not_printed_by_debug() {
     let config = parse(DOCUMENT.as_bytes(), &facts()).unwrap();
     assert!(!format!("{config:?}").contains("AAAA"));
 }

@@ -152,7 +152,7 @@ async fn a_connection_goes_to_a_member_that_answers_and_silent_ones_are_reported
         .follow(Routes::from([(outside, route.clone())]))
         .await;
     for _ in 0..4 {
-        assert_eq!(said(outside).await, "hello");
+        assert_eq!(received(outside).await, "hello");
     }
     let mut world = balanced(&[[10, 6, 0, 7]]);
     world.listeners[0].members = vec![silent, good];
@@ -172,7 +172,7 @@ async fn a_connection_goes_to_a_member_that_answers_and_silent_ones_are_reported
         ..route
     };
     forwards.follow(Routes::from([(outside, closed)])).await;
-    assert_eq!(said(outside).await, "", "not from this address");
+    assert_eq!(received(outside).await, "", "not from this address");
     forwards.follow(Routes::new()).await;
     let begun = std::time::Instant::now();
     while TcpStream::connect(outside).await.is_ok() {
@@ -184,7 +184,7 @@ async fn a_connection_goes_to_a_member_that_answers_and_silent_ones_are_reported
     }
 }
 
-async fn said(at: SocketAddr) -> String {
+async fn received(at: SocketAddr) -> String {
     let mut text = Vec::new();
     let mut stream = TcpStream::connect(at).await.unwrap();
     let _ = stream.read_to_end(&mut text).await;
