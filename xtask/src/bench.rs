@@ -1,7 +1,9 @@
 //! Measurements: one table per command, or JSON.
 
 pub(crate) mod apiserver;
+pub(crate) mod clusters;
 pub(crate) mod main_job;
+mod process;
 pub(crate) mod simulator;
 
 use std::path::{Path, PathBuf};

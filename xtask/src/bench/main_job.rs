@@ -3,7 +3,6 @@
 //! The binary runs as for a user, in a separate process with a fresh data directory: once with a simulated cloud that
 //! answers at once, once with the latencies of a real one.
 
-mod process;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use anyhow::bail;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::process::Up;
+use super::process::{self, Up};
 
 /// The longest chain of operations that a real cloud needs for this cluster, with their durations in seconds from the
 /// simulator's `real` latencies (medians of a real cloud): the load balancer is created, then three control plane
@@ -139,10 +138,16 @@ pub(crate) fn run(
     crate::print(&text)
 }
 
+fn start(binary: &Path, data: &Path, latency: &str, workers: u64) -> anyhow::Result<Up> {
+    let workers = workers.to_string();
+    let arguments = ["--latency", latency, "--worker-machine-count", &workers];
+    Up::start(binary, data, &arguments)
+}
+
 fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
     let data = tempfile::tempdir()?;
     let started = Instant::now();
-    let mut up = Up::start(binary, data.path(), latency, workers)?;
+    let mut up = start(binary, data.path(), latency, workers)?;
     let ready = up.wait_until_ready()?;
     let seconds_to_ready = started.elapsed().as_secs_f64();
     let peak_rss_megabytes = up.peak_rss_megabytes()?;
@@ -182,7 +187,7 @@ fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
     let mut running = Vec::new();
     for workers in IDLE_WORKERS {
         let data = tempfile::tempdir()?;
-        let mut up = Up::start(binary, data.path(), "none", workers)?;
+        let mut up = start(binary, data.path(), "none", workers)?;
         let ready = up.wait_until_ready()?;
         let simulator = ready["simulatedOpenStack"].as_str().unwrap_or_default();
         running.push((workers, simulator.to_owned(), up, data));

@@ -16,16 +16,12 @@ pub(super) struct Up {
 }
 
 impl Up {
-    pub(super) fn start(
-        binary: &Path,
-        data: &Path,
-        latency: &str,
-        workers: u64,
-    ) -> anyhow::Result<Self> {
+    /// Starts `up` with a data directory and further arguments.
+    pub(super) fn start(binary: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
-            .args(["up", "--output", "json", "--latency", latency, "--data-dir"])
+            .args(["up", "--output", "json", "--data-dir"])
             .arg(data)
-            .args(["--worker-machine-count", &workers.to_string()])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -54,13 +50,45 @@ impl Up {
 
     /// The maximum resident memory of the process so far.
     pub(super) fn peak_rss_megabytes(&self) -> anyhow::Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kibibytes: f64 = line
-            .and_then(|line| line.split_whitespace().next())
-            .context("VmHWM in /proc/PID/status")?
-            .parse()?;
-        Ok(kibibytes * 1024.0 / 1e6)
+        Ok(self.status("VmHWM")? * 1024.0 / 1e6)
+    }
+
+    /// Resident memory of the process that is not backed by a file.
+    pub(super) fn anonymous_megabytes(&self) -> anyhow::Result<f64> {
+        Ok(self.status("RssAnon")? * 1024.0 / 1e6)
+    }
+
+    /// The number of threads.
+    pub(super) fn threads(&self) -> anyhow::Result<f64> {
+        self.status("Threads")
+    }
+
+    /// A number in `/proc/PID/status`.
+    fn status(&self, field: &str) -> anyhow::Result<f64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(&path)?;
+        let number = status
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| *name == field)
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        let number = number.with_context(|| format!("{field} in {path}"))?;
+        Ok(number.parse()?)
+    }
+
+    /// The processor time of all threads so far, in user and kernel mode.
+    pub(super) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = std::fs::read_to_string(&path)?;
+        // The second field is the program's name in parentheses; utime and stime are the 14th and 15th.
+        let (_, rest) = stat.rsplit_once(')').context("a name in /proc/PID/stat")?;
+        let mut fields = rest.split_whitespace().skip(11);
+        let mut ticks = || -> anyhow::Result<f64> {
+            let field = fields.next().with_context(|| format!("utime in {path}"))?;
+            Ok(field.parse()?)
+        };
+        let ticks = ticks()? + ticks()?;
+        Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
     }
 
     /// Asks the process to end, and waits for it.
