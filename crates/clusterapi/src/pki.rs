@@ -8,6 +8,7 @@
 //! Keys and certificates have the form of those of `kubeadm init`, so that kubeadm uses them unchanged. A private key
 //! is a [`SecretString`] once it is encoded, and is never logged.
 
+mod rsa_key;
 pub mod store;
 
 use std::sync::Arc;
@@ -338,13 +339,12 @@ fn generate_key(algorithm: EncryptionAlgorithm) -> Result<(KeyPair, SecretString
     }
 }
 
-fn generate_rsa(bits: usize) -> Result<(KeyPair, SecretString), PkiError> {
+fn generate_rsa(bits: u32) -> Result<(KeyPair, SecretString), PkiError> {
     let failed = |source: Box<dyn std::error::Error + Send + Sync>| PkiError::Generate {
         algorithm: "RSA",
         source,
     };
-    let key = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, bits)
-        .map_err(|source| failed(source.into()))?;
+    let key = rsa_key::generate(bits).map_err(failed)?;
     let pem = key
         .to_pkcs1_pem(LineEnding::LF)
         .map_err(|source| failed(source.into()))?;

@@ -1,0 +1,83 @@
+//! RSA keys. The primes come from `crypto-primes`, which needs a third of the processor time of the crate `rsa`
+//! (docs/adr/0018); `rsa` builds the key from them and checks it.
+
+use crypto_bigint::BoxedUint;
+use crypto_bigint::rand_core::{CryptoRng, UnwrapErr};
+use crypto_primes::hazmat::{SetBits, SmallFactorsSieveFactory};
+use crypto_primes::{Flavor, fips, sieve_and_find};
+use getrandom::SysRng;
+use rsa::{BigUint, RsaPrivateKey};
+use zeroize::Zeroizing;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The public exponent of all keys, which is also that of Go and of openssl.
+const EXPONENT: u32 = 65537;
+/// A composite number passes as a prime with a probability of at most 2 to the power of minus this (FIPS 186-5).
+const CERTAINTY: u32 = 128;
+
+/// A new key with a modulus of `bits` bits, which is even.
+pub(super) fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
+    let mut random = UnwrapErr(SysRng);
+    loop {
+        let (p, q) = (prime(bits / 2, &mut random)?, prime(bits / 2, &mut random)?);
+        // Fails for a pair of equal primes, or if one of them minus one is a multiple of the exponent.
+        if let Ok(key) = RsaPrivateKey::from_p_q(p, q, BigUint::from(EXPONENT)) {
+            key.validate()?;
+            return Ok(key);
+        }
+    }
+}
+
+/// A prime whose two highest bits are set, so that the product of two has twice as many bits.
+fn prime(bits: u32, random: &mut impl CryptoRng) -> Result<BigUint, Failure> {
+    let options = fips::FipsOptions::with_error_bound(bits, CERTAINTY)
+        .ok_or("no number of tests suffices for primes of this size")?;
+    let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb)
+        .map_err(|error| error.to_string())?;
+    let is_prime = |random: &mut _, candidate: &BoxedUint| {
+        fips::is_prime(random, Flavor::Any, candidate, options)
+    };
+    let prime = sieve_and_find(random, sieve, is_prime)
+        .map_err(|error| error.to_string())?
+        .ok_or("no prime was found")?;
+    let bytes = Zeroizing::new(Zeroizing::new(prime).to_be_bytes());
+    Ok(BigUint::from_bytes_be(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use rsa::traits::{PrivateKeyParts, PublicKeyParts};
+
+    use super::*;
+
+    #[test]
+    fn a_key_has_two_primes_of_half_its_size_and_all_its_bits() {
+        for _ in 0..3 {
+            let key = generate(2048).unwrap();
+            assert_eq!((key.n().bits(), key.e()), (2048, &BigUint::from(EXPONENT)));
+            let [p, q] = key.primes() else {
+                panic!("not two primes")
+            };
+            assert_eq!((p.bits(), q.bits()), (1024, 1024));
+            assert_eq!(&(p * q), key.n());
+        }
+        assert_eq!(generate(3072).unwrap().n().bits(), 3072);
+    }
+
+    #[test]
+    fn a_key_signs_what_others_verify() {
+        use ring::signature::{self, UnparsedPublicKey};
+        use rsa::pkcs1::{EncodeRsaPrivateKey, EncodeRsaPublicKey};
+        let key = generate(2048).unwrap();
+        let pair = signature::RsaKeyPair::from_der(key.to_pkcs1_der().unwrap().as_bytes()).unwrap();
+        let mut signed = vec![0; pair.public().modulus_len()];
+        let random = ring::rand::SystemRandom::new();
+        pair.sign(&signature::RSA_PKCS1_SHA256, &random, b"text", &mut signed)
+            .unwrap();
+        let public = key.to_public_key().to_pkcs1_der().unwrap();
+        UnparsedPublicKey::new(&signature::RSA_PKCS1_2048_8192_SHA256, public.as_bytes())
+            .verify(b"text", &signed)
+            .unwrap();
+    }
+}
