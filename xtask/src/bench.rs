@@ -4,6 +4,7 @@ pub(crate) mod apiserver;
 pub(crate) mod clusters;
 pub(crate) mod main_job;
 mod process;
+pub(crate) mod nodes;
 pub(crate) mod simulator;
 
 use std::path::{Path, PathBuf};

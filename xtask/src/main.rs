@@ -7,6 +7,7 @@
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
+//!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
 //!   bench simulator [--json] size and speed of the simulated cloud
 //! ```
 
@@ -67,6 +68,15 @@ enum Bench {
         #[arg(long)]
         no_idle: bool,
     },
+    /// A real Kubernetes of one node, and clusters of 1 + 1 and 3 + 2 real machines: times and memory. Needs root.
+    Nodes {
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Measure this program instead of building the release one.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+    },
     /// The simulated cloud with 10 000 servers: memory, a large list, mixed requests.
     Simulator {
         /// Print JSON instead of a table.
@@ -91,6 +101,7 @@ fn main() -> ExitCode {
             binary,
             no_idle,
         }) => bench::main_job::run(&root(), binary, json, !no_idle),
+        Task::Bench(Bench::Nodes { json, binary }) => bench::nodes::run(&root(), binary, json),
         Task::Bench(Bench::Simulator { json, binary }) => {
             bench::simulator::run(&root(), binary, json)
         }
