@@ -211,6 +211,9 @@ async fn server(
     running::running(work, next, around, needs.machine).await
 }
 
+/// The kinds that a machine refers to and whose lists may be ten minutes old.
+const SELDOM: [Kind; 3] = [Kind::Flavors, Kind::Images, Kind::ServerGroups];
+
 /// Creates the missing resources of a machine; returns what to wait for.
 async fn create(
     work: &Work<'_>,
@@ -233,7 +236,17 @@ async fn create(
         failure_domain: needs.machine.spec.failure_domain.clone(),
         project: format!("cloud {}", work.cloud.session.config().name),
     };
-    let facts = facts::facts(object, needs.infra, work.mark, &scope, &observed.view)?;
+    let resolve =
+        |view: &openstack::View| facts::facts(object, needs.infra, work.mark, &scope, view);
+    let facts = match resolve(&observed.view) {
+        Err(problem) if problem.reason == Reason::DependencyFailed => {
+            // It may have been added since the lists were read.
+            let seldom = kinds.iter().copied().filter(|kind| SELDOM.contains(kind));
+            let seldom: Vec<Kind> = seldom.collect();
+            resolve(&work.observe(&seldom, Duration::ZERO).await?.view)?
+        }
+        resolved => resolved?,
+    };
     let user_data = user_data(ctx, object, needs.secret).await?;
     let desired = desired::desired(object, &needs.infra.spec.tags, &facts, user_data);
     let plan = |observed: &Observed| plan::plan(&desired, observed);

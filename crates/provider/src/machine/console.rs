@@ -23,7 +23,7 @@ const TELLING: &[&str] = &[
 /// Why the server did not become a Node: the failed preflight checks, or one line of the console.
 pub(crate) fn failure(console: &str) -> Option<String> {
     let telling = checks(console).or_else(|| {
-        let lines = || console.lines().rev();
+        let lines = || console.lines().rev().filter(|line| !is_warning(line));
         let line = |words: &&str| lines().find(|line| line.contains(words));
         TELLING.iter().find_map(line).map(str::to_owned)
     })?;
@@ -35,6 +35,12 @@ pub(crate) fn failure(console: &str) -> Option<String> {
             .take(LONGEST)
             .collect(),
     )
+}
+
+/// Whether the line is a warning of etcd's client in kubeadm: it retries while a learner is not in sync, for as long as a
+/// slow machine needs.
+fn is_warning(line: &str) -> bool {
+    line.contains(r#""level":"warn""#)
 }
 
 /// The checks that failed in the last preflight. The last line of kubeadm only reports that some failed.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
+use openstack::Service;
 use serde_json::json;
 use simulator::cloud::Options as CloudOptions;
 
@@ -83,6 +84,29 @@ async fn a_flavor_that_does_not_exist_is_named_with_those_that_do() {
         .machine_says("md-1", "InstanceReady", "image `nope` does not exist")
         .await;
     world.delete_machine("md-0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_that_is_uploaded_later_is_found_with_the_next_look() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let spec = json!({"image": {"filter": {"name": "later"}}});
+    world.machine("md-0", false, spec).await;
+    world
+        .machine_says("md-0", "InstanceReady", "image `later` does not exist")
+        .await;
+    let id = uuid::Uuid::new_v4().to_string();
+    let image =
+        json!({"id": id, "name": "later", "disk_format": "qcow2", "container_format": "bare"});
+    world
+        .request(Service::Image, "POST", "/images", image)
+        .await;
+    let file = format!("/images/{id}/file");
+    world.request(Service::Image, "PUT", &file, json!({})).await;
+    world.poke::<OpenStackMachine>("md-0").await;
+    let server = world.machine_ready("md-0").await;
+    assert!(server.spec.provider_id.is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -35,3 +35,13 @@ fn every_check_of_kubeadm_that_failed_is_named() {
 fn a_healthy_console_tells_of_nothing() {
     assert_eq!(failure("[ 12.3] systemd: started\nlogin:"), None);
 }
+
+#[test]
+fn a_member_that_is_not_in_sync_yet_is_no_failure() {
+    // Of a real machine whose join succeeded later.
+    let retried = r#"[27768.116277] cloud-init[239]: {"level":"warn","ts":"2026-11-22T20:57:51.073124Z","logger":"etcd-client","caller":"v3@v3.6.4/retry_interceptor.go:65","msg":"retrying of unary invoker failed","method":"/etcdserverpb.Cluster/MemberPromote","attempt":0,"error":"rpc error: code = FailedPrecondition desc = etcdserver: can only promote a learner member which is in sync with leader"}"#;
+    assert_eq!(failure(retried), None);
+    let failed = format!("[1.0] cloud-init[2]: error: no such host\n{retried}\n");
+    let failed = failure(&failed).unwrap();
+    assert!(failed.ends_with("error: no such host"), "{failed}");
+}
