@@ -38,6 +38,8 @@ const WAITING: usize = 16;
 const UNTAKEN: usize = 8;
 /// The maximum length of a WebSocket message in bytes.
 const MESSAGE: usize = 4 << 20;
+/// The size of a WebSocket's buffer for reading in bytes; the library's default is 128 KiB for each connection.
+const BUFFER: usize = 8 << 10;
 
 /// The pod whose ports are forwarded.
 struct Target {
@@ -271,6 +273,7 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
         .max_message_size(Some(MESSAGE))
         .max_frame_size(Some(MESSAGE));
     WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await

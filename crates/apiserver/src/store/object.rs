@@ -1,9 +1,10 @@
 //! A stored object: its JSON, and the fields that lists, watches and the collector need.
 
 use std::io::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::packing::Packable;
@@ -250,7 +251,7 @@ pub(crate) struct Event {
     pub(crate) object: Arc<Object>,
     /// The object before the write.
     pub(crate) previous: Option<Arc<Object>>,
-    frame: OnceLock<Bytes>,
+    frame: Mutex<Option<Bytes>>,
 }
 
 impl Event {
@@ -259,15 +260,20 @@ impl Event {
             change,
             object,
             previous,
-            frame: OnceLock::new(),
+            frame: Mutex::default(),
         }
     }
 
     /// The line of a watch stream, serialised once for all watchers of the stored version.
     pub(crate) fn frame(&self) -> Bytes {
-        self.frame
-            .get_or_init(|| frame(self.change.as_str(), &self.object.json()))
-            .clone()
+        let mut shared = self.frame.lock();
+        let line = || frame(self.change.as_str(), &self.object.json());
+        shared.get_or_insert_with(line).clone()
+    }
+
+    /// Frees the line, which is a copy of the object. A watcher that still needs it serialises it again.
+    pub(super) fn forget_frame(&self) {
+        *self.frame.lock() = None;
     }
 }
 
@@ -281,3 +287,6 @@ pub(crate) fn frame(kind: &str, object: &[u8]) -> Bytes {
     line.extend_from_slice(b"}\n");
     line.into()
 }
+
+#[cfg(test)]
+mod tests;

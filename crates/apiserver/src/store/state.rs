@@ -8,6 +8,10 @@ use tokio::sync::{mpsc, watch};
 
 use super::object::{Change, Event, Object};
 
+/// The number of events of a collection whose lines are shared by watchers. Others are serialised when they are needed:
+/// each line is a copy of an object.
+const FRAMES: usize = 16;
+
 /// All current objects, and the events that watches can still resume from.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -327,6 +331,9 @@ impl State {
         let mut left = Vec::new();
         let found = self.collection(&place.collection);
         found.events.push_back(Arc::clone(&event));
+        if let Some(served) = found.events.len().checked_sub(FRAMES + 1) {
+            found.events[served].forget_frame();
+        }
         while found.events.len() > history {
             if let Some(oldest) = found.events.pop_front() {
                 found.dropped = oldest.object.revision;

@@ -19,6 +19,10 @@ use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
 
+/// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
+/// missed more lists anew.
+const HISTORY: usize = 400;
+
 /// The running management API.
 pub(super) struct Management {
     pub(super) client: Client,
@@ -47,6 +51,7 @@ impl Management {
             client_ca: Some(authority.certificate.clone()),
             not_run: Some(Arc::new(not_run)),
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
+            history: HISTORY,
             ..Options::default()
         })
         .await?;

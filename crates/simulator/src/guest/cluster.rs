@@ -29,7 +29,7 @@ use crate::etcd::{self, Etcd};
 pub(crate) use keeper::Signal;
 
 /// The number of past events of each resource that a workload API server keeps; there may be thousands of servers.
-const HISTORY: usize = 200;
+const HISTORY: usize = 50;
 
 /// A workload cluster that at least one control plane guest has opened.
 pub(crate) struct Cluster {

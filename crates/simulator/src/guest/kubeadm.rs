@@ -526,7 +526,7 @@ fn check_version(document: &Document, cluster: &ClusterConfiguration) -> Result<
 }
 
 /// The minor version of a version such as `v1.34.2`.
-fn minor(version: &str) -> Option<u32> {
+pub(super) fn minor(version: &str) -> Option<u32> {
     let mut numbers = version.strip_prefix('v').unwrap_or(version).split('.');
     numbers.next().filter(|major| *major == "1")?;
     let minor = numbers.next()?.parse().ok()?;

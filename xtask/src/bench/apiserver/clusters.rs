@@ -16,7 +16,7 @@ use tower::Service;
 const AT_ONCE: usize = 4;
 const NODES: usize = 4;
 /// The number of past events of each resource, as in the simulated guests.
-const HISTORY: usize = 200;
+const HISTORY: usize = 50;
 /// Renewals of each lease: one every ten seconds, so that the history of leases is full.
 const RENEWALS: usize = 50;
 /// Updates of each node's status: one every five minutes, and those until it became ready.

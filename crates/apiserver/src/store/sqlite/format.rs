@@ -221,8 +221,13 @@ fn configure(connection: &Connection, synchronous: Synchronous) -> rusqlite::Res
         Synchronous::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", level)?;
-    // In KiB if negative. Reads are served from memory, so that pages of the file are hardly read twice.
-    connection.pragma_update(None, "cache_size", -256)?;
+    // In KiB if negative. Reads are served from memory, so that pages of the file are hardly read twice. A process can
+    // have many databases that need not survive a loss of power.
+    let cache = match synchronous {
+        Synchronous::Full => -256,
+        Synchronous::Normal => -64,
+    };
+    connection.pragma_update(None, "cache_size", cache)?;
     // Takes the lock now and not at the first write.
     connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
-use super::super::kubeadm::{NodeRegistration, Taint};
+use super::super::kubeadm::{NodeRegistration, Taint, minor};
 
 /// The label and taint key of control plane nodes.
 pub(crate) const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
@@ -90,21 +90,13 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
 /// The annotations of a Node. kubeadm records the CRI socket there before 1.34 only.
 fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
     let mut annotations = json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"});
-    if minor(&machine.version) < 34 {
+    if minor(&machine.version).is_none_or(|minor| minor < 34) {
         let socket = registration.cri_socket.as_deref();
         annotations["kubeadm.alpha.kubernetes.io/cri-socket"] = socket
             .unwrap_or("unix:///var/run/containerd/containerd.sock")
             .into();
     }
     annotations
-}
-
-fn minor(version: &str) -> u32 {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    numbers
-        .nth(1)
-        .and_then(|minor| minor.parse().ok())
-        .unwrap_or_default()
 }
 
 /// The status of a healthy kubelet.
