@@ -1,5 +1,7 @@
 //! The objects of clusters in the management API at a point in time.
 
+use std::sync::Arc;
+
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
@@ -55,7 +57,8 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
-    pub(crate) object: DynamicObject,
+    /// Shared, because each change of one object makes a new snapshot of all.
+    pub(crate) object: Arc<DynamicObject>,
 }
 
 impl Item {
@@ -132,7 +135,10 @@ impl Snapshot {
                 None => Api::all_with(client.clone(), &resource),
             };
             let list = api.list(&ListParams::default()).await?;
-            items.extend(list.items.into_iter().map(|object| Item { kind, object }));
+            items.extend(list.items.into_iter().map(|object| Item {
+                kind,
+                object: Arc::new(object),
+            }));
         }
         Ok(Self { items })
     }
@@ -169,7 +175,7 @@ pub(crate) mod tests {
         object["kind"] = kind.as_str().into();
         Item {
             kind,
-            object: serde_json::from_value(object).unwrap(),
+            object: Arc::new(serde_json::from_value(object).unwrap()),
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -32,7 +34,10 @@ fn demo() -> Snapshot {
     let cluster = owned(Kind::Cluster, "demo", "", "True");
     let mut first = owned(Kind::Machine, "cp-a", "demo-cp", "False");
     let label = "cluster.x-k8s.io/control-plane".to_owned();
-    let labels = first.object.metadata.labels.get_or_insert_default();
+    let labels = Arc::make_mut(&mut first.object)
+        .metadata
+        .labels
+        .get_or_insert_default();
     labels.insert(label, String::new());
     Snapshot {
         items: vec![
@@ -76,11 +81,11 @@ fn the_tree_shows_every_object_below_its_owner() {
 fn failing(causes: [&str; 2], nodes: bool) -> Branch {
     let mut snapshot = demo();
     for (machine, cause) in snapshot.items.iter_mut().skip(6).zip(causes) {
-        machine.object.data["status"]["conditions"] = json!([
+        Arc::make_mut(&mut machine.object).data["status"]["conditions"] = json!([
             {"type": "Ready", "status": "False", "reason": "NotReady", "message": ""},
             {"type": "InfrastructureReady", "status": "False", "reason": "InstanceCreateFailed", "message": cause}]);
         if !nodes {
-            machine.object.data["status"]["nodeRef"] = json!(null);
+            Arc::make_mut(&mut machine.object).data["status"]["nodeRef"] = json!(null);
         }
     }
     of_cluster(&snapshot, &snapshot.items[0], true)

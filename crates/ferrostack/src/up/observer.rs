@@ -56,7 +56,7 @@ pub(crate) fn observe(
 /// The objects that the watches have reported so far.
 #[derive(Default)]
 struct Known {
-    objects: BTreeMap<(Kind, String), DynamicObject>,
+    objects: BTreeMap<(Kind, String), Arc<DynamicObject>>,
     listing: BTreeMap<Kind, Vec<DynamicObject>>,
     listed: Vec<Kind>,
 }
@@ -74,12 +74,12 @@ impl Known {
             Ok(watcher::Event::InitDone) => {
                 self.objects.retain(|(known, _), _| *known != kind);
                 for object in self.listing.remove(&kind).unwrap_or_default() {
-                    self.objects.insert(key(&object), object);
+                    self.insert(key(&object), object);
                 }
                 self.listed.push(kind);
             }
             Ok(watcher::Event::Apply(object)) => {
-                self.objects.insert(key(&object), object);
+                self.insert(key(&object), object);
             }
             Ok(watcher::Event::Delete(object)) => {
                 self.objects.remove(&key(&object));
@@ -91,6 +91,12 @@ impl Known {
         }
     }
 
+    fn insert(&mut self, key: (Kind, String), mut object: DynamicObject) {
+        // Half of an object, and never displayed.
+        object.metadata.managed_fields = None;
+        self.objects.insert(key, Arc::new(object));
+    }
+
     /// Whether every kind was listed once.
     fn complete(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.listed.contains(kind))
@@ -99,7 +105,7 @@ impl Known {
     fn snapshot(&self) -> Snapshot {
         let items = self.objects.iter().map(|((kind, _), object)| Item {
             kind: *kind,
-            object: object.clone(),
+            object: Arc::clone(object),
         });
         let mut items: Vec<Item> = items.collect();
         items.sort_by(|a, b| {

@@ -114,7 +114,7 @@ fn what_cannot_be_changed_is_refused_with_the_command_that_does_it() {
     assert!(text.contains("several clusters: demo, b"), "{text}");
     let mut two = stored(&[]);
     let mut other = two.items[2].clone();
-    other.object.metadata.name = Some("demo-md-1".to_owned());
+    std::sync::Arc::make_mut(&mut other.object).metadata.name = Some("demo-md-1".to_owned());
     two.items.push(other);
     let text = refused(&["--worker-machine-count=5"], &two);
     assert!(
