@@ -152,7 +152,8 @@ async fn a_cluster_that_fails_is_reported_in_words() {
         &kind("cluster.x-k8s.io", "MachineDeployment"),
     );
     let two = Patch::Merge(json!({"spec": {"replicas": 2}}));
-    let patched = deployments.patch("demo-md-0", &PatchParams::default(), &two);
+    let params = PatchParams::default();
+    let patched = deployments.patch("demo-md-0", &params, &two);
     patched.await.unwrap();
     let events: Api<DynamicObject> = Api::default_namespaced_with(
         client.clone(),

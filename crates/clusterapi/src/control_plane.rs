@@ -21,6 +21,7 @@ mod error;
 pub mod etcd;
 mod health;
 mod hooks;
+mod inplace;
 mod machines;
 mod members;
 mod observe;
@@ -207,7 +208,7 @@ async fn act(
     step: &Step,
 ) -> Result<(), ControlPlaneError> {
     conditions::write(scope, subject, seen).await?;
-    machines::synchronize(scope, subject, seen).await?;
+    inplace::synchronize(scope, subject, seen).await?;
     members::release(scope, subject, seen).await?;
     members::collect(scope, subject, seen).await?;
     if remediation::act(scope, subject, seen).await? {

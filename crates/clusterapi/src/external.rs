@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::feed::Feed;
 
 pub mod contract;
+mod metadata;
 mod referenced;
 mod template;
 #[cfg(test)]
@@ -283,19 +284,18 @@ impl External {
             request.name,
         );
         let api = self.api(&reference, namespace).await?;
-        match api.create(&PostParams::default(), &object).await {
-            Ok(_) => Ok(reference),
+        let created = match api.create(&PostParams::default(), &object).await {
+            Ok(created) => created,
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let known = self.get_live(&reference, namespace).await?;
-                let same = known.is_some_and(|known| template::is_ours(&known, request));
-                if same {
-                    Ok(reference)
-                } else {
-                    Err(taken(&reference, namespace))
-                }
+                let same = known.filter(|known| template::is_ours(known, request));
+                same.ok_or_else(|| taken(&reference, namespace))?
             }
-            Err(source) => Err(refused("creating", &reference, namespace, source)),
-        }
+            Err(source) => return Err(refused("creating", &reference, namespace, source)),
+        };
+        self.apply_metadata(&created, &request.metadata, request.manager)
+            .await?;
+        Ok(reference)
     }
 
     /// Adds `owner` and `labels` to `object`, if they are missing. A controlling owner replaces the former controlling

@@ -126,7 +126,9 @@ where
         let mut known: Vec<Arc<K>> = Vec::new();
         while let Some(event) = events.next().await {
             let event = match event {
-                Ok(event) => event.modify(|object| object.managed_fields_mut().clear()),
+                Ok(event) => {
+                    event.modify(|object| crate::inplace::reduce(object.managed_fields_mut()))
+                }
                 Err(source) => {
                     debug!(kind = %K::kind(&kind), "watch interrupted: {source}");
                     continue;

@@ -7,6 +7,7 @@
 //!   cluster, machine, machineset, machinedeployment   the controllers of cluster.x-k8s.io
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
+//!   inplace    labels and annotations that follow a template
 //!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
 
@@ -35,6 +36,7 @@ pub mod remote;
 
 mod context;
 mod error;
+pub mod inplace;
 mod naming;
 mod news;
 mod owners;

@@ -22,6 +22,7 @@ use crate::feed::Memory;
 use crate::{Context, Error, MACHINE_SET_FINALIZER, owners, pause, selector};
 
 mod apply;
+mod inplace;
 mod preflight;
 mod remediate;
 mod scale;
@@ -152,7 +153,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     }
     apply::adopt(&runner, &set).await?;
     let machines = members(&runner, &set)?;
-    sync::machines(&runner, &set, &machines).await?;
+    inplace::machines(&runner, &set, &machines).await?;
     let control_plane = control_plane(&runner, &cluster).await?;
     let problems = preflight::problems(&set, control_plane.as_deref());
     let remediated = remediate::run(&runner, &set, &machines, &problems).await;

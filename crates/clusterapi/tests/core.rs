@@ -17,3 +17,6 @@ mod events;
 
 #[path = "core/killing.rs"]
 mod killing;
+
+#[path = "core/labels.rs"]
+mod labels;

@@ -26,3 +26,6 @@ mod secrets;
 
 #[path = "kubeadm/killing.rs"]
 mod killing;
+
+#[path = "kubeadm/labels.rs"]
+mod labels;

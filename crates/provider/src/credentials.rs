@@ -69,7 +69,7 @@ async fn config(
     let ca = certificates(value("cacert")?)
         .map_err(|why| refused(format!("Secret {namespace}/{name}: the key cacert {why}")))?;
     let config = CloudConfig::parse(clouds, &identity.cloud_name)
-        .map_err(|error| refused(format!("Secret {namespace}/{name}: {}", operator::words::of_request(&error))))?;
+        .map_err(|error| refused(format!("Secret {namespace}/{name}: {}", operator::words::chain(&error))))?;
     Ok(config.with_ca(ca).with_region(identity.region.clone()))
 }
 

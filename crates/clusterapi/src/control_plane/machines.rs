@@ -1,4 +1,4 @@
-//! Creation, update and deletion of the Machines of a control plane.
+//! Creation and deletion of the Machines of a control plane.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,17 @@ use api::core::v1beta2::{
     Bootstrap, ConditionGate, ContractReference, Machine, MachineDeletion, MachineSpec,
 };
 use api::kube::ResourceExt;
-use api::kube::api::{
-    Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
-};
+use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
 use operator::controller::chain;
 use operator::decode::{self, Decoded, NotDecoded};
 
 use super::observe::{Observation, has_external_etcd};
-use super::{ControlPlaneError, Scope, Subject, error, health, hooks, outdated, remediation};
+use super::{
+    ControlPlaneError, Scope, Subject, error, health, hooks, inplace, outdated, remediation,
+};
 use crate::external::CloneRequest;
+use crate::inplace::{CONTROL_PLANE_METADATA, Wanted};
 use crate::news::{self, News};
 use crate::{naming, owners};
 
@@ -66,8 +67,8 @@ async fn make(
         name: &name,
         cluster_name: &subject.key.name,
         owner: Some(owners::controller(subject.plane.as_ref())),
-        labels: labels(subject),
-        annotations: annotations(subject),
+        metadata: metadata(subject),
+        manager: &CONTROL_PLANE_METADATA,
     };
     let infrastructure = scope.context.external.clone_template(&request).await?;
     let mut machine = machine(subject, &name, infrastructure, failure_domain);
@@ -83,11 +84,8 @@ async fn make(
     }
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
     let action = format!("creating Machine {name}");
-    match machines.create(&PostParams::default(), &machine).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        Err(source) => return Err(error::doing(action)(source)),
-    }
+    let applied = inplace::apply(&machines, &machine).await;
+    applied.map_err(error::doing(action))?;
     if replaces.is_some() {
         remediation::annotate(scope, subject, None).await?;
     }
@@ -125,62 +123,6 @@ pub(super) async fn delete(
     let news = News::of_deletion("Machine", name, deleted.as_ref().copied());
     news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
     deleted
-}
-
-/// Updates the fields of existing machines that can be changed in place: labels, annotations, timeouts, gates and
-/// taints of the template.
-pub(super) async fn synchronize(
-    scope: &Scope,
-    subject: &Subject,
-    seen: &Observation,
-) -> Result<(), ControlPlaneError> {
-    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
-    for seen_machine in seen
-        .machines
-        .iter()
-        .filter(|seen| !seen.machine.is_deleting())
-    {
-        // Conditions were written since this was read, so the resourceVersion is outdated.
-        let before = &seen_machine.machine;
-        let after = synchronized(subject, before);
-        let Some(change) = change(before, &after) else {
-            continue;
-        };
-        let name = before.name_any();
-        let params = PatchParams::default();
-        let patched = api.patch(&name, &params, &Patch::Merge(&change)).await;
-        patched.map_err(error::doing(format!("changing Machine {name}")))?;
-    }
-    Ok(())
-}
-
-/// The patch of metadata and spec, without a resourceVersion: it contains only fields of this controller.
-fn change(before: &Machine, after: &Machine) -> Option<serde_json::Value> {
-    let value = |machine: &Machine| {
-        serde_json::json!({
-            "metadata": {
-                "labels": machine.metadata.labels,
-                "annotations": machine.metadata.annotations,
-            },
-            "spec": machine.spec,
-        })
-    };
-    operator::patch::diff(&value(before), &value(after))
-}
-
-fn synchronized(subject: &Subject, machine: &Machine) -> Machine {
-    let mut after = machine.clone();
-    after.labels_mut().extend(labels(subject));
-    after.annotations_mut().extend(annotations(subject));
-    after
-        .annotations_mut()
-        .entry(hooks::PRE_TERMINATE.to_owned())
-        .or_default();
-    let template = &subject.plane.spec.machine_template.spec;
-    after.spec.deletion = deletion(subject);
-    after.spec.readiness_gates = Some(readiness_gates(subject));
-    after.spec.taints = (!template.taints.is_empty()).then(|| template.taints.clone());
-    after
 }
 
 /// The name of a KubeadmConfig without a Machine, left by an interrupted reconcile. One whose spec does not match is
@@ -237,14 +179,19 @@ async fn create_config(
     init: bool,
 ) -> Result<(), ControlPlaneError> {
     let mut config = KubeadmConfig::new(name, outdated::config_spec(&subject.plane, init));
-    config.metadata = metadata(subject, name);
+    // What may leave the config is applied afterwards (`inplace::synchronize`).
+    config.metadata = ObjectMeta {
+        labels: Some(metadata(subject).permanent()),
+        annotations: None,
+        ..object_meta(subject, name)
+    };
     let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
     let created = configs.create(&PostParams::default(), &config).await;
     created.map_err(error::doing(format!("creating KubeadmConfig {name}")))?;
     Ok(())
 }
 
-fn machine(
+pub(super) fn machine(
     subject: &Subject,
     name: &str,
     infrastructure: ContractReference,
@@ -268,7 +215,7 @@ fn machine(
         ..MachineSpec::default()
     };
     let mut machine = Machine::new(name, spec);
-    machine.metadata = metadata(subject, name);
+    machine.metadata = object_meta(subject, name);
     // Set before there is an etcd member that could be lost.
     machine
         .annotations_mut()
@@ -276,7 +223,7 @@ fn machine(
     machine
 }
 
-fn deletion(subject: &Subject) -> Option<MachineDeletion> {
+pub(super) fn deletion(subject: &Subject) -> Option<MachineDeletion> {
     let mut deletion = subject
         .plane
         .spec
@@ -290,7 +237,7 @@ fn deletion(subject: &Subject) -> Option<MachineDeletion> {
     Some(deletion)
 }
 
-fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {
+pub(super) fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {
     let ours = health::gates(has_external_etcd(&subject.plane)).into_iter();
     let ours = ours.map(|type_| ConditionGate {
         condition_type: type_.to_owned(),
@@ -308,7 +255,7 @@ fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {
     gates
 }
 
-fn metadata(subject: &Subject, name: &str) -> ObjectMeta {
+fn object_meta(subject: &Subject, name: &str) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(subject.key.namespace.clone()),
@@ -316,6 +263,14 @@ fn metadata(subject: &Subject, name: &str) -> ObjectMeta {
         annotations: Some(annotations(subject)),
         owner_references: Some(vec![owners::controller(subject.plane.as_ref())]),
         ..ObjectMeta::default()
+    }
+}
+
+/// The labels and annotations of the machines and of the objects that they refer to.
+pub(super) fn metadata(subject: &Subject) -> Wanted {
+    Wanted {
+        labels: labels(subject),
+        annotations: annotations(subject),
     }
 }
 

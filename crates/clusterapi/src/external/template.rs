@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ExternalError;
+use crate::inplace::{Manager, Wanted};
 
 /// A request to clone a template.
 #[derive(Clone, Debug)]
@@ -27,13 +28,13 @@ pub struct CloneRequest<'a> {
     pub cluster_name: &'a str,
     /// The owner of the object.
     pub owner: Option<OwnerReference>,
-    /// Labels in addition to those of the template.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations in addition to those of the template.
-    pub annotations: BTreeMap<String, String>,
+    /// Labels and annotations of the machine, in addition to those of the template.
+    pub metadata: Wanted,
+    /// Applies these labels and annotations, so that they can leave the object.
+    pub manager: &'a Manager,
 }
 
-/// The object for `request`.
+/// The object for `request`, without the labels and annotations that may leave it: these are applied.
 ///
 /// # Errors
 /// When the kind of the template does not end in `Template`, or it has no `spec.template`.
@@ -62,13 +63,12 @@ pub fn instance_of(
             .unwrap_or_default()
     };
     let mut labels: BTreeMap<String, String> = strings("labels");
-    labels.extend(request.labels.clone());
+    labels.extend(request.metadata.permanent());
     labels.insert(
         CLUSTER_NAME_LABEL.to_owned(),
         request.cluster_name.to_owned(),
     );
     let mut annotations: BTreeMap<String, String> = strings("annotations");
-    annotations.extend(request.annotations.clone());
     annotations.insert(
         CLONED_FROM_NAME_ANNOTATION.to_owned(),
         request.template.name.clone(),

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::template::adoption;
 use super::*;
+use crate::inplace::{MACHINE_SET_METADATA, Wanted};
+use api::names::SET_NAME_LABEL;
 
 fn object(data: Value) -> DynamicObject {
     let types = TypeMeta {
@@ -108,16 +110,26 @@ fn a_clone_carries_its_origin_and_its_cluster() {
         name: "x",
         cluster_name: "demo",
         owner: Some(owner("MachineSet", "ms", "1", true)),
-        labels: [("b".to_owned(), "2".to_owned())].into(),
-        annotations: BTreeMap::new(),
+        metadata: Wanted {
+            labels: [
+                ("b".to_owned(), "2".to_owned()),
+                (SET_NAME_LABEL.to_owned(), "ms".to_owned()),
+            ]
+            .into(),
+            annotations: [("d".to_owned(), "1".to_owned())].into(),
+        },
+        manager: &MACHINE_SET_METADATA,
     };
     let clone = instance_of(&template, &request).unwrap();
     assert_eq!(clone.types.as_ref().unwrap().kind, "K");
     assert_eq!(clone.data, json!({ "spec": { "flavor": "small" } }));
     assert_eq!(
         (clone.labels()["a"].as_str(), clone.labels()["b"].as_str()),
-        ("1", "2")
+        ("1", "1"),
+        "what may leave the object is applied later"
     );
+    assert!(!clone.annotations().contains_key("d"));
+    assert_eq!(clone.labels()[SET_NAME_LABEL], "ms");
     assert_eq!(clone.labels()["cluster.x-k8s.io/cluster-name"], "demo");
     assert_eq!(
         clone.annotations()["cluster.x-k8s.io/cloned-from-name"],

@@ -7,8 +7,7 @@ use api::core::v1beta2::{ContractReference, Machine, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{
-    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
-    Preconditions,
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, Preconditions,
 };
 use api::names::{CLUSTER_NAME_LABEL, SET_NAME_LABEL};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -16,10 +15,12 @@ use operator::decode::{self, Decoded, NotDecoded};
 use serde_json::json;
 use tracing::info;
 
+use super::inplace;
 use super::scale::{self, Scale};
 use super::{Runner, of};
 use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
+use crate::inplace::MACHINE_SET_METADATA;
 use crate::news::{self, News};
 use crate::{Context, naming, owners, selector};
 
@@ -290,8 +291,8 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
         name: &name,
         cluster_name: &set.spec.cluster_name,
         owner: Some(owners::controller(set)),
-        labels: scale::labels(set),
-        annotations: scale::annotations(set),
+        metadata: scale::metadata(set),
+        manager: &MACHINE_SET_METADATA,
     };
     let spec = &set.spec.template.spec;
     let bootstrap = match &spec.bootstrap.config_ref {
@@ -310,13 +311,8 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
         }
     };
     let machine = scale::machine(set, &name, bootstrap.clone(), infrastructure.clone());
-    let created = ctx
-        .api::<Machine>(&namespace)
-        .create(&PostParams::default(), &machine)
-        .await;
-    match created {
+    match inplace::apply(&ctx.api::<Machine>(&namespace), &machine).await {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         Err(source) => {
             // The request was rejected, as opposed to a lost response: nothing else uses the clones.
             if matches!(source, kube::Error::Api(_)) {

@@ -11,6 +11,7 @@ use api::names::{
     CLUSTER_NAME_LABEL, DELETE_MACHINE_ANNOTATION, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL,
 };
 
+use crate::inplace::Wanted;
 use crate::{MACHINE_FINALIZER, naming, owners};
 
 /// How the number of machines changes.
@@ -99,8 +100,15 @@ pub(crate) fn machine(
     machine
 }
 
-/// The labels of the machines of a set and of the objects cloned for them.
-pub(crate) fn labels(set: &MachineSet) -> BTreeMap<String, String> {
+/// The labels and annotations of the machines of a set and of the objects cloned for them.
+pub(crate) fn metadata(set: &MachineSet) -> Wanted {
+    Wanted {
+        labels: labels(set),
+        annotations: annotations(set),
+    }
+}
+
+fn labels(set: &MachineSet) -> BTreeMap<String, String> {
     let template = set.spec.template.metadata.as_ref();
     let mut labels = template
         .and_then(|meta| meta.labels.clone())
@@ -114,8 +122,7 @@ pub(crate) fn labels(set: &MachineSet) -> BTreeMap<String, String> {
     labels
 }
 
-/// The annotations of the machines of a set and of the objects cloned for them.
-pub(crate) fn annotations(set: &MachineSet) -> BTreeMap<String, String> {
+fn annotations(set: &MachineSet) -> BTreeMap<String, String> {
     let template = set.spec.template.metadata.as_ref();
     template
         .and_then(|meta| meta.annotations.clone())

@@ -1,16 +1,13 @@
-//! Synchronization of a set: its metadata, its machines and the objects that they refer to.
+//! The metadata of a set, and the owner of its templates.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineSet};
-use api::kube::api::DynamicObject;
-use api::kube::{Resource, ResourceExt};
+use api::core::v1beta2::{Cluster, ContractReference, MachineSet};
+use api::kube::ResourceExt;
 use api::names::CLUSTER_NAME_LABEL;
 use operator::patch;
-use serde_json::json;
 
-use super::{of, scale};
+use super::of;
 use crate::error::{Doing, Error};
 use crate::{Context, owners};
 
@@ -73,87 +70,4 @@ pub(crate) async fn own_template(
             .await?;
     }
     Ok(())
-}
-
-/// Updates the fields of machines that can be changed in place (labels, annotations, timeouts, gates, taints), and the
-/// labels and annotations of the objects that the machines refer to.
-pub(super) async fn machines(
-    ctx: &Context,
-    set: &MachineSet,
-    machines: &[Arc<Machine>],
-) -> Result<(), Error> {
-    let namespace = set.namespace().unwrap_or_default();
-    for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
-        let after = conformed(machine, set);
-        let api = ctx.api::<Machine>(&namespace);
-        patch::object(&api, machine, &after)
-            .await
-            .doing(|| format!("changing Machine {namespace}/{}", machine.name_any()))?;
-        let spec = &machine.spec;
-        for reference in spec
-            .bootstrap
-            .config_ref
-            .iter()
-            .chain([&spec.infrastructure_ref])
-        {
-            if let Some(object) = ctx.external.get(reference, &namespace).await?
-                && let Some(patch) = metadata_patch(&object, set)
-            {
-                ctx.external.patch(&object, &patch).await?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// `machine` with the fields of `set` that can be changed in place.
-fn conformed(machine: &Machine, set: &MachineSet) -> Machine {
-    let mut after = machine.clone();
-    let template = &set.spec.template.spec;
-    after
-        .metadata
-        .labels
-        .get_or_insert_default()
-        .extend(scale::labels(set));
-    let annotations = scale::annotations(set);
-    if !annotations.is_empty() {
-        after
-            .metadata
-            .annotations
-            .get_or_insert_default()
-            .extend(annotations);
-    }
-    after
-        .spec
-        .readiness_gates
-        .clone_from(&template.readiness_gates);
-    after.spec.min_ready_seconds = template.min_ready_seconds;
-    after.spec.taints.clone_from(&template.taints);
-    let timeouts = template.deletion.clone().unwrap_or_default();
-    let own = after.spec.deletion.get_or_insert_default();
-    own.node_drain_timeout_seconds = timeouts.node_drain_timeout_seconds;
-    own.node_volume_detach_timeout_seconds = timeouts.node_volume_detach_timeout_seconds;
-    // Admission sets the default on machines; an unset field of the template must not remove it.
-    if timeouts.node_deletion_timeout_seconds.is_some() {
-        own.node_deletion_timeout_seconds = timeouts.node_deletion_timeout_seconds;
-    }
-    if machine.spec.deletion.is_none() && *own == Default::default() {
-        after.spec.deletion = None;
-    }
-    after
-}
-
-fn metadata_patch(object: &DynamicObject, set: &MachineSet) -> Option<serde_json::Value> {
-    let missing = |wanted: BTreeMap<String, String>, known: &BTreeMap<String, String>| {
-        wanted
-            .into_iter()
-            .filter(|(name, value)| known.get(name) != Some(value))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let labels = missing(scale::labels(set), object.labels());
-    let annotations = missing(scale::annotations(set), object.annotations());
-    if object.meta().deletion_timestamp.is_some() || (labels.is_empty() && annotations.is_empty()) {
-        return None;
-    }
-    Some(json!({ "metadata": { "labels": labels, "annotations": annotations } }))
 }

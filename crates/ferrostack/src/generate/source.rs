@@ -144,11 +144,6 @@ impl Source {
         self.values.get(variable).map(|value| value.text.as_str())
     }
 
-    /// Where the value of a variable comes from.
-    pub(crate) fn origin(&self, variable: &str) -> Option<&Origin> {
-        self.values.get(variable).map(|value| &value.origin)
-    }
-
     /// Whether the template has the variable, and nothing sets it.
     pub(crate) fn lacks(&self, variable: &str) -> bool {
         self.value(variable).is_none() && self.template.variables().contains_key(variable)

@@ -1,0 +1,217 @@
+//! Labels and annotations that follow a template, by server-side apply.
+//!
+//! A template gives labels and annotations to machines and to the objects that machines refer to. What it no longer has
+//! must leave them, and what users and other controllers set must stay. The API server knows which is which: a field
+//! leaves with its last owner, so the controllers apply what a template has, each under its field manager of upstream.
+//!
+//! An object that was created or changed without server-side apply has these fields under another manager, too; it is
+//! released from that manager first ([`released`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    FieldsV1, ManagedFieldsEntry, ObjectMeta,
+};
+use api::names::{
+    CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL, DEPLOYMENT_NAME_LABEL,
+    SET_NAME_LABEL,
+};
+use serde_json::{Map, Value, json};
+
+/// The parts of `metadata` that follow a template: names of the fields in `managedFields`.
+const PARTS: [&str; 2] = ["f:labels", "f:annotations"];
+/// Labels that an object has as long as it exists.
+const PERMANENT: [&str; 5] = [
+    CLUSTER_NAME_LABEL,
+    CONTROL_PLANE_LABEL,
+    CONTROL_PLANE_NAME_LABEL,
+    DEPLOYMENT_NAME_LABEL,
+    SET_NAME_LABEL,
+];
+
+/// A field manager of server-side apply, and those that wrote the same fields by other requests.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Manager {
+    /// The field manager, as upstream names it.
+    pub name: &'static str,
+    /// Managers of updates: former versions of the controller, and of upstream's.
+    former: &'static [&'static str],
+}
+
+/// Applies Machines of a MachineSet.
+pub(crate) const MACHINE_SET: Manager = Manager {
+    name: "capi-machineset",
+    former: &["ferrostack-machineset", "manager"],
+};
+/// Applies labels and annotations of the objects that Machines of a MachineSet refer to.
+pub(crate) const MACHINE_SET_METADATA: Manager = Manager {
+    name: "capi-machineset-metadata",
+    former: &["ferrostack-machineset", "manager"],
+};
+/// Applies Machines of a KubeadmControlPlane.
+pub(crate) const CONTROL_PLANE: Manager = Manager {
+    name: "capi-kubeadmcontrolplane",
+    former: &["ferrostack-kubeadmcontrolplane", "manager"],
+};
+/// Applies labels and annotations of the objects that Machines of a KubeadmControlPlane refer to.
+pub(crate) const CONTROL_PLANE_METADATA: Manager = Manager {
+    name: "capi-kubeadmcontrolplane-metadata",
+    former: &["ferrostack-kubeadmcontrolplane", "manager"],
+};
+const ALL: [&Manager; 4] = [
+    &MACHINE_SET,
+    &MACHINE_SET_METADATA,
+    &CONTROL_PLANE,
+    &CONTROL_PLANE_METADATA,
+];
+
+/// Labels and annotations as the template has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+    /// The annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Wanted {
+    /// The labels that an object has from its creation on: they are never removed.
+    pub(crate) fn permanent(&self) -> BTreeMap<String, String> {
+        let labels = self.labels.iter();
+        let permanent = labels.filter(|(name, _)| PERMANENT.contains(&name.as_str()));
+        permanent
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn parts(&self) -> [&BTreeMap<String, String>; 2] {
+        [&self.labels, &self.annotations]
+    }
+
+    /// Whether another manager's claim on a field has to be released, so that the field can leave the object.
+    fn releases(&self, part: usize, field: &str) -> bool {
+        let name = field.strip_prefix("f:");
+        name.is_some_and(|name| !PERMANENT.contains(&name) && self.parts()[part].contains_key(name))
+    }
+}
+
+/// Whether the labels and annotations have to be applied: a value differs, or the manager has others than these.
+pub(crate) fn is_outdated(metadata: &ObjectMeta, wanted: &Wanted, manager: &Manager) -> bool {
+    let known = [metadata.labels.as_ref(), metadata.annotations.as_ref()];
+    let owned = owned(metadata, manager);
+    let parts = wanted.parts().into_iter().enumerate();
+    let mut outdated = parts.map(|(part, wanted)| {
+        let differs = wanted
+            .iter()
+            .any(|(name, value)| known[part].and_then(|known| known.get(name)) != Some(value));
+        differs || !wanted.keys().eq(owned[part].iter())
+    });
+    outdated.any(|outdated| outdated)
+}
+
+/// The labels and annotations that `manager` has applied.
+fn owned(metadata: &ObjectMeta, manager: &Manager) -> [BTreeSet<String>; 2] {
+    let entries = metadata.managed_fields.iter().flatten();
+    let ours = entries.filter(|entry| is_applied(entry) && is_by(entry, &[manager.name]));
+    let mut owned = [BTreeSet::new(), BTreeSet::new()];
+    for entry in ours {
+        for (part, name) in PARTS.iter().enumerate() {
+            let fields = fields(entry, name).into_iter().flatten();
+            let names = fields.filter_map(|(field, _)| field.strip_prefix("f:"));
+            owned[part].extend(names.map(str::to_owned));
+        }
+    }
+    owned
+}
+
+/// The `managedFields` without the claims of other managers on the wanted labels and annotations; `None` if there are
+/// none.
+pub(crate) fn released(
+    metadata: &ObjectMeta,
+    wanted: &Wanted,
+    manager: &Manager,
+) -> Option<Vec<ManagedFieldsEntry>> {
+    let mut entries = metadata.managed_fields.clone()?;
+    let mut changed = false;
+    let former = |entry: &&mut ManagedFieldsEntry| {
+        !is_applied(entry) && entry.subresource.is_none() && is_by(entry, manager.former)
+    };
+    for entry in entries.iter_mut().filter(former) {
+        for (part, name) in PARTS.iter().enumerate() {
+            let Some(fields) = fields_mut(entry, name) else {
+                continue;
+            };
+            let before = fields.len();
+            fields.retain(|field, _| !wanted.releases(part, field));
+            changed |= fields.len() != before;
+        }
+    }
+    changed.then_some(entries)
+}
+
+/// The merge patch that writes `entries` to the object with this metadata.
+pub(crate) fn release_patch(metadata: &ObjectMeta, entries: &[ManagedFieldsEntry]) -> Value {
+    json!({ "metadata": {
+        "managedFields": entries,
+        "resourceVersion": metadata.resource_version,
+    }})
+}
+
+/// Reduces `managedFields` to what this module reads, for caches.
+pub(crate) fn reduce(entries: &mut Vec<ManagedFieldsEntry>) {
+    entries.retain_mut(|entry| {
+        let known = ALL.iter().any(|manager| {
+            entry.manager.as_deref() == Some(manager.name) || is_by(entry, manager.former)
+        });
+        let kept = known && entry.subresource.is_none() && keep_parts(entry);
+        entry.time = None;
+        kept
+    });
+    entries.shrink_to_fit();
+}
+
+/// Reduces an entry to labels and annotations that are not permanent, unless it was applied; whether any are left.
+fn keep_parts(entry: &mut ManagedFieldsEntry) -> bool {
+    let applied = is_applied(entry);
+    let mut parts = Map::new();
+    for name in PARTS {
+        let Some(fields) = fields_mut(entry, name) else {
+            continue;
+        };
+        fields.retain(|field, _| {
+            let name = field.strip_prefix("f:");
+            name.is_some_and(|name| applied || !PERMANENT.contains(&name))
+        });
+        if !fields.is_empty() {
+            parts.insert(name.to_owned(), Value::Object(std::mem::take(fields)));
+        }
+    }
+    let left = !parts.is_empty();
+    entry.fields_v1 = Some(FieldsV1(json!({ "f:metadata": parts })));
+    left
+}
+
+fn is_applied(entry: &ManagedFieldsEntry) -> bool {
+    entry.operation.as_deref() == Some("Apply")
+}
+
+fn is_by(entry: &ManagedFieldsEntry, names: &[&str]) -> bool {
+    let manager = entry.manager.as_deref();
+    manager.is_some_and(|manager| names.contains(&manager))
+}
+
+fn fields<'a>(entry: &'a ManagedFieldsEntry, part: &str) -> Option<&'a Map<String, Value>> {
+    let FieldsV1(fields) = entry.fields_v1.as_ref()?;
+    fields.get("f:metadata")?.get(part)?.as_object()
+}
+
+fn fields_mut<'a>(
+    entry: &'a mut ManagedFieldsEntry,
+    part: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let FieldsV1(fields) = entry.fields_v1.as_mut()?;
+    fields.get_mut("f:metadata")?.get_mut(part)?.as_object_mut()
+}
+
+#[cfg(test)]
+mod tests;

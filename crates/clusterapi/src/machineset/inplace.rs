@@ -1,0 +1,140 @@
+//! Changes of a template that reach existing machines, and the objects that they refer to, without a replacement.
+
+use std::sync::Arc;
+
+use api::core::v1beta2::{Bootstrap, Machine, MachineSet};
+use api::kube;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use operator::patch;
+
+use super::scale;
+use crate::Context;
+use crate::error::{Doing, Error};
+use crate::inplace::{self, MACHINE_SET, MACHINE_SET_METADATA};
+
+/// Updates the fields of machines that can be changed in place (labels, annotations, timeouts, gates, taints), and the
+/// labels and annotations of the objects that the machines refer to.
+pub(super) async fn machines(
+    ctx: &Context,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+) -> Result<(), Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let wanted = scale::metadata(set);
+    for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
+        update(ctx, set, machine).await?;
+        let spec = &machine.spec;
+        for reference in spec
+            .bootstrap
+            .config_ref
+            .iter()
+            .chain([&spec.infrastructure_ref])
+        {
+            if let Some(object) = ctx.external.get(reference, &namespace).await? {
+                ctx.external
+                    .apply_metadata(&object, &wanted, &MACHINE_SET_METADATA)
+                    .await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Applies `machine`, which may not exist yet.
+pub(super) async fn apply(api: &Api<Machine>, machine: &Machine) -> kube::Result<Machine> {
+    let params = PatchParams::apply(MACHINE_SET.name).force();
+    api.patch(&machine.name_any(), &params, &Patch::Apply(machine))
+        .await
+}
+
+async fn update(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(), Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let api = ctx.api::<Machine>(&namespace);
+    let action = || format!("changing Machine {namespace}/{}", machine.name_any());
+    let wanted = scale::metadata(set);
+    if inplace::released(&machine.metadata, &wanted, &MACHINE_SET).is_some() {
+        release(&api, machine, &wanted).await.doing(action)?;
+    }
+    if !inplace::is_outdated(&machine.metadata, &wanted, &MACHINE_SET)
+        && conformed(machine, set).spec == machine.spec
+    {
+        return Ok(());
+    }
+    let stored = apply(&api, &desired(machine, set)).await.doing(action)?;
+    // A field that the template lost stays if it was set without server-side apply.
+    let after = conformed(&stored, set);
+    patch::object(&api, &stored, &after)
+        .await
+        .map(drop)
+        .doing(action)
+}
+
+/// Releases the wanted labels and annotations from the managers of former versions.
+async fn release(
+    api: &Api<Machine>,
+    machine: &Machine,
+    wanted: &inplace::Wanted,
+) -> kube::Result<()> {
+    // The cache has only a part of managedFields.
+    let name = machine.name_any();
+    let Some(live) = api.get_opt(&name).await? else {
+        return Ok(());
+    };
+    let Some(entries) = inplace::released(&live.metadata, wanted, &MACHINE_SET) else {
+        return Ok(());
+    };
+    let patch = Patch::Merge(inplace::release_patch(&live.metadata, &entries));
+    api.patch(&name, &PatchParams::default(), &patch)
+        .await
+        .map(drop)
+}
+
+/// What the set applies to an existing machine: what it would create, with the fields in which they may differ until
+/// the machine is replaced.
+fn desired(machine: &Machine, set: &MachineSet) -> Machine {
+    let (known, config) = (&machine.spec, machine.spec.bootstrap.config_ref.clone());
+    let mut desired = scale::machine(
+        set,
+        &machine.name_any(),
+        config.clone(),
+        known.infrastructure_ref.clone(),
+    );
+    desired.metadata.uid = machine.uid();
+    desired.spec.version.clone_from(&known.version);
+    desired
+        .spec
+        .failure_domain
+        .clone_from(&known.failure_domain);
+    if config.is_none() {
+        desired.spec.bootstrap = Bootstrap {
+            config_ref: None,
+            data_secret_name: known.bootstrap.data_secret_name.clone(),
+        };
+    }
+    desired
+}
+
+/// `machine` with the fields of the spec of `set` that can be changed in place.
+fn conformed(machine: &Machine, set: &MachineSet) -> Machine {
+    let mut after = machine.clone();
+    let template = &set.spec.template.spec;
+    after
+        .spec
+        .readiness_gates
+        .clone_from(&template.readiness_gates);
+    after.spec.min_ready_seconds = template.min_ready_seconds;
+    after.spec.taints.clone_from(&template.taints);
+    let timeouts = template.deletion.clone().unwrap_or_default();
+    let own = after.spec.deletion.get_or_insert_default();
+    own.node_drain_timeout_seconds = timeouts.node_drain_timeout_seconds;
+    own.node_volume_detach_timeout_seconds = timeouts.node_volume_detach_timeout_seconds;
+    // Admission sets the default on machines; an unset field of the template must not remove it.
+    if timeouts.node_deletion_timeout_seconds.is_some() {
+        own.node_deletion_timeout_seconds = timeouts.node_deletion_timeout_seconds;
+    }
+    if machine.spec.deletion.is_none() && *own == Default::default() {
+        after.spec.deletion = None;
+    }
+    after
+}
