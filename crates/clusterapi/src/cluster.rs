@@ -25,6 +25,7 @@ use crate::{CLUSTER_FINALIZER, Context, Error, news, pause, remote};
 
 mod deletion;
 mod facts;
+mod kubeconfig;
 mod state;
 
 /// Runs the controller until shutdown.
@@ -148,9 +149,10 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
         ctx.remote.track(&key(&cluster));
     }
     store(&ctx, &cluster, &after).await?;
+    let awaited = kubeconfig::ensure(&ctx, &after).await?;
     match facts.problem {
         Some(problem) => Err(problem),
-        None => Ok(Action::requeue(RESYNC)),
+        None => Ok(Action::requeue(awaited.unwrap_or(RESYNC))),
     }
 }
 

@@ -5,6 +5,7 @@ use operator::decode::NotDecoded;
 use operator::retry::{Retry, When};
 
 use crate::external::ExternalError;
+use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
 /// An error of a reconcile.
@@ -29,6 +30,9 @@ pub enum Error {
     /// An object of a provider could not be read or written.
     #[error(transparent)]
     External(#[from] ExternalError),
+    /// Certificates or a kubeconfig could not be read or created.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A workload cluster cannot be reached.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
@@ -55,6 +59,7 @@ impl Retry for Error {
                 other => other,
             },
             Error::External(source) => source.when(),
+            Error::Store(source) => source.when(),
             Error::NotConnected(source) => source.when(),
             Error::NotDecoded(_) => When::Backoff,
             // The creation of the Cluster triggers its objects.

@@ -20,3 +20,6 @@ mod killing;
 
 #[path = "core/labels.rs"]
 mod labels;
+
+#[path = "core/kubeconfig.rs"]
+mod kubeconfig;
