@@ -5,7 +5,7 @@
 //! `k8s-openapi`.
 //!
 //! ```text
-//!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment
+//!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck
 //!   bootstrap     bootstrap.cluster.x-k8s.io        KubeadmConfig, KubeadmConfigTemplate
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates

@@ -25,6 +25,10 @@ pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: scaling down deletes this Machine first.
 pub const DELETE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/delete-machine";
+/// Annotation: a MachineHealthCheck marks this Machine as unhealthy.
+pub const REMEDIATE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/remediate-machine";
+/// Annotation: no MachineHealthCheck checks this Machine.
+pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
 /// Annotation: the identity of an OpenStackCluster, a UUID that marks all of its resources in the cloud.
 pub const CLUSTER_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";

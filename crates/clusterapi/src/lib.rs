@@ -4,7 +4,7 @@
 //! nothing here uses types of a provider, and no provider uses this crate.
 //!
 //! ```text
-//!   cluster, machine, machineset, machinedeployment   the controllers of cluster.x-k8s.io
+//!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
@@ -21,6 +21,7 @@ mod cluster;
 mod counts;
 mod machine;
 mod machinedeployment;
+mod machinehealthcheck;
 mod machineset;
 mod selector;
 
@@ -97,6 +98,7 @@ fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static
         machine::run(context),
         machineset::run(context),
         machinedeployment::run(context),
+        machinehealthcheck::run(context),
         // Kubeadm bootstrap and control plane.
         Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
         Box::pin(control_plane::run(Arc::clone(context), configs)),

@@ -21,5 +21,8 @@ mod killing;
 #[path = "core/labels.rs"]
 mod labels;
 
+#[path = "core/health.rs"]
+mod health;
+
 #[path = "core/kubeconfig.rs"]
 mod kubeconfig;

@@ -21,6 +21,7 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (core::GROUP, "Machine") => spec::<core::v1beta2::MachineSpec>,
         (core::GROUP, "MachineSet") => spec::<core::v1beta2::MachineSetSpec>,
         (core::GROUP, "MachineDeployment") => spec::<core::v1beta2::MachineDeploymentSpec>,
+        (core::GROUP, "MachineHealthCheck") => spec::<core::v1beta2::MachineHealthCheckSpec>,
         (bootstrap::GROUP, "KubeadmConfig") => spec::<bootstrap::v1beta2::KubeadmConfigSpec>,
         (bootstrap::GROUP, "KubeadmConfigTemplate") => {
             spec::<bootstrap::v1beta2::KubeadmConfigTemplateSpec>

@@ -7,6 +7,7 @@ use crate::admission::{FieldError, Review};
 use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
 mod check;
+mod health;
 
 /// Annotations of the cluster autoscaler: the bounds of the size of a MachineSet or MachineDeployment.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
@@ -29,6 +30,7 @@ pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
             group(object, old, DEPLOYMENT_NAME_LABEL);
             strategy(object);
         }
+        "MachineHealthCheck" => health::defaults(object),
         _ => {}
     }
 }
@@ -40,6 +42,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         Some("Machine") => check::machine(review),
         Some("MachineSet") => check::set(review),
         Some("MachineDeployment") => check::deployment(review),
+        Some("MachineHealthCheck") => health::validate(review),
         _ => Vec::new(),
     }
 }

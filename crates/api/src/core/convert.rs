@@ -1,4 +1,4 @@
-//! v1beta1 <-> v1beta2 of Cluster, Machine, MachineSet and MachineDeployment, without loss of spec.
+//! v1beta1 <-> v1beta2 of the kinds of this group, without loss of spec.
 //!
 //! Fields without equivalent in the other version are preserved by [`crate::convert::stash`]. The status of v1beta1 is
 //! computed from v1beta2.
@@ -48,6 +48,11 @@ pub(crate) fn convert(
             up: deployment_up,
             down: deployment_down,
             status: Some((status::deployment_up, status::deployment_down)),
+        },
+        "MachineHealthCheck" => Mapping {
+            up: health_check_up,
+            down: health_check_down,
+            status: Some((status::health_check_up, status::health_check_down)),
         },
         _ => return None,
     };
@@ -135,6 +140,16 @@ fn deployment_down(fields: &mut Fields) -> Done {
     fields.extend(after.map(|after| ("rolloutAfter".to_owned(), after)));
     strategy_down(fields);
     rename(fields, "machineNaming", "machineNamingStrategy");
+    Ok(())
+}
+
+fn health_check_up(fields: &mut Fields) -> Done {
+    tidy(fields);
+    topology::checks_up(fields)
+}
+
+fn health_check_down(fields: &mut Fields) -> Done {
+    topology::checks_down(fields);
     Ok(())
 }
 

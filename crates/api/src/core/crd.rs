@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         v1beta2::Machine::crd(),
         v1beta2::MachineSet::crd(),
         v1beta2::MachineDeployment::crd(),
+        v1beta2::MachineHealthCheck::crd(),
     ];
     for crd in &mut all {
         without_nullable(crd);
@@ -32,6 +33,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         older::machine,
         older::machine_set,
         older::deployment,
+        older::health_check,
     ];
     all.into_iter()
         .zip(turns)
@@ -69,6 +71,13 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
             let available = column("Available", "integer", ".status.availableReplicas");
             vec![cluster, replicas, ready, available, age, version]
         }
+        "MachineHealthCheck" => vec![
+            cluster,
+            column("ExpectedMachines", "integer", ".status.expectedMachines"),
+            column("MaxUnhealthy", "string", ".spec.maxUnhealthy"),
+            column("CurrentHealthy", "integer", ".status.currentHealthy"),
+            age,
+        ],
         _ => {
             let updated = column("Updated", "integer", ".status.updatedReplicas");
             let missing = column("Unavailable", "integer", ".status.unavailableReplicas");

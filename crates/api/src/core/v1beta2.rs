@@ -3,6 +3,7 @@
 mod cluster;
 mod machine;
 mod machinedeployment;
+mod machinehealthcheck;
 mod machineset;
 mod reference;
 mod topology;
@@ -10,6 +11,7 @@ mod topology;
 pub use cluster::*;
 pub use machine::*;
 pub use machinedeployment::*;
+pub use machinehealthcheck::*;
 pub use machineset::*;
 pub use reference::*;
 pub use topology::*;

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::controlplane::v1beta2::KubeadmControlPlane;
-use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment, MachineSet};
+use api::core::v1beta2::{
+    Cluster, ContractReference, Machine, MachineDeployment, MachineHealthCheck, MachineSet,
+};
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::names::CLUSTER_NAME_LABEL;
@@ -87,6 +89,12 @@ impl Indexed for MachineSet {
 }
 
 impl Indexed for MachineDeployment {
+    fn keys(&self) -> Vec<Key> {
+        vec![Key::Cluster(self.spec.cluster_name.clone())]
+    }
+}
+
+impl Indexed for MachineHealthCheck {
     fn keys(&self) -> Vec<Key> {
         vec![Key::Cluster(self.spec.cluster_name.clone())]
     }

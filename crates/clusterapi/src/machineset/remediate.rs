@@ -54,11 +54,19 @@ fn chosen(machines: &[Arc<Machine>], limit: usize) -> Vec<&Arc<Machine>> {
         .count();
     let mut waiting: Vec<_> = machines
         .iter()
-        .filter(|machine| !machine.is_deleting() && waits_for_remediation(machine))
+        .filter(|machine| !machine.is_deleting())
+        .filter(|machine| waits_for_remediation(machine) || is_interrupted(machine))
         .collect();
     waiting.sort_by_key(|machine| Reverse(machine.creation_timestamp().map(|time| time.0)));
     waiting.truncate(limit.saturating_sub(under_way));
     waiting
+}
+
+/// Whether the machine was marked as remediated, but not deleted: the controller was stopped in between.
+fn is_interrupted(machine: &Machine) -> bool {
+    conditions::find(machine.conditions(), "HealthCheckSucceeded")
+        .is_some_and(|found| found.status == "False")
+        && conditions::is_true(machine.conditions(), "OwnerRemediated")
 }
 
 /// `maxInFlight` of the set's deployment; unlimited if unset.

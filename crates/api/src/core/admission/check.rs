@@ -172,7 +172,7 @@ fn name(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn unchanged(review: Review<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn unchanged(review: Review<'_>, errors: &mut Vec<FieldError>) {
     let Some(old) = review.changed_from() else {
         return;
     };
@@ -213,7 +213,7 @@ fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn is_count_or_share(value: &Value) -> bool {
+pub(super) fn is_count_or_share(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_i64().is_some_and(|number| number >= 0),
         Value::String(text) => {
@@ -224,7 +224,7 @@ fn is_count_or_share(value: &Value) -> bool {
     }
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     object.pointer(pointer)?.as_str()
 }
 

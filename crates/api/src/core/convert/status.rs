@@ -132,6 +132,16 @@ pub(super) fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
+pub(super) fn health_check_up(fields: &mut Fields) -> Done {
+    up(fields, &[]);
+    Ok(())
+}
+
+pub(super) fn health_check_down(fields: &mut Fields) -> Done {
+    down(fields, Map::new());
+    Ok(())
+}
+
 /// Removes the counters of v1beta2 and returns them.
 fn counters(fields: &mut Fields) -> Fields {
     let mut new = Map::new();

@@ -499,3 +499,49 @@ fn a_machine_set_may_leave_its_template_out_in_v1beta1() {
     );
     assert_eq!(convert(new, OLD).unwrap(), old);
 }
+
+#[test]
+fn a_machine_health_check_has_its_checks_and_remediation_in_groups() {
+    let old = object(
+        OLD,
+        "MachineHealthCheck",
+        json!({
+            "clusterName": "demo", "selector": { "matchLabels": { "a": "b" } },
+            "nodeStartupTimeout": "20m0s", "maxUnhealthy": "40%", "unhealthyRange": "[3-5]",
+            "unhealthyConditions": [{ "type": "Ready", "status": "Unknown", "timeout": "5m0s" }],
+            "unhealthyMachineConditions": [{ "type": "X", "status": "False", "timeout": "1m0s" }],
+            "remediationTemplate": { "apiVersion": "g.io/v1beta1", "kind": "FixTemplate", "name": "fix" },
+        }),
+    );
+    let new = convert(old.clone(), NEW).unwrap();
+    assert_eq!(
+        new["spec"],
+        json!({
+            "clusterName": "demo", "selector": { "matchLabels": { "a": "b" } },
+            "checks": {
+                "nodeStartupTimeoutSeconds": 1200,
+                "unhealthyNodeConditions":
+                    [{ "type": "Ready", "status": "Unknown", "timeoutSeconds": 300 }],
+                "unhealthyMachineConditions":
+                    [{ "type": "X", "status": "False", "timeoutSeconds": 60 }],
+            },
+            "remediation": {
+                "triggerIf": {
+                    "unhealthyLessThanOrEqualTo": "40%", "unhealthyInRange": "[3-5]",
+                },
+                "templateRef": { "apiVersion": "g.io/v1beta1", "kind": "FixTemplate", "name": "fix" },
+            },
+        })
+    );
+    assert_eq!(convert(new.clone(), OLD).unwrap(), old);
+    let spec = new["spec"].clone();
+    let typed: crate::core::v1beta2::MachineHealthCheckSpec = serde_json::from_value(spec).unwrap();
+    assert_eq!(serde_json::to_value(typed).unwrap(), new["spec"]);
+    let wrong = object(
+        OLD,
+        "MachineHealthCheck",
+        json!({ "nodeStartupTimeout": "soon" }),
+    );
+    let problem = convert(wrong, NEW).unwrap_err().to_string();
+    assert!(problem.contains("spec.nodeStartupTimeout"), "{problem}");
+}

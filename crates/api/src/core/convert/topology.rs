@@ -83,11 +83,17 @@ fn health_up(fields: &mut Fields) -> Done {
         return Ok(());
     };
     rename(&mut old, "enable", "enabled");
+    checks_up(&mut old)?;
+    fields.insert("healthCheck".to_owned(), Value::Object(old));
+    Ok(())
+}
+
+/// Health checks: those of a topology, and the spec of a MachineHealthCheck.
+pub(super) fn checks_up(old: &mut Fields) -> Done {
     if let Some(timeout) = old.remove("nodeStartupTimeout") {
         let seconds =
             seconds_of(&timeout).ok_or_else(|| not_a_duration("nodeStartupTimeout", &timeout))?;
-        nested(&mut old, &["checks"])
-            .insert("nodeStartupTimeoutSeconds".to_owned(), json!(seconds));
+        nested(old, &["checks"]).insert("nodeStartupTimeoutSeconds".to_owned(), json!(seconds));
     }
     for (from, to) in [
         ("unhealthyConditions", "unhealthyNodeConditions"),
@@ -103,7 +109,7 @@ fn health_up(fields: &mut Fields) -> Done {
                     seconds_of(&timeout).ok_or_else(|| not_a_duration("timeout", &timeout))?;
                 item.insert("timeoutSeconds".to_owned(), json!(seconds));
             }
-            nested(&mut old, &["checks"]).insert(to.to_owned(), list);
+            nested(old, &["checks"]).insert(to.to_owned(), list);
         }
     }
     let trigger = ["remediation", "triggerIf"];
@@ -111,14 +117,12 @@ fn health_up(fields: &mut Fields) -> Done {
         ("maxUnhealthy", "unhealthyLessThanOrEqualTo"),
         ("unhealthyRange", "unhealthyInRange"),
     ] {
-        put(&mut old, &[trigger[0], trigger[1], to], from);
+        put(old, &[trigger[0], trigger[1], to], from);
     }
     if let Some(Value::Object(mut template)) = old.remove("remediationTemplate") {
         template.retain(|name, _| ["apiVersion", "kind", "name"].contains(&name.as_str()));
-        nested(&mut old, &["remediation"])
-            .insert("templateRef".to_owned(), Value::Object(template));
+        nested(old, &["remediation"]).insert("templateRef".to_owned(), Value::Object(template));
     }
-    fields.insert("healthCheck".to_owned(), Value::Object(old));
     Ok(())
 }
 
@@ -127,7 +131,14 @@ fn health_down(fields: &mut Fields) {
         return;
     };
     rename(&mut new, "enabled", "enable");
-    let startup = take(&mut new, &["checks", "nodeStartupTimeoutSeconds"]);
+    checks_down(&mut new);
+    if !new.is_empty() {
+        fields.insert("machineHealthCheck".to_owned(), Value::Object(new));
+    }
+}
+
+pub(super) fn checks_down(new: &mut Fields) {
+    let startup = take(new, &["checks", "nodeStartupTimeoutSeconds"]);
     if let Some(seconds) = startup.as_ref().and_then(Value::as_i64) {
         new.insert(
             "nodeStartupTimeout".to_owned(),
@@ -138,7 +149,7 @@ fn health_down(fields: &mut Fields) {
         ("unhealthyNodeConditions", "unhealthyConditions"),
         ("unhealthyMachineConditions", "unhealthyMachineConditions"),
     ] {
-        if let Some(mut list) = take(&mut new, &["checks", from]) {
+        if let Some(mut list) = take(new, &["checks", from]) {
             for item in list.as_array_mut().into_iter().flatten() {
                 let Some(item) = item.as_object_mut() else {
                     continue;
@@ -157,17 +168,14 @@ fn health_down(fields: &mut Fields) {
         ("unhealthyLessThanOrEqualTo", "maxUnhealthy"),
         ("unhealthyInRange", "unhealthyRange"),
     ] {
-        let value = take(&mut new, &["remediation", "triggerIf", from]);
+        let value = take(new, &["remediation", "triggerIf", from]);
         new.extend(value.map(|value| (to.to_owned(), value)));
     }
-    let template = take(&mut new, &["remediation", "templateRef"]);
+    let template = take(new, &["remediation", "templateRef"]);
     new.extend(template.map(|template| ("remediationTemplate".to_owned(), template)));
     // Objects that are now empty have no equivalent in v1beta1; the stash restores them.
     new.remove("checks");
     new.remove("remediation");
-    if !new.is_empty() {
-        fields.insert("machineHealthCheck".to_owned(), Value::Object(new));
-    }
 }
 
 /// Removes `definitionFrom` of variables, which v1beta2 does not have.

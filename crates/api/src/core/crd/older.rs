@@ -107,6 +107,37 @@ pub(super) fn deployment(root: &mut Value) {
     );
 }
 
+/// MachineHealthCheck.
+pub(super) fn health_check(root: &mut Value) {
+    let spec = spec_of(root);
+    let mut of_topology = json!({ "type": "object", "properties": {
+        "healthCheck": { "type": "object", "properties": { "checks": remove(spec, "checks") } },
+    }});
+    remove(spec, "remediation");
+    health(&mut of_topology);
+    let mut fields = remove(&mut of_topology, "machineHealthCheck").unwrap_or_default();
+    for name in [
+        "maxUnhealthy",
+        "nodeStartupTimeout",
+        "remediationTemplate",
+        "unhealthyRange",
+        "unhealthyConditions",
+        "unhealthyMachineConditions",
+    ] {
+        set(spec, name, remove(&mut fields, name).unwrap_or_default());
+    }
+    let range = property(spec, "unhealthyRange");
+    range["pattern"] = json!("^\\[[0-9]+-[0-9]+\\]$");
+    property(spec, "unhealthyMachineConditions")["minItems"] = json!(1);
+    let status = property(root, "status");
+    let new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
+        "properties": { "conditions": conditions() } });
+    former(status, new);
+    for name in ["failureReason", "failureMessage"] {
+        remove(status, name);
+    }
+}
+
 /// The relaxed schema of the spec, which is optional in v1beta1.
 fn spec_of(root: &mut Value) -> &mut Value {
     if let Some(fields) = root.as_object_mut() {

@@ -269,6 +269,9 @@ pub struct UnhealthyMachineCondition {
     /// Type of the condition; none of those that health checks themselves decide.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
+    #[schemars(regex(
+        pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+    ))]
     #[schemars(extend("x-kubernetes-validations" = [{
         "rule": "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",
         "message": "type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated",
@@ -292,13 +295,24 @@ pub enum UnhealthyStatus {
     Unknown,
 }
 
+impl UnhealthyStatus {
+    /// The value in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            UnhealthyStatus::True => "True",
+            UnhealthyStatus::False => "False",
+            UnhealthyStatus::Unknown => "Unknown",
+        }
+    }
+}
+
 /// A condition of a Node that makes its machine unhealthy when it lasts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnhealthyCondition {
     /// Type of the condition.
     #[serde(rename = "type")]
-    #[schemars(length(min = 1, max = 316))]
+    #[schemars(length(min = 1))]
     pub type_: String,
     /// Status of the condition.
     #[schemars(length(min = 1))]
@@ -342,12 +356,19 @@ pub struct RemediationTrigger {
 pub struct VersionedReference {
     /// Group and version.
     #[schemars(length(min = 1, max = 317))]
+    #[schemars(regex(
+        pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[a-z]([-a-z0-9]*[a-z0-9])?$"
+    ))]
     pub api_version: String,
     /// Kind.
     #[schemars(length(min = 1, max = 63))]
+    #[schemars(regex(pattern = r"^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$"))]
     pub kind: String,
     /// Name.
     #[schemars(length(min = 1, max = 253))]
+    #[schemars(regex(
+        pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+    ))]
     pub name: String,
 }
 

@@ -39,3 +39,16 @@ fn the_newest_sick_machines_go_first_and_not_too_many_at_a_time() {
     assert_eq!(names(2), ["new"]);
     assert!(names(1).is_empty());
 }
+
+#[test]
+fn a_machine_that_was_marked_and_not_deleted_is_deleted() {
+    let machines = [
+        machine("marked", 1, true, true, false),
+        machine("recovered", 2, false, true, false),
+    ];
+    let names: Vec<_> = chosen(&machines, 1)
+        .iter()
+        .map(|it| it.name_any())
+        .collect();
+    assert_eq!(names, ["marked"]);
+}

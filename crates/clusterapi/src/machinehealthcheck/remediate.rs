@@ -1,0 +1,168 @@
+//! The conditions of checked machines, and remediation by their owners or by an object of another provider.
+
+use std::sync::Arc;
+
+use api::conditions::{self, Verdict};
+use api::core::v1beta2::{ContractReference, Machine, MachineHealthCheck, VersionedReference};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::kube::ResourceExt;
+use operator::patch;
+
+use super::Runner;
+use super::plan::{Allowed, Plan};
+use super::verdict::Cause;
+use crate::error::{Doing, Error};
+use crate::external::{CloneRequest, ExternalError};
+use crate::inplace::{MACHINE_SET_METADATA, Wanted};
+use crate::owners;
+
+const SUCCEEDED: &str = "HealthCheckSucceeded";
+const BY_OWNER: &str = "OwnerRemediated";
+const EXTERNALLY: &str = "ExternallyRemediated";
+const WAITING: &str = "WaitingForRemediation";
+
+/// Writes the conditions of all checked machines, and requests the replacement of unhealthy ones if it is allowed.
+pub(super) async fn run(
+    runner: &Runner,
+    check: &MachineHealthCheck,
+    plan: &Plan,
+) -> Result<(), Error> {
+    for target in &plan.healthy {
+        recovered(runner, check, &target.machine).await?;
+    }
+    let allowed = matches!(plan.allowed, Allowed::Yes(_));
+    for (target, cause) in &plan.unhealthy {
+        let machine = &target.machine;
+        let request = if allowed {
+            Some(request(runner, check, machine).await?)
+        } else {
+            None
+        };
+        let written = write(runner, machine, |list| {
+            unhealthy(list, cause, request.as_ref())
+        });
+        if written.await? {
+            let note = format!(
+                "Machine {} was marked as unhealthy: {}",
+                machine.name_any(),
+                cause.message
+            );
+            let machine = machine.as_ref();
+            runner
+                .events
+                .normal(machine, "MachineMarkedUnhealthy", "Check", note)
+                .await;
+        }
+    }
+    Ok(())
+}
+
+/// The conditions to set on an unhealthy machine; they stay as they are if they have the same status.
+fn unhealthy(list: &[Condition], cause: &Cause, request: Option<&Verdict>) -> Vec<Verdict> {
+    let failed = Verdict::new(SUCCEEDED, false, cause.reason).because(cause.message.clone());
+    let answered = conditions::find(list, BY_OWNER).is_some();
+    let mut verdicts = vec![failed];
+    // The owner writes this condition, too: why it waits, or that it acts.
+    let request = request.filter(|request| !(request.type_ == BY_OWNER && answered));
+    verdicts.extend(request.cloned());
+    verdicts
+}
+
+/// The condition that requests the replacement of a machine; with a template, creates the object that replaces it.
+async fn request(
+    runner: &Runner,
+    check: &MachineHealthCheck,
+    machine: &Arc<Machine>,
+) -> Result<Verdict, Error> {
+    let Some(template) = template(check) else {
+        return Ok(Verdict::new(BY_OWNER, false, WAITING).because("Waiting for remediation"));
+    };
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+    let reference = reference(template);
+    let request = CloneRequest {
+        template: &reference,
+        namespace: &namespace,
+        name: &name,
+        cluster_name: &machine.spec.cluster_name,
+        owner: Some(owners::owner(machine.as_ref())),
+        metadata: Wanted::default(),
+        manager: &MACHINE_SET_METADATA,
+    };
+    let failed = |reason: &str, source: &ExternalError| {
+        Verdict::new(EXTERNALLY, false, reason).because(source.to_string())
+    };
+    Ok(match runner.external.clone_template(&request).await {
+        Ok(_) => Verdict::new(EXTERNALLY, false, WAITING).because("Waiting for remediation"),
+        Err(source @ ExternalError::TemplateMissing { .. }) => {
+            failed("RemediationTemplateNotFound", &source)
+        }
+        Err(
+            source @ (ExternalError::UnknownKind { .. } | ExternalError::TemplateMalformed { .. }),
+        ) => failed("RemediationRequestCreationFailed", &source),
+        Err(source) => return Err(source.into()),
+    })
+}
+
+/// Marks a healthy machine, and withdraws the request for its replacement.
+async fn recovered(
+    runner: &Runner,
+    check: &MachineHealthCheck,
+    machine: &Arc<Machine>,
+) -> Result<(), Error> {
+    let withdrawn = conditions::find(machine.conditions(), EXTERNALLY).is_some();
+    if let Some(template) = template(check).filter(|_| withdrawn) {
+        let reference = reference(template);
+        if let Some(kind) = reference.kind.strip_suffix("Template") {
+            let name = machine.name_any();
+            let request = ContractReference::new(&reference.api_group, kind, &name);
+            let namespace = machine.namespace().unwrap_or_default();
+            runner.external.delete(&request, &namespace).await?;
+        }
+    }
+    write(runner, machine, |_| {
+        vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
+    })
+    .await
+    .map(drop)
+}
+
+fn template(check: &MachineHealthCheck) -> Option<&VersionedReference> {
+    check.spec.remediation.as_ref()?.template_ref.as_ref()
+}
+
+fn reference(template: &VersionedReference) -> ContractReference {
+    let group = template
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    ContractReference::new(group, &template.kind, &template.name)
+}
+
+/// Sets conditions of a machine; returns whether it has become unhealthy by this. The request for a replacement leaves
+/// a healthy machine.
+async fn write(
+    runner: &Runner,
+    machine: &Arc<Machine>,
+    verdicts: impl Fn(&[Condition]) -> Vec<Verdict>,
+) -> Result<bool, Error> {
+    let (now, generation) = (runner.now(), machine.metadata.generation);
+    let failed = |list: &[Condition]| {
+        conditions::find(list, SUCCEEDED).is_some_and(|known| known.status == "False")
+    };
+    let mut after = machine.as_ref().clone();
+    let list = &mut after.status.get_or_insert_default().conditions;
+    for verdict in verdicts(machine.conditions()) {
+        conditions::set(list, verdict, generation, now);
+    }
+    if !failed(list.as_slice()) {
+        list.retain(|known| known.type_ != BY_OWNER && known.type_ != EXTERNALLY);
+    }
+    let became = failed(list.as_slice()) && !failed(machine.conditions());
+    let api = runner.api::<Machine>(&machine.namespace().unwrap_or_default());
+    match patch::status(&api, machine, &after).await {
+        Err(error) if crate::error::is_absent(&error) => Ok(false),
+        other => other
+            .map(|_| became)
+            .doing(|| format!("writing the status of Machine {}", machine.name_any())),
+    }
+}

@@ -1,0 +1,219 @@
+//! Whether a machine is healthy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::conditions;
+use api::core::v1beta2::{Cluster, HealthChecks, Machine};
+use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
+use api::names::{CONTROL_PLANE_LABEL, REMEDIATE_MACHINE_ANNOTATION};
+
+/// The default of `nodeStartupTimeoutSeconds`, for objects from before the default.
+const STARTUP: i32 = 600;
+
+/// A machine that is checked, and its Node.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) machine: Arc<Machine>,
+    pub(super) node: Seen,
+}
+
+/// The Node of a machine.
+#[derive(Clone, Debug)]
+pub(super) enum Seen {
+    /// The machine has none yet.
+    None,
+    /// It had one, which does not exist any more.
+    Gone,
+    /// The Node.
+    There(Arc<Node>),
+}
+
+/// The health of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    /// It has a Node, and nothing is wrong.
+    Healthy,
+    /// It is starting, being deleted, or has a problem that has not lasted long enough; with the time until this has
+    /// to be checked again.
+    Undecided(Option<Duration>),
+    /// It has to be replaced.
+    Unhealthy(Cause),
+}
+
+/// Why a machine is unhealthy: reason and message of its condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cause {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+/// A problem, and the moment from which on it makes the machine unhealthy.
+struct Problem {
+    due: Timestamp,
+    cause: Cause,
+}
+
+/// The health of `target` at `now`.
+pub(super) fn health(
+    target: &Target,
+    cluster: &Cluster,
+    checks: &HealthChecks,
+    now: Timestamp,
+) -> Health {
+    if target.machine.is_deleting() {
+        return Health::Undecided(None);
+    }
+    if target
+        .machine
+        .annotations()
+        .contains_key(REMEDIATE_MACHINE_ANNOTATION)
+    {
+        return Health::Unhealthy(cause(
+            "HasRemediateAnnotation",
+            format!("marked for remediation via {REMEDIATE_MACHINE_ANNOTATION} annotation"),
+        ));
+    }
+    let problems = problems(target, cluster, checks);
+    if let Some(due) = problems.iter().find(|problem| problem.due <= now) {
+        return Health::Unhealthy(due.cause.clone());
+    }
+    let next = problems.iter().map(|problem| problem.due).min();
+    let left = next.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default());
+    match left {
+        None if matches!(target.node, Seen::There(_)) => Health::Healthy,
+        left => Health::Undecided(left),
+    }
+}
+
+fn problems(target: &Target, cluster: &Cluster, checks: &HealthChecks) -> Vec<Problem> {
+    let mut problems = of_machine(&target.machine, checks);
+    let is_worker = !target.machine.labels().contains_key(CONTROL_PLANE_LABEL);
+    let has = |type_| conditions::is_true(cluster.conditions(), type_);
+    // Without infrastructure there are no machines, and without a control plane workers have nothing to join.
+    if !has("InfrastructureReady") || (is_worker && !has("ControlPlaneInitialized")) {
+        return problems;
+    }
+    match &target.node {
+        Seen::None => problems.extend(startup(&target.machine, cluster, checks)),
+        Seen::Gone => problems.push(Problem {
+            due: Timestamp::MIN,
+            cause: cause("NodeDeleted", "Node has been deleted".to_owned()),
+        }),
+        Seen::There(node) => problems.extend(of_node(node, checks)),
+    }
+    problems
+}
+
+fn of_machine(machine: &Machine, checks: &HealthChecks) -> Vec<Problem> {
+    let wanted = checks.unhealthy_machine_conditions.iter().flatten();
+    let found = wanted.filter_map(|check| {
+        let status = check.status.as_str();
+        let known = conditions::find(machine.conditions(), &check.type_)?;
+        let since = known.last_transition_time.0;
+        (known.status == status).then(|| Problem {
+            due: after(since, check.timeout_seconds),
+            cause: lasting(
+                "UnhealthyMachine",
+                "Machine",
+                &check.type_,
+                status,
+                check.timeout_seconds,
+            ),
+        })
+    });
+    found.collect()
+}
+
+fn of_node(node: &Node, checks: &HealthChecks) -> Vec<Problem> {
+    let known = node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let wanted = checks.unhealthy_node_conditions.iter().flatten();
+    let found = wanted.filter_map(|check| {
+        let known = known?.iter().find(|known| known.type_ == check.type_)?;
+        let since = known.last_transition_time.as_ref()?.0;
+        (known.status == check.status).then(|| Problem {
+            due: after(since, check.timeout_seconds),
+            cause: lasting(
+                "UnhealthyNode",
+                "Node",
+                &check.type_,
+                &check.status,
+                check.timeout_seconds,
+            ),
+        })
+    });
+    found.collect()
+}
+
+/// The limit for a Node to appear, counted from when everything that it needs was there.
+fn startup(machine: &Machine, cluster: &Cluster, checks: &HealthChecks) -> Option<Problem> {
+    let limit = checks.node_startup_timeout_seconds.unwrap_or(STARTUP);
+    if limit == 0 {
+        return None;
+    }
+    let since = |found: Option<&Condition>| {
+        let found = found.filter(|found| found.status == "True");
+        found.map(|found| found.last_transition_time.0)
+    };
+    let created = machine.creation_timestamp().map(|time| time.0);
+    let needed = [
+        created,
+        since(conditions::find(
+            cluster.conditions(),
+            "InfrastructureReady",
+        )),
+        since(conditions::find(
+            cluster.conditions(),
+            "ControlPlaneInitialized",
+        )),
+        since(conditions::find(
+            machine.conditions(),
+            "InfrastructureReady",
+        )),
+    ];
+    let from = needed.into_iter().flatten().max()?;
+    let message = format!("Node failed to report startup in {}", duration(limit));
+    Some(Problem {
+        due: after(from, limit),
+        cause: cause("NodeStartupTimeout", message),
+    })
+}
+
+fn after(since: Timestamp, seconds: i32) -> Timestamp {
+    let limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    since.checked_add(limit).unwrap_or(Timestamp::MAX)
+}
+
+fn lasting(reason: &'static str, of: &str, type_: &str, status: &str, seconds: i32) -> Cause {
+    let lasted = duration(seconds);
+    cause(
+        reason,
+        format!("Condition {type_} on {of} is reporting status {status} for more than {lasted}"),
+    )
+}
+
+fn cause(reason: &'static str, message: String) -> Cause {
+    Cause {
+        reason,
+        message: format!("Health check failed: {message}"),
+    }
+}
+
+/// Seconds as Go prints a duration: `5m0s`.
+fn duration(seconds: i32) -> String {
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}s"),
+        (0, _) => format!("{minutes}m{rest}s"),
+        _ => format!("{hours}h{minutes}m{rest}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
