@@ -195,7 +195,8 @@ remove_cgroups() {
 # leave: removes the machine's links, and bridges that are no longer used.
 leave() {
 	local port
-	[[ -z ${machine:-} ]] || kill -KILL "$machine" 2>/dev/null || true
+	# Bash would print that the job was killed, as the last line of the console, which is the fault of the server.
+	[[ -z ${machine:-} ]] || { kill -KILL "$machine" && wait "$machine"; } 2>/dev/null || true
 	[[ -z ${serial:-} ]] || kill "$serial" 2>/dev/null || true
 	while read -r port; do locked remove_port "$(outside_of "$port")" "$(bridge_of "$port")"; done < <(jq -c '.ports[]' <<<"$document" 2>/dev/null)
 	remove_cgroups
