@@ -3,8 +3,8 @@
 pub(crate) mod apiserver;
 pub(crate) mod clusters;
 pub(crate) mod main_job;
-mod process;
 pub(crate) mod nodes;
+mod process;
 pub(crate) mod simulator;
 
 use std::path::{Path, PathBuf};

@@ -18,7 +18,6 @@ use api::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION, SKIP_REMEDIATION_ANNOTAT
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
-use operator::events::Recorder;
 use operator::patch;
 
 use crate::error::{Doing, Error, is_absent};
@@ -42,23 +41,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     let controller = checks.controller().reconcile_on(triggers(context, &checks));
     let context = context.of("machinehealthcheck");
     let settings = context.settings();
-    let events = context.recorder();
-    let runner = Arc::new(Runner { context, events });
-    operator::controller::run(controller, reconcile, runner, settings).boxed()
-}
-
-/// The shared context, and the events of the controller.
-struct Runner {
-    context: Arc<Context>,
-    events: Recorder,
-}
-
-impl std::ops::Deref for Runner {
-    type Target = Context;
-
-    fn deref(&self) -> &Context {
-        &self.context
-    }
+    operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
 /// Triggers besides the check: the machines, the Cluster, and the Nodes.
@@ -87,7 +70,7 @@ fn triggers(
     })
 }
 
-async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Runner>) -> Result<Action, Error> {
+async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Context>) -> Result<Action, Error> {
     let namespace = check.namespace().unwrap_or_default();
     let cluster = runner.clusters.get(&namespace, &check.spec.cluster_name);
     if check.is_deleting() {
@@ -116,7 +99,7 @@ async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Runner>) -> Resul
 
 /// Sets the label and the owner; returns whether anything was missing.
 async fn ensure_metadata(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     cluster: &Cluster,
 ) -> Result<bool, Error> {
@@ -131,7 +114,7 @@ async fn ensure_metadata(
 
 /// The selected machines of the Cluster with their Nodes, without those that are paused or exempt.
 async fn targets(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     cluster: &Cluster,
 ) -> Result<Vec<Target>, Error> {
@@ -171,7 +154,7 @@ async fn targets(
 }
 
 /// The Node, read live: a machine is replaced at once if its Node is gone, and the cache may be outdated.
-async fn live(runner: &Runner, key: &ClusterKey, name: &str) -> Result<Seen, Error> {
+async fn live(runner: &Context, key: &ClusterKey, name: &str) -> Result<Seen, Error> {
     let nodes = Api::<Node>::all(runner.remote.client(key)?);
     let found = nodes.get_opt(name).await;
     let found = found.doing_remotely(|| format!("reading Node {name}"))?;
@@ -179,7 +162,7 @@ async fn live(runner: &Runner, key: &ClusterKey, name: &str) -> Result<Seen, Err
 }
 
 /// Writes the counts and conditions of `plan`.
-async fn write(runner: &Runner, check: &MachineHealthCheck, plan: &Plan) -> Result<(), Error> {
+async fn write(runner: &Context, check: &MachineHealthCheck, plan: &Plan) -> Result<(), Error> {
     let (now, generation) = (runner.now(), check.metadata.generation);
     let mut after = check.clone();
     let status = after.status.get_or_insert_default();
@@ -208,7 +191,7 @@ async fn write(runner: &Runner, check: &MachineHealthCheck, plan: &Plan) -> Resu
     Ok(())
 }
 
-async fn paused(runner: &Runner, check: &MachineHealthCheck, why: &str) -> Result<Action, Error> {
+async fn paused(runner: &Context, check: &MachineHealthCheck, why: &str) -> Result<Action, Error> {
     let mut after = check.clone();
     let status = after.status.get_or_insert_default();
     pause::record(
@@ -222,7 +205,7 @@ async fn paused(runner: &Runner, check: &MachineHealthCheck, why: &str) -> Resul
 }
 
 async fn store(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     after: &MachineHealthCheck,
 ) -> Result<(), Error> {

@@ -1,6 +1,5 @@
 //! Controllers: bounded concurrency, back-off per object, contained panics, metrics.
 
-
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::hash::Hash;

@@ -68,8 +68,12 @@ async fn config(
         .ok_or_else(|| refused(format!("Secret {namespace}/{name} has no key clouds.yaml")))?;
     let ca = certificates(value("cacert")?)
         .map_err(|why| refused(format!("Secret {namespace}/{name}: the key cacert {why}")))?;
-    let config = CloudConfig::parse(clouds, &identity.cloud_name)
-        .map_err(|error| refused(format!("Secret {namespace}/{name}: {}", operator::words::chain(&error))))?;
+    let config = CloudConfig::parse(clouds, &identity.cloud_name).map_err(|error| {
+        refused(format!(
+            "Secret {namespace}/{name}: {}",
+            operator::words::chain(&error)
+        ))
+    })?;
     Ok(config.with_ca(ca).with_region(identity.region.clone()))
 }
 

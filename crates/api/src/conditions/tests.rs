@@ -35,9 +35,15 @@ fn messages_begin_with_a_capital_unless_a_field_or_a_name_is_first() {
     for (text, expected) in [
         ("creating server a", "Creating server a"),
         ("Quota exceeded", "Quota exceeded"),
-        ("failureDomain `mars` is not a zone", "failureDomain `mars` is not a zone"),
+        (
+            "failureDomain `mars` is not a zone",
+            "failureDomain `mars` is not a zone",
+        ),
         ("spec.version: too old", "spec.version: too old"),
-        ("flavor: flavor `a` does not exist", "flavor: flavor `a` does not exist"),
+        (
+            "flavor: flavor `a` does not exist",
+            "flavor: flavor `a` does not exist",
+        ),
         ("etcd is external", "etcd is external"),
         ("* waiting for a", "* waiting for a"),
         ("", ""),

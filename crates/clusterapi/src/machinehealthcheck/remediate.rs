@@ -8,9 +8,9 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::ResourceExt;
 use operator::patch;
 
-use super::Runner;
 use super::plan::{Allowed, Plan};
 use super::verdict::Cause;
+use crate::Context;
 use crate::error::{Doing, Error};
 use crate::external::{CloneRequest, ExternalError};
 use crate::inplace::{MACHINE_SET_METADATA, Wanted};
@@ -23,7 +23,7 @@ const WAITING: &str = "WaitingForRemediation";
 
 /// Writes the conditions of all checked machines, and requests the replacement of unhealthy ones if it is allowed.
 pub(super) async fn run(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     plan: &Plan,
 ) -> Result<(), Error> {
@@ -70,7 +70,7 @@ fn unhealthy(list: &[Condition], cause: &Cause, request: Option<&Verdict>) -> Ve
 
 /// The condition that requests the replacement of a machine; with a template, creates the object that replaces it.
 async fn request(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     machine: &Arc<Machine>,
 ) -> Result<Verdict, Error> {
@@ -105,7 +105,7 @@ async fn request(
 
 /// Marks a healthy machine, and withdraws the request for its replacement.
 async fn recovered(
-    runner: &Runner,
+    runner: &Context,
     check: &MachineHealthCheck,
     machine: &Arc<Machine>,
 ) -> Result<(), Error> {
@@ -141,7 +141,7 @@ fn reference(template: &VersionedReference) -> ContractReference {
 /// Sets conditions of a machine; returns whether it has become unhealthy by this. The request for a replacement leaves
 /// a healthy machine.
 async fn write(
-    runner: &Runner,
+    runner: &Context,
     machine: &Arc<Machine>,
     verdicts: impl Fn(&[Condition]) -> Vec<Verdict>,
 ) -> Result<bool, Error> {
