@@ -444,7 +444,8 @@ mod tests {
                 .collect();
             let ungrouped: Vec<_> = command
                 .get_arguments()
-                .filter(|arg| !arg.is_positional() && arg.get_help_heading().is_none())
+                .filter(|arg| !arg.is_positional() && !arg.is_hide_set())
+                .filter(|arg| arg.get_help_heading().is_none())
                 .map(|arg| arg.get_id().to_string())
                 .filter(|id| id != "help" && id != "version")
                 .collect();

@@ -45,7 +45,7 @@ fn a_quota_that_is_used_up_is_told_in_few_words() {
         "quota of cores: 20 of 20 used, instances: 10 of 10 used (create the server: compute POST /servers: 403). Free some"
     );
     let other = "Quota exceeded for resources: ['network']";
-    assert_eq!(shown(other), other);
+    assert_eq!(shown(other), "quota exceeded for resources: ['network']");
 }
 
 #[test]
