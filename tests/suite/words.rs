@@ -280,7 +280,7 @@ async fn commands_that_fail_say_why_in_words() {
         &["admin", "backup", "/nowhere/a"],
         &["manager", "--kubeconfig", &kubeconfig],
         &["manager", "--kubeconfig", "/nowhere"],
-        &["simulate", "--clouds-file", "/nowhere/clouds.yaml"],
+        &["simulate", "--clouds-file", "/proc/nowhere/clouds.yaml"],
         &["cloud-conf", "check", "/nowhere"],
         &["cloud-controller-manager", "--cloud-config", "/nowhere"],
     ] {

@@ -81,7 +81,7 @@ pub(crate) fn summarize(
     for part in parts {
         let (goodness, line) = match conditions::find(conditions, part.type_) {
             None if part.optional => continue,
-            None => (Status::Unknown, "not reported yet".to_owned()),
+            None => (Status::Unknown, "Not reported yet".to_owned()),
             Some(found) => (goodness(&found.status, part.polarity), line_of(found)),
         };
         if goodness != Status::True {

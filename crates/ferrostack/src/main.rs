@@ -168,6 +168,8 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
         EnvFilter::try_new(log).map_err(|source| anyhow::anyhow!("--log `{log}`: {source}"))?;
     // It logs every refused connection as an error, and workload clusters refuse connections until they are up.
     let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
+    // Its warnings are debug forms of watches that a server has ended; the watch begins again.
+    let filter = filter.add_directive("kube_client::client=error".parse()?);
     let log = tracing_subscriber::fmt()
         .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
         .with_env_filter(filter)

@@ -54,6 +54,17 @@ async fn events(server: &ApiServer, count: usize) -> Vec<Value> {
     panic!("{:#}", get(server, EVENTS).await.1);
 }
 
+/// Waits until the object exists.
+async fn exists(server: &ApiServer, path: &str) {
+    for _ in 0..15_000 {
+        if get(server, path).await.0 == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("{path} never exists");
+}
+
 #[tokio::test]
 async fn a_pod_that_nothing_runs_has_an_event_with_the_reason() {
     let server = without_nodes().await;
@@ -103,13 +114,17 @@ async fn what_something_runs_has_no_such_event() {
     }
     post(&server, PODS, &pod("scheduled", &json!({}))).await;
     post(&server, DEPLOYMENTS, &deployment("rolled")).await;
+    // The server processes objects in the order of their creation: the Leases stay until it has seen the two above.
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "marker"}});
+    assert_eq!(post(&server, "/api/v1/namespaces", &namespace).await.0, 201);
+    exists(&server, "/api/v1/namespaces/marker/serviceaccounts/default").await;
     for name in ["kube-scheduler", "kube-controller-manager"] {
         delete(&server, &format!("{LEASES}/{name}")).await;
     }
     let other = pod("other", &json!({"schedulerName": "other"}));
     post(&server, PODS, &other).await;
     post(&server, PODS, &pod("known", &json!({}))).await;
-    // The server processes objects in the order of their creation.
     post(&server, PODS, &pod("last", &json!({}))).await;
     let found = events(&server, 1).await;
     let names: Vec<&Value> = found

@@ -359,7 +359,7 @@ async fn what_is_not_built_or_wrong_is_rejected_with_an_event_that_names_it() {
         (
             "ranges",
             json!({"service.beta.kubernetes.io/load-balancer-source-ranges": "here"}),
-            "source range `here`",
+            "Source range `here`",
         ),
         (
             "number",

@@ -39,7 +39,7 @@ fn a_summary_is_as_good_as_its_worst_part() {
                 ("NodeHealthy", Unknown, "no Node yet"),
             ],
             Unknown,
-            "* NodeHealthy: no Node yet",
+            "* NodeHealthy: No Node yet",
         ),
         (
             &[
@@ -47,12 +47,12 @@ fn a_summary_is_as_good_as_its_worst_part() {
                 ("NodeHealthy", Unknown, "no Node yet"),
             ],
             False,
-            "* InfrastructureReady: quota\n* NodeHealthy: no Node yet",
+            "* InfrastructureReady: Quota\n* NodeHealthy: No Node yet",
         ),
         (
             &[("InfrastructureReady", True, "")],
             Unknown,
-            "* NodeHealthy: not reported yet",
+            "* NodeHealthy: Not reported yet",
         ),
         (
             &[
@@ -61,7 +61,7 @@ fn a_summary_is_as_good_as_its_worst_part() {
                 ("Deleting", True, "going"),
             ],
             False,
-            "* Deleting: going",
+            "* Deleting: Going",
         ),
     ];
     for (given, status, message) in cases {
@@ -86,5 +86,5 @@ fn an_aggregate_groups_objects_by_what_is_wrong_with_them() {
     ];
     let verdict = aggregate("MachinesReady", "Ready", objects, "Machines", REASONS);
     assert_eq!(verdict.status, Status::Unknown);
-    assert_eq!(verdict.message, "* Machines b, c, d, ... (1 more): booting");
+    assert_eq!(verdict.message, "* Machines b, c, d, ... (1 more): Booting");
 }

@@ -88,8 +88,8 @@ fn broken_syntax_is_rejected_with_its_line_and_without_values() {
         ),
         ("[s]\nk = SECRET\\q", "line 2: in the value of `k`"),
         ("[s]\nk = SECRET\\", "line 2: in the value of `k`"),
-        ("[s]\n= v", "line 2: '=' is neither"),
-        ("[s]\n_k = v", "line 2: '_' is neither"),
+        ("[s]\n= v", "line 2: `=` is neither"),
+        ("[s]\n_k = v", "line 2: `_` is neither"),
     ];
     for (text, error) in cases {
         let found = read(text).unwrap_err();

@@ -158,7 +158,7 @@ fn a_member_says_what_is_wrong_with_it_and_one_that_cannot_be_asked_is_unknown()
         (Status::False, words)
     );
     let unknown = etcd::View::Unknown("no answer".to_owned());
-    assert_eq!(message(&unknown), (Status::Unknown, "no answer".to_owned()));
+    assert_eq!(message(&unknown), (Status::Unknown, "No answer".to_owned()));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn the_words_of_the_infrastructure_are_passed_on() {
         &facts(booted(), built("False"), Seen::Absent),
         at(1),
     );
-    let expected = ("False".to_owned(), "Seen".to_owned(), "as seen".to_owned());
+    let expected = ("False".to_owned(), "Seen".to_owned(), "As seen".to_owned());
     assert_eq!(verdict(&after, "InfrastructureReady"), expected);
     assert!(
         verdict(&after, "Ready")
