@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::pods::PODS;
 use crate::support::*;
 
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -54,15 +55,15 @@ async fn events(server: &ApiServer, count: usize) -> Vec<Value> {
     panic!("{:#}", get(server, EVENTS).await.1);
 }
 
-/// Waits until the object exists.
-async fn exists(server: &ApiServer, path: &str) {
+/// Waits until the object does not exist.
+async fn is_gone(server: &ApiServer, path: &str) {
     for _ in 0..15_000 {
-        if get(server, path).await.0 == 200 {
+        if get(server, path).await.0 == 404 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    panic!("{path} never exists");
+    panic!("{path} is not removed");
 }
 
 #[tokio::test]
@@ -114,11 +115,13 @@ async fn what_something_runs_has_no_such_event() {
     }
     post(&server, PODS, &pod("scheduled", &json!({}))).await;
     post(&server, DEPLOYMENTS, &deployment("rolled")).await;
-    // The server processes objects in the order of their creation: the Leases stay until it has seen the two above.
-    let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "marker"}});
-    assert_eq!(post(&server, "/api/v1/namespaces", &namespace).await.0, 201);
-    exists(&server, "/api/v1/namespaces/marker/serviceaccounts/default").await;
+    // The server processes objects in the order of their creation. The Leases stay until it has removed this one, whose
+    // owner does not exist.
+    let orphan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orphan", "ownerReferences": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "3f2b8a54-0000-4000-8000-000000000001",
+    }]}});
+    assert_eq!(post(&server, CONFIG_MAPS, &orphan).await.0, 201);
+    is_gone(&server, &format!("{CONFIG_MAPS}/orphan")).await;
     for name in ["kube-scheduler", "kube-controller-manager"] {
         delete(&server, &format!("{LEASES}/{name}")).await;
     }

@@ -157,7 +157,7 @@ fn the_words_of_the_infrastructure_are_passed_on() {
     assert!(
         verdict(&after, "Ready")
             .2
-            .contains("* InfrastructureReady: as seen")
+            .contains("* InfrastructureReady: As seen")
     );
 }
 
