@@ -94,7 +94,12 @@ fn last(error: &(dyn Error + 'static)) -> String {
     while let Some(cause) = last.source() {
         last = cause;
     }
-    match last.downcast_ref::<io::Error>().map(io::Error::kind) {
+    // An error with a text of its own, such as that of our limit, says more than its kind.
+    let system = last.downcast_ref::<io::Error>();
+    match system
+        .filter(|error| error.get_ref().is_none())
+        .map(io::Error::kind)
+    {
         Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
         Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
             "the connection was closed".to_owned()

@@ -117,9 +117,11 @@ pub(super) enum Step {
 const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
      found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
 
-/// Whether an entry of [`Step::Wait`] passes by itself, since a machine comes or goes.
+/// Whether an entry of [`Step::Wait`] passes by itself, since a machine comes or goes. A machine that is not healthy may
+/// stay so.
 pub(super) fn is_progress(problem: &str) -> bool {
-    problem.starts_with("Waiting for") || problem.starts_with("Machine ")
+    problem.starts_with("Waiting for")
+        || (problem.starts_with("Machine ") && !problem.contains(" is not healthy: "))
 }
 
 /// Decides the next step.

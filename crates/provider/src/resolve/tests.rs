@@ -93,7 +93,7 @@ fn what_is_unique_is_found_and_what_is_not_is_listed() {
     };
     assert_eq!(
         network(&view, &Param::Filter(tagged), |_| true).unwrap_err(),
-        "network with projectID `p` and tagsAny `[\"x\",\"y\"]` does not exist, or the project cannot see it; there are: a, b"
+        "network with projectID `p` and tagsAny `x, y` does not exist, or the project cannot see it; there are: a, b"
     );
 }
 

@@ -107,7 +107,7 @@ fn what_cannot_be_used_says_what_and_where() {
             "## template: jinja\n#cloud-config\na: {% if x %}\n",
             "line 2",
         ),
-        ("#cloud-config\na: [", "no valid YAML"),
+        ("#cloud-config\na: [", "not valid YAML"),
         ("#cloud-config\n- a\n", "not a mapping"),
         (
             "#cloud-config\nwrite_files: {}\n",
@@ -153,7 +153,7 @@ fn broken_yaml_is_reported_without_showing_it() {
     let text = "#cloud-config\nwrite_files:\n- {path: /a, content: hunter2\n";
     let error = parse(text.as_bytes(), &facts()).unwrap_err().to_string();
     assert!(
-        error.contains("no valid YAML") && !error.contains("hunter2"),
+        error.contains("not valid YAML") && !error.contains("hunter2"),
         "{error}"
     );
 }
