@@ -186,7 +186,11 @@ impl Error {
         if let Some(status) = inner.status {
             failed.push_str(&format!(": {}", status.as_u16()));
         }
-        format!("{} ({failed})", inner.message.trim_end_matches('.'))
+        let message = match inner.message.trim().trim_end_matches('.') {
+            "" => "no reason is given",
+            message => message,
+        };
+        format!("{message} ({failed})")
     }
 }
 

@@ -143,7 +143,7 @@ pub(crate) fn listing(error: &openstack::Error) -> Problem {
     if is_authentication(error) {
         return Problem::cloud(Type::Authentication, REASON, "read the cloud", error);
     }
-    let message = problem::failure("read the cloud", error);
+    let message = error.cause("read the cloud");
     Problem {
         when: problem::when(error),
         ..Problem::new(Type::Ready, Reason::OpenStackError, message)

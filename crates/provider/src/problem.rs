@@ -41,7 +41,7 @@ impl Problem {
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
         // The message must be the same each time, so the request id is only logged.
         tracing::warn!("{doing}: {error}");
-        let message = format!("{}{}", failure(doing, error), advice(error));
+        let message = format!("{}{}", error.cause(doing), advice(error));
         Self {
             about,
             reason,
@@ -49,21 +49,6 @@ impl Problem {
             when: when(error),
             is_announced: false,
         }
-    }
-}
-
-/// What the cloud says, first, and then what it was asked to do.
-pub(crate) fn failure(doing: &str, error: &Error) -> String {
-    let words = error.words().to_string();
-    let request = words.strip_suffix(error.message()).unwrap_or_default();
-    let request = request.trim_end_matches([' ', ':']);
-    let message = match error.message().trim().trim_end_matches('.') {
-        "" => "no reason is given",
-        message => message,
-    };
-    match request {
-        "" => format!("{message} ({doing})"),
-        request => format!("{message} ({doing}: {request})"),
     }
 }
 

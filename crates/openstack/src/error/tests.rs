@@ -209,6 +209,18 @@ fn an_error_prints_service_path_status_message_and_request() {
 }
 
 #[test]
+fn a_cause_without_a_message_or_a_request_says_what_is_known() {
+    let silent = Error::new(ErrorKind::Protocol, " ");
+    assert_eq!(silent.cause("log in"), "no reason is given (log in)");
+    let timed_out = Error::new(ErrorKind::Unreachable, "no answer in 60 s");
+    let timed_out = timed_out.at(Service::Network, &Method::GET, "/v2.0/ports");
+    assert_eq!(
+        timed_out.cause("list the ports"),
+        "no answer in 60 s (list the ports: network GET /v2.0/ports)"
+    );
+}
+
+#[test]
 fn long_messages_are_truncated_between_characters() {
     let error = error(400, &"ä".repeat(5000));
     assert_eq!(error.message().chars().count(), 601);
