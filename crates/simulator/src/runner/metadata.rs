@@ -175,6 +175,7 @@ fn ec2(instance: &Instance, machine: &Machine) -> Value {
     let mut tree = json!({
         "ami-id": format!("ami-{}", short(&machine.image.id)),
         "ami-launch-index": "0",
+        // Nova's own literal: clients that read the EC2 metadata of a real cloud get this value.
         "ami-manifest-path": "FIXME",
         "block-device-mapping": {"ami": "vda", "root": "/dev/vda"},
         "hostname": host_name(instance),
