@@ -7,6 +7,7 @@
 //!   invalid   objects that break rules, and are stored nevertheless
 //!   running   running controllers, which a test can kill
 //!   fuse      controllers that are killed at each n-th write
+//!   line      a connection to a cloud that a test can cut
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -14,6 +15,7 @@
 mod fake;
 mod fuse;
 mod invalid;
+mod line;
 mod rules;
 mod running;
 
@@ -34,6 +36,7 @@ use serde_json::Value;
 pub use crate::fake::{fake, fake_definition};
 pub use crate::fuse::{Fuse, killed_at_every, written_at_rest};
 pub use crate::invalid::{Invalid, invalid};
+pub use crate::line::{Cut, line};
 pub use crate::running::Running;
 
 /// The namespace of every test.

@@ -99,7 +99,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "testbed",
-        uses: &["api", "apiserver", "management"],
+        uses: &["api", "apiserver", "management", "openstack"],
         tests_use: &[],
         never: &[],
     },

@@ -9,12 +9,7 @@ use crate::world::{World, eventually};
 const MANAGED: &str = "[LoadBalancer]\nmanage-security-groups = true\n";
 
 async fn world(workers: &[&str]) -> World {
-    let world = World::start(MANAGED).await;
-    world.route_out().await;
-    for name in workers {
-        world.worker(name).await;
-    }
-    world
+    World::serving(MANAGED, workers).await
 }
 
 async fn groups(world: &World) -> Vec<Value> {
@@ -121,20 +116,9 @@ async fn a_group_opens_the_node_ports_on_the_ports_of_the_members_and_goes_with_
         rule.as_str().unwrap()
     );
     world.request("DELETE", &path, Value::Null).await;
-    let excluded = json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}}});
-    let patch = kube::api::Patch::Merge(excluded);
-    world
-        .nodes()
-        .patch("worker-1", &Default::default(), &patch)
-        .await
-        .unwrap();
+    world.exclude("worker-1").await;
     settled(&world, "web", 1).await;
-    world.cluster.delete::<Service>("web").await;
-    eventually("the service to go", || async {
-        let left = world.cluster.api::<Service>().get_opt("web").await.unwrap();
-        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
-    })
-    .await;
+    world.delete_service("web").await;
     assert_eq!(world.cloud.resources(), before);
 }
 

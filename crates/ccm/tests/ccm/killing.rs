@@ -1,7 +1,6 @@
 //! After a kill in the middle of any write and a restart, the result is the same.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
@@ -151,7 +150,7 @@ async fn run_until_cut(world: &mut World, nth: u64, phase: Phase) -> bool {
     phase.begin(world).await;
     let world_ref = &*world;
     let was_cut = eventually("the cut", || async {
-        if cut.load(Ordering::SeqCst) {
+        if cut.is_cut() {
             return Ok(true);
         }
         match phase.problem(world_ref).await {

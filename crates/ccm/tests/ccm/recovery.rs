@@ -71,9 +71,8 @@ async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
 #[tokio::test]
 async fn a_load_balancer_that_stays_in_error_is_created_again_with_its_address_if_cloud_conf_says_so()
  {
-    let world = World::start("[LoadBalancer]\nerror-recovery = recreate\n").await;
-    world.route_out().await;
-    world.worker("worker-1").await;
+    let conf = "[LoadBalancer]\nerror-recovery = recreate\n";
+    let world = World::serving(conf, &["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
     let address = ip(&world.published("web").await);
     let id = fail(&world).await;

@@ -9,11 +9,7 @@ use crate::world::{World, eventually, ip, ports_of};
 pub(crate) const NAME: &str = "kube_service_kubernetes_default_web";
 
 pub(crate) async fn world(workers: &[&str]) -> World {
-    let world = World::start("").await;
-    world.route_out().await;
-    for name in workers {
-        world.worker(name).await;
-    }
+    let world = World::serving("", workers).await;
     world.cloud.reset_requests();
     world
 }
@@ -133,27 +129,9 @@ async fn nodes_that_come_and_go_change_the_members_in_one_request_for_each_pool(
     world.service("web", &[("TCP", 80)], json!({})).await;
     world.published("web").await;
     world.worker("worker-2").await;
-    eventually("the member", || async {
-        let members = world.members().await;
-        (members == ["worker-1", "worker-2"])
-            .then_some(())
-            .ok_or_else(|| format!("{members:?}"))
-    })
-    .await;
-    let excluded = json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}}});
-    let patch = kube::api::Patch::Merge(excluded);
-    world
-        .nodes()
-        .patch("worker-1", &Default::default(), &patch)
-        .await
-        .unwrap();
-    eventually("the member to go", || async {
-        let members = world.members().await;
-        (members == ["worker-2"])
-            .then_some(())
-            .ok_or_else(|| format!("{members:?}"))
-    })
-    .await;
+    world.members_are(&["worker-1", "worker-2"]).await;
+    world.exclude("worker-1").await;
+    world.members_are(&["worker-2"]).await;
     let sets = world
         .writes()
         .remove("PUT load-balancer /v2.0/lbaas/pools/{pool_id}/members");
@@ -247,12 +225,7 @@ async fn a_service_that_goes_leaves_nothing_in_the_cloud() {
     let before = world.cloud.resources();
     world.service("web", &[("TCP", 80)], json!({})).await;
     world.published("web").await;
-    world.cluster.delete::<Service>("web").await;
-    eventually("the service to go", || async {
-        let left = world.cluster.api::<Service>().get_opt("web").await.unwrap();
-        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
-    })
-    .await;
+    world.delete_service("web").await;
     assert_eq!(world.cloud.resources(), before);
 }
 
@@ -480,10 +453,8 @@ async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_
 
 #[tokio::test]
 async fn source_ranges_that_the_driver_ovn_does_not_have_are_reported() {
-    let world =
-        World::start("[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n").await;
-    world.route_out().await;
-    world.worker("worker-1").await;
+    let conf = "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n";
+    let world = World::serving(conf, &["worker-1"]).await;
     world
         .service(
             "web",
@@ -512,11 +483,7 @@ async fn a_service_that_is_deleted_while_load_balancers_are_disabled_waits_until
     assert!(note.contains("[LoadBalancer] enabled is false"), "{note}");
     assert_eq!(world.octavia("loadbalancers").await.len(), 1);
     set("");
-    eventually("the service to go", || async {
-        let left = world.cluster.api::<Service>().get_opt("web").await.unwrap();
-        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
-    })
-    .await;
+    world.cluster.gone::<Service>("web").await;
     assert_eq!(world.cloud.resources(), before);
 }
 
@@ -552,13 +519,7 @@ async fn members_that_others_remove_are_added_again() {
             .to_owned();
         let path = format!("/load-balancer/v2.0/lbaas/pools/{pool}/members");
         world.request("PUT", &path, json!({"members": []})).await;
-        eventually("the members", || async {
-            let members = world.members().await;
-            (members == ["worker-1", "worker-2"])
-                .then_some(())
-                .ok_or_else(|| format!("{members:?}"))
-        })
-        .await;
+        world.members_are(&["worker-1", "worker-2"]).await;
     }
 }
 

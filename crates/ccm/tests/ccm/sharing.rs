@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::services::{NAME, octavia_where, world};
-use crate::world::{World, eventually, ip, ports_of};
+use crate::world::{World, ip, ports_of};
 
 const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 
@@ -13,15 +13,6 @@ const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 async fn guest(world: &World, name: &str, port: u16, id: &str) {
     let fields = json!({"metadata": {"annotations": {ID: id}}});
     world.service(name, &[("TCP", port)], fields).await;
-}
-
-async fn gone(world: &World, name: &str) {
-    world.cluster.delete::<Service>(name).await;
-    eventually("the service to go", || async {
-        let left = world.cluster.api::<Service>().get_opt(name).await.unwrap();
-        left.map_or(Ok(()), |left| Err(serde_json::to_string(&left).unwrap()))
-    })
-    .await;
 }
 
 fn ports(list: &[Value]) -> Vec<i64> {
@@ -47,14 +38,7 @@ async fn by_hand(world: &World) -> String {
     let made = world
         .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
         .await;
-    let external = world
-        .request(
-            "GET",
-            "/network/v2.0/networks?router:external=true",
-            Value::Null,
-        )
-        .await;
-    let floating = json!({"floatingip": {"floating_network_id": external["networks"][0]["id"],
+    let floating = json!({"floatingip": {"floating_network_id": world.external_network().await,
         "port_id": made["loadbalancer"]["vip_port_id"]}});
     world
         .request("POST", "/network/v2.0/floatingips", floating)
@@ -79,12 +63,12 @@ async fn two_services_share_a_load_balancer_that_the_last_one_takes_along() {
     world.cluster.merge::<Service>("web", change).await;
     octavia_where(&world, "listeners", |list| ports(list) == [81, 8080]).await;
     // The owner goes first.
-    gone(&world, "web").await;
+    world.delete_service("web").await;
     octavia_where(&world, "listeners", |list| ports(list) == [8080]).await;
     let tags = world.octavia("loadbalancers").await[0]["tags"].clone();
     assert!(!tags.to_string().contains(NAME), "{tags}");
     assert_eq!(world.floating_ips().await.len(), 1);
-    gone(&world, "api").await;
+    world.delete_service("api").await;
     assert_eq!(world.cloud.resources(), before);
 }
 
@@ -97,7 +81,7 @@ async fn a_guest_that_goes_leaves_the_owner_as_it_was() {
     let tags_before = tags(&world).await;
     guest(&world, "api", 8080, &id).await;
     world.published("api").await;
-    gone(&world, "api").await;
+    world.delete_service("api").await;
     assert_eq!(world.cloud.resources(), before);
     assert_eq!(tags(&world).await, tags_before);
     octavia_where(&world, "listeners", |list| ports(list) == [80]).await;
@@ -111,7 +95,7 @@ async fn a_load_balancer_of_a_user_is_used_and_never_deleted() {
     guest(&world, "web", 80, &id).await;
     world.published("web").await;
     octavia_where(&world, "listeners", |list| ports(list) == [80]).await;
-    gone(&world, "web").await;
+    world.delete_service("web").await;
     assert_eq!(world.cloud.resources(), before);
     let balancers = world.octavia("loadbalancers").await;
     assert_eq!(balancers[0]["tags"], json!(["mine"]));
@@ -179,7 +163,7 @@ async fn a_service_that_has_a_load_balancer_keeps_it_when_another_is_named() {
         note.contains(&format!("has load balancer {id} already")),
         "{note}"
     );
-    gone(&world, "web").await;
+    world.delete_service("web").await;
     octavia_where(&world, "loadbalancers", |list| {
         list.len() == 1 && list[0]["id"] == other.as_str()
     })

@@ -66,13 +66,7 @@ async fn forwarding(world: &World, protocol: &str, pool: &str, headers: Value) {
         list.len() == 1 && list[0]["protocol"] == pool
     })
     .await;
-    eventually("the member", || async {
-        let members = world.members().await;
-        (members == ["worker-1"])
-            .then_some(())
-            .ok_or_else(|| format!("{members:?}"))
-    })
-    .await;
+    world.members_are(&["worker-1"]).await;
 }
 
 #[tokio::test]

@@ -2,55 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
 use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
+use openstack::transport::{InProcess, Transport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
-use testbed::{Management, Running};
+use testbed::{Cut, Management, Running};
 use tokio::sync::watch;
 
 pub(crate) use testbed::eventually;
 
 const URL: &str = "http://cloud";
-
-/// The connection to the cloud, which can be cut.
-struct Line {
-    inner: SharedTransport,
-    cut: Arc<AtomicBool>,
-}
-
-impl Transport for Line {
-    fn send(
-        &self,
-        request: http::Request<bytes::Bytes>,
-        timeout: Duration,
-    ) -> BoxFuture<'static, Result<http::Response<bytes::Bytes>, TransportError>> {
-        if self.cut.load(Ordering::SeqCst) {
-            return std::future::pending().boxed();
-        }
-        let answer = self.inner.send(request, timeout);
-        let cut = Arc::clone(&self.cut);
-        async move {
-            let answer = answer.await;
-            if cut.load(Ordering::SeqCst) {
-                std::future::pending::<()>().await;
-            }
-            answer
-        }
-        .boxed()
-    }
-}
 
 /// The environment of a test.
 pub(crate) struct World {
@@ -58,7 +27,7 @@ pub(crate) struct World {
     pub(crate) cloud: Cloud,
     pub(crate) settings: watch::Sender<Arc<Settings>>,
     options: Options,
-    running: Option<(Running, Arc<AtomicBool>)>,
+    running: Option<(Running, Cut)>,
     /// The client of the manager, if it is not that of the cluster.
     pub(crate) client: Option<Client>,
     token: String,
@@ -112,6 +81,16 @@ impl World {
         world
     }
 
+    /// Cluster, cloud and manager, with a way out of the network and initialised workers.
+    pub(crate) async fn serving(conf: &str, workers: &[&str]) -> Self {
+        let world = Self::start(conf).await;
+        world.route_out().await;
+        for name in workers {
+            world.worker(name).await;
+        }
+        world
+    }
+
     async fn furnish(&mut self) {
         let id = |answer: &Value, kind: &str| answer[kind]["id"].as_str().unwrap().to_owned();
         self.token = self.log_in().await;
@@ -135,16 +114,16 @@ impl World {
         self.image = images["images"][0]["id"].as_str().unwrap().to_owned();
     }
 
+    /// The id of the external network.
+    pub(crate) async fn external_network(&self) -> Value {
+        let path = "/network/v2.0/networks?router:external=true";
+        let external = self.request("GET", path, Value::Null).await;
+        external["networks"][0]["id"].clone()
+    }
+
     /// Connects the network to the external one, so that floating IPs can be used.
     pub(crate) async fn route_out(&self) {
-        let external = self
-            .request(
-                "GET",
-                "/network/v2.0/networks?router:external=true",
-                Value::Null,
-            )
-            .await;
-        let external = external["networks"][0]["id"].clone();
+        let external = self.external_network().await;
         let router =
             json!({"router": {"name": "r", "external_gateway_info": {"network_id": external}}});
         let router = self.request("POST", "/network/v2.0/routers", router).await;
@@ -180,6 +159,12 @@ impl World {
             }
         }
         self.cluster.create(service).await;
+    }
+
+    /// Deletes a Service, and waits until the manager has released it.
+    pub(crate) async fn delete_service(&self, name: &str) {
+        self.cluster.delete::<Service>(name).await;
+        self.cluster.gone::<Service>(name).await;
     }
 
     /// Waits until a Service has an address and its annotations, and returns it.
@@ -229,6 +214,17 @@ impl World {
         }
         all.sort();
         all
+    }
+
+    /// Waits until the pools have these members.
+    pub(crate) async fn members_are(&self, expected: &[&str]) {
+        eventually(&format!("the members {expected:?}"), || async {
+            let members = self.members().await;
+            (members == expected)
+                .then_some(())
+                .ok_or_else(|| format!("{members:?}"))
+        })
+        .await;
     }
 
     pub(crate) async fn floating_ips(&self) -> Vec<Value> {
@@ -324,11 +320,9 @@ impl World {
 
     /// Starts the manager.
     pub(crate) fn run(&mut self) {
-        let cut = Arc::new(AtomicBool::new(false));
-        let transport = Arc::new(Line {
-            inner: Arc::new(InProcess::new(self.cloud.router(URL))),
-            cut: Arc::clone(&cut),
-        });
+        let cut = Cut::default();
+        let cloud = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let transport = testbed::line(cloud, &cut);
         let mut options = self.options.clone();
         options.clouds = PoolOptions {
             session: SessionOptions {
@@ -346,21 +340,17 @@ impl World {
     /// Stops the manager at any point, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
         if let Some((running, cut)) = self.running.take() {
-            cut.store(true, Ordering::SeqCst);
+            cut.cut();
             running.kill().await;
         }
     }
 
     /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
     /// response is lost. The returned value is set when that happened.
-    pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
-        let cut = Arc::clone(&self.running.as_ref().unwrap().1);
-        let (flag, count) = (Arc::clone(&cut), AtomicU64::new(0));
-        self.cloud.on_write(move |_| {
-            if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
-                flag.store(true, Ordering::SeqCst);
-            }
-        });
+    pub(crate) fn cut_at(&self, nth: u64) -> Cut {
+        let cut = self.running.as_ref().unwrap().1.clone();
+        let at_write = cut.at_call(nth);
+        self.cloud.on_write(move |_| at_write());
         cut
     }
 
@@ -441,6 +431,16 @@ impl World {
             }
         })
         .await
+    }
+
+    /// Excludes a Node from load balancers.
+    pub(crate) async fn exclude(&self, name: &str) {
+        let label = "node.kubernetes.io/exclude-from-external-load-balancers";
+        let patch = Patch::Merge(json!({"metadata": {"labels": {label: "true"}}}));
+        self.nodes()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn node_gone(&self, name: &str) {

@@ -1,7 +1,6 @@
 //! After a kill in the middle of any write and a restart, the result is the same.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -18,7 +17,7 @@ async fn run_until_cut(world: &mut World, nth: u64, done: &str) -> bool {
     let cut = world.cut_at(nth);
     let world_ref = &*world;
     let was_cut = eventually("the cut", || async {
-        if cut.load(Ordering::SeqCst) {
+        if cut.is_cut() {
             return Ok(true);
         }
         let finished = match done {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine};
@@ -11,16 +10,14 @@ use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::api::events::v1::Event;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use kube::ResourceExt;
 use kube::api::ListParams;
-use openstack::transport::{InProcess, SharedTransport, Transport, TransportError};
+use openstack::transport::{InProcess, SharedTransport, Transport};
 use openstack::{PoolOptions, Service, SessionOptions};
 use provider::Options;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
-use testbed::{Kind, Management, Running};
+use testbed::{Cut, Kind, Management, Running};
 
 pub(crate) use testbed::eventually;
 
@@ -39,35 +36,7 @@ pub(crate) struct World {
     pub(crate) idle: Duration,
     pub(crate) rest: Duration,
     /// The controllers, and the switch that cuts their connection to the cloud.
-    running: Option<(Running, Arc<AtomicBool>)>,
-}
-
-/// The connection to the cloud, until it is cut: then neither requests nor responses pass.
-struct Line {
-    inner: SharedTransport,
-    cut: Arc<AtomicBool>,
-}
-
-impl Transport for Line {
-    fn send(
-        &self,
-        request: http::Request<bytes::Bytes>,
-        timeout: Duration,
-    ) -> BoxFuture<'static, Result<http::Response<bytes::Bytes>, TransportError>> {
-        if self.cut.load(Ordering::SeqCst) {
-            return std::future::pending().boxed();
-        }
-        let answer = self.inner.send(request, timeout);
-        let cut = Arc::clone(&self.cut);
-        async move {
-            let answer = answer.await;
-            if cut.load(Ordering::SeqCst) {
-                std::future::pending::<()>().await;
-            }
-            answer
-        }
-        .boxed()
-    }
+    running: Option<(Running, Cut)>,
 }
 
 impl Deref for World {
@@ -184,14 +153,10 @@ impl World {
 
     /// Starts the controllers.
     pub(crate) fn run(&mut self) {
-        let cut = Arc::new(AtomicBool::new(false));
-        let inner: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
-        let line: SharedTransport = Arc::new(Line {
-            inner,
-            cut: Arc::clone(&cut),
-        });
+        let cut = Cut::default();
+        let cloud = Arc::new(InProcess::new(self.cloud.router(URL)));
         let session = SessionOptions {
-            transport: Some(line),
+            transport: Some(testbed::line(cloud, &cut)),
             ..SessionOptions::default()
         };
         let mut clouds = PoolOptions {
@@ -213,22 +178,17 @@ impl World {
     /// Stops the controllers at any point, as `kill -9` would.
     pub(crate) async fn kill(&mut self) {
         if let Some((running, cut)) = self.running.take() {
-            cut.store(true, Ordering::SeqCst);
+            cut.cut();
             running.kill().await;
         }
     }
 
     /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
     /// response is lost. The returned value is set when that happened.
-    pub(crate) fn cut_at(&self, nth: u64) -> Arc<AtomicBool> {
-        let cut = Arc::clone(&self.running.as_ref().unwrap().1);
-        let flag = Arc::clone(&cut);
-        let count = AtomicU64::new(0);
-        self.cloud.on_write(move |_| {
-            if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
-                flag.store(true, Ordering::SeqCst);
-            }
-        });
+    pub(crate) fn cut_at(&self, nth: u64) -> Cut {
+        let cut = self.running.as_ref().unwrap().1.clone();
+        let at_write = cut.at_call(nth);
+        self.cloud.on_write(move |_| at_write());
         cut
     }
 

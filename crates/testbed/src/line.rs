@@ -1,0 +1,71 @@
+//! A connection to a cloud that a test can cut, as the end of a process cuts it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::{BoxFuture, pending};
+use openstack::transport::{SharedTransport, Transport, TransportError};
+
+/// The switch that cuts a connection, for good.
+#[derive(Clone, Debug, Default)]
+pub struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    /// Cuts the connection: neither requests nor responses pass from now on.
+    pub fn cut(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the connection is cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// A function that cuts the connection when it is called for the `nth` time.
+    pub fn at_call(&self, nth: u64) -> impl Fn() + Send + Sync + 'static {
+        let (cut, count) = (self.clone(), AtomicU64::new(0));
+        move || {
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+                cut.cut();
+            }
+        }
+    }
+}
+
+/// `inner`, until it is cut.
+#[must_use]
+pub fn line(inner: SharedTransport, cut: &Cut) -> SharedTransport {
+    let cut = cut.clone();
+    Arc::new(Line { inner, cut })
+}
+
+struct Line {
+    inner: SharedTransport,
+    cut: Cut,
+}
+
+impl Transport for Line {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
+        if self.cut.is_cut() {
+            return pending().boxed();
+        }
+        let answer = self.inner.send(request, timeout);
+        let cut = self.cut.clone();
+        async move {
+            let answer = answer.await;
+            if cut.is_cut() {
+                pending::<()>().await;
+            }
+            answer
+        }
+        .boxed()
+    }
+}
