@@ -75,13 +75,9 @@ async fn readiness(client: &Client, name: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     let config = cloud.initialized(&client).await;
     assert!(config.data.unwrap()["ClusterConfiguration"].contains("kubernetesVersion: v1.34.1"));
-
-    cloud.create_token(&client, TOKEN, None).await;
     cloud.add(Machine::join(&cloud, "cp-1", true));
     cloud.add(Machine::join(&cloud, "worker-0", false));
     eventually(&cloud, "three nodes", async || {
@@ -151,11 +147,7 @@ async fn nodes_of_pods(client: &Client, label: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kube_proxy_and_coredns_look_as_on_the_nodes_there_are() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     cloud.add(Machine::join(&cloud, "worker-0", false));
     cloud.add(Machine::join(&cloud, "worker-1", false));
     let proxy = async || {
@@ -235,10 +227,7 @@ async fn kube_proxy_and_coredns_look_as_on_the_nodes_there_are() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pod_of_a_user_has_an_event_that_nothing_runs_it() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
+    let (cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     let pod = json!({"metadata": {"name": "nginx"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
     let pods = Api::<Pod>::default_namespaced(client.clone());
     let pod = serde_json::from_value(pod).unwrap();
@@ -268,11 +257,8 @@ async fn a_pod_of_a_user_has_an_event_that_nothing_runs_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_plane_machine_reports_its_own_version() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     let config = cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
     let version = client.apiserver_version().await.unwrap();
     assert_eq!(version.git_version, "v1.34.1");
 
@@ -306,11 +292,7 @@ async fn a_wrong_token_or_hash_or_certificate_gives_no_node() {
         join_timeout: Duration::from_millis(500),
         ..quick()
     };
-    let mut cloud = Cloud::start(options);
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(options).await;
     cloud
         .create_token(
             &client,
@@ -361,11 +343,7 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
         state_dir: Some(directory.path().to_owned()),
         ..quick()
     };
-    let mut cloud = Cloud::start(options.clone());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(options.clone()).await;
     cloud.add(Machine::join(&cloud, "worker-0", false));
     cloud.add(Machine::join(&cloud, "worker-1", false));
     eventually(&cloud, "workers", async || nodes(&client).await.len() == 3).await;
@@ -425,11 +403,7 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     for name in ["cp-1", "cp-2"] {
         cloud.add(Machine::join(&cloud, name, true));
     }
@@ -517,10 +491,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_control_plane_closes_connections_and_a_reboot_serves_again() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     cloud.change("cp-0", |machine| machine.running = false);
     eventually(&cloud, "the API to be down", async || {
         client.apiserver_version().await.is_err()
@@ -547,11 +518,7 @@ async fn a_stopped_control_plane_closes_connections_and_a_reboot_serves_again() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_sign_cluster_info_while_they_are_valid_and_open_no_other_doors() {
-    let mut cloud = Cloud::start(quick());
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
     cloud.signed_by(&client, "abcdef").await;
 
     let anonymous = cloud.client_with(None, None);

@@ -82,6 +82,17 @@ impl Cloud {
         }
     }
 
+    /// A cloud in which machine `cp-0` has initialized a cluster that others can join with [`TOKEN`], and a client with
+    /// the permissions of an administrator.
+    pub(super) async fn initialized_by_cp_0(options: Options) -> (Self, Client) {
+        let mut cloud = Self::start(options);
+        cloud.add(Machine::init(&cloud, "cp-0"));
+        let client = cloud.client();
+        cloud.initialized(&client).await;
+        cloud.create_token(&client, TOKEN, None).await;
+        (cloud, client)
+    }
+
     pub(super) async fn stop(&self) {
         self.shutdown.cancel();
         self.guests.stopped().await;

@@ -4,11 +4,7 @@ use super::*;
 
 /// A cluster of control plane machines; the first one initializes it.
 async fn control_plane(options: Options, machines: &[&str]) -> (Cloud, Client) {
-    let mut cloud = Cloud::start(options);
-    cloud.add(Machine::init(&cloud, "cp-0"));
-    let client = cloud.client();
-    cloud.initialized(&client).await;
-    cloud.create_token(&client, TOKEN, None).await;
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(options).await;
     for name in machines {
         cloud.add(Machine::join(&cloud, name, true));
     }
