@@ -23,3 +23,6 @@ mod machine;
 
 #[path = "provider/trouble.rs"]
 mod trouble;
+
+#[path = "provider/warnings.rs"]
+mod warnings;
