@@ -234,3 +234,6 @@ fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
     };
     table.iter().filter(ours).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests;
