@@ -9,6 +9,7 @@
 //!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
+//!   manager     `manager` on an API server, with webhooks
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
 //!   tour        the commands of docs/simulated-cluster.md
@@ -39,6 +40,7 @@ mod generate;
 mod guests;
 mod kill;
 mod main_job;
+mod manager;
 mod managers;
 mod pods;
 mod process;
