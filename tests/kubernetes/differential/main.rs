@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   scenario    the steps, read from tests/kubernetes/scenario/*.yaml
+//!   complete    whether the scenario has every built-in kind
 //!   definitions steps for folders of definitions, the suite's and those of upstream, with objects made from their schemas
 //!   sample      objects made from a schema, right and wrong
 //!   side        one server: its address, its credentials, its answers
@@ -25,6 +26,7 @@
     clippy::print_stderr
 )]
 
+mod complete;
 mod definitions;
 mod durable;
 mod hooks;
@@ -121,6 +123,17 @@ async fn definitions_are_served_as_by_the_real_one() {
         "{} differences:\n{}\n",
         problems.len(),
         problems.join("\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_built_in_kind_is_created_in_the_scenario() {
+    let (side, server) = Embedded::new(Store::Memory).open().await;
+    let missing = complete::missing(&side, &scenario::load()).await;
+    server.close().await;
+    assert!(
+        missing.is_empty(),
+        "what an object of these is completed with is compared with no real server: {missing:?}"
     );
 }
 
