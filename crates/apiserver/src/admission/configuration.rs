@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use crate::schema::Condition;
 use crate::selector::LabelSelector;
 use crate::store::Store;
+use crate::value::{items, text};
 use crate::webhook::Target;
 
 const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
@@ -121,7 +122,7 @@ fn read(hook: &Value, mutating: bool) -> Option<Hook> {
     let rules = hook["rules"].as_array().into_iter().flatten();
     let conditions = hook["matchConditions"].as_array().into_iter().flatten();
     Some(Hook {
-        name: text(&hook["name"]),
+        name: text(&hook["name"]).to_owned(),
         mutating,
         rules: rules.map(rule).collect(),
         namespace_selector: selector("namespaceSelector")?,
@@ -145,14 +146,10 @@ fn rule(rule: &Value) -> Rule {
         groups: texts(&rule["apiGroups"]),
         versions: texts(&rule["apiVersions"]),
         resources: texts(&rule["resources"]),
-        scope: text(&rule["scope"]),
+        scope: text(&rule["scope"]).to_owned(),
     }
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 fn texts(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().map(text).collect()
+    items(list).map(|item| text(item).to_owned()).collect()
 }
