@@ -156,6 +156,24 @@ impl TestCloud {
         std::fs::write(&self.clouds_file, clouds).unwrap();
     }
 
+    /// Switches off a server, as when its machine dies.
+    pub(crate) async fn stop_server(&self, id: &str) {
+        let client = reqwest::Client::new();
+        let domain = json!({"name": "Default"});
+        let login = json!({"auth": {
+            "identity": {"methods": ["password"], "password": {
+                "user": {"name": "demo", "domain": domain, "password": "secret"}}},
+            "scope": {"project": {"name": "demo", "domain": domain}},
+        }});
+        let tokens = client.post(format!("{}/identity/v3/auth/tokens", self.url));
+        let reply = tokens.json(&login).send().await.unwrap();
+        let token = reply.headers()["x-subject-token"].clone();
+        let action = format!("{}/compute/v2.1/servers/{id}/action", self.url);
+        let action = client.post(action).header("x-auth-token", token);
+        let reply = action.json(&json!({"os-stop": null})).send().await.unwrap();
+        assert!(reply.status().is_success(), "{reply:?}");
+    }
+
     /// The id of the external network.
     pub(crate) async fn external_network(&self) -> String {
         let clouds = std::fs::read_to_string(&self.clouds_file).unwrap();

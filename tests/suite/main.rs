@@ -6,6 +6,7 @@
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
+//!   health      machines whose kubelet dies are replaced
 //!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
@@ -38,6 +39,7 @@ mod events;
 mod first_hour;
 mod generate;
 mod guests;
+mod health;
 mod kill;
 mod main_job;
 mod manager;

@@ -386,7 +386,7 @@ async fn scale(client: &Client, name: &str, replicas: u32) {
         .unwrap();
 }
 
-async fn wait_for_nodes(nodes: &Api<Node>, count: usize) {
+pub(crate) async fn wait_for_nodes(nodes: &Api<Node>, count: usize) {
     eventually(&format!("{count} Ready nodes"), || async {
         let items = nodes.list(&ListParams::default()).await.ok()?.items;
         (items.len() == count && items.iter().all(is_ready)).then_some(())

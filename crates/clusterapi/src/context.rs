@@ -134,10 +134,16 @@ impl Context {
     pub fn settings(&self) -> Settings {
         Settings {
             name: self.controller,
-            concurrency: self.options.concurrency,
+            concurrency: self.concurrency(),
             metrics: self.options.metrics.clone(),
             shutdown: self.shutdown.clone(),
         }
+    }
+
+    /// The maximum number of concurrent reconciles of the controller.
+    fn concurrency(&self) -> u16 {
+        let own = self.options.limits.get(self.controller).copied();
+        own.unwrap_or(self.options.concurrency)
     }
 
     /// The current time.

@@ -11,6 +11,7 @@
 //!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::kube::Client;
@@ -56,6 +57,17 @@ pub const MACHINE_SET_FINALIZER: &str = "cluster.x-k8s.io/machineset";
 /// Finalizer of MachineDeployments.
 pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 
+/// The names of the controllers, in [`Options::limits`], in logs and in metrics.
+pub const CONTROLLERS: [&str; 7] = [
+    "cluster",
+    "machine",
+    "machineset",
+    "machinedeployment",
+    "machinehealthcheck",
+    "kubeadmconfig",
+    "kubeadmcontrolplane",
+];
+
 /// The options of the controllers.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -67,6 +79,8 @@ pub struct Options {
     pub connector: Arc<dyn remote::Connector>,
     /// Maximum number of concurrent reconciles per kind.
     pub concurrency: u16,
+    /// Other maxima of single controllers, by [`CONTROLLERS`].
+    pub limits: BTreeMap<&'static str, u16>,
 }
 
 impl Default for Options {
@@ -76,6 +90,7 @@ impl Default for Options {
             namespace: None,
             connector: Arc::new(remote::KubeconfigConnector),
             concurrency: 50,
+            limits: BTreeMap::new(),
         }
     }
 }

@@ -152,6 +152,7 @@ fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::
     let core = clusterapi::Options {
         metrics: metrics.clone(),
         namespace: args.namespace.clone(),
+        limits: args.core.limits(),
         ..clusterapi::Options::default()
     };
     let infrastructure = provider::Options {

@@ -1,5 +1,6 @@
 //! Flags of `manager`; names and defaults are those of the Go managers where these have one.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,9 +41,52 @@ pub(crate) struct Manager {
     /// Number of OpenStackMachines reconciled at a time.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackmachine_concurrency: u16,
+    #[command(flatten)]
+    pub(crate) core: CoreConcurrency,
     /// How long a server may run without becoming a node before its console is read for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: Duration,
+}
+
+// The default is higher than that of the Go managers (10), because no reconcile waits for a cloud.
+#[derive(Debug, Args)]
+pub(crate) struct CoreConcurrency {
+    /// How many Clusters are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) cluster_concurrency: u16,
+    /// How many Machines are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machine_concurrency: u16,
+    /// How many MachineSets are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machineset_concurrency: u16,
+    /// How many MachineDeployments are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machinedeployment_concurrency: u16,
+    /// How many MachineHealthChecks are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machinehealthcheck_concurrency: u16,
+    /// How many KubeadmConfigs are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) kubeadmconfig_concurrency: u16,
+    /// How many KubeadmControlPlanes are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) kubeadmcontrolplane_concurrency: u16,
+}
+
+impl CoreConcurrency {
+    /// The limits by the name of the controller.
+    pub(crate) fn limits(&self) -> BTreeMap<&'static str, u16> {
+        BTreeMap::from([
+            ("cluster", self.cluster_concurrency),
+            ("machine", self.machine_concurrency),
+            ("machineset", self.machineset_concurrency),
+            ("machinedeployment", self.machinedeployment_concurrency),
+            ("machinehealthcheck", self.machinehealthcheck_concurrency),
+            ("kubeadmconfig", self.kubeadmconfig_concurrency),
+            ("kubeadmcontrolplane", self.kubeadmcontrolplane_concurrency),
+        ])
+    }
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +148,26 @@ fn https(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        core: CoreConcurrency,
+    }
+
+    #[test]
+    fn every_controller_has_a_flag_by_the_name_of_the_go_managers() {
+        for (at, name) in clusterapi::CONTROLLERS.into_iter().enumerate() {
+            let value = u16::try_from(at).unwrap() + 1;
+            let flag = format!("--{name}-concurrency={value}");
+            let flags = <Flags as clap::Parser>::try_parse_from(["manager", &flag]).unwrap();
+            let limits = flags.core.limits();
+            assert_eq!(limits.len(), clusterapi::CONTROLLERS.len());
+            assert_eq!(limits[name], value);
+            let zero = format!("--{name}-concurrency=0");
+            assert!(<Flags as clap::Parser>::try_parse_from(["manager", &zero]).is_err());
+        }
+    }
 
     #[test]
     fn addresses_are_checked_where_they_are_given() {
