@@ -6,6 +6,7 @@
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
+//!   addons      manifests that a cluster gets from a ClusterResourceSet
 //!   health      machines whose kubelet dies are replaced
 //!   guests      `simulate guests` on a cloud whose servers run nothing
 //!   budget      OpenStack requests per cluster and per worker
@@ -29,6 +30,7 @@
     clippy::print_stderr
 )]
 
+mod addons;
 mod bad_input;
 mod bootstrap;
 mod budget;

@@ -93,6 +93,7 @@ fn without_empty(value: &Value) -> Value {
 /// Sets the defaults of Cluster API's defaulting webhooks. `old` is the stored object on an update.
 pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::core::admission::default_object(object, old);
+    crate::addons::admission::default_object(object);
     crate::bootstrap::admission::default_object(object, old);
     crate::controlplane::admission::default_object(object, old);
 }
@@ -133,6 +134,7 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
     }
     if review.judges_spec() {
         errors.extend(crate::core::admission::validate(review));
+        errors.extend(crate::addons::admission::validate(review));
         errors.extend(crate::bootstrap::admission::validate(review));
         errors.extend(crate::controlplane::admission::validate(review));
     }

@@ -1,4 +1,4 @@
-//! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet, MachineDeployment and MachineHealthCheck.
+//! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck and MachineDrainRule.
 //!
 //! v1beta2 is the stored hub; v1beta1 is served, too (reference: the Cluster API contract documents).
 

@@ -6,6 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = Vec::new();
     all.extend(crate::core::crd::all());
+    all.extend(crate::addons::crd::all());
     all.extend(crate::bootstrap::crd::all());
     all.extend(crate::controlplane::crd::all());
     all.extend(crate::infra::crd::crds());

@@ -5,7 +5,9 @@
 //! `k8s-openapi`.
 //!
 //! ```text
-//!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck
+//!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck,
+//!                                                   MachineDrainRule
+//!   addons        addons.cluster.x-k8s.io           ClusterResourceSet, ClusterResourceSetBinding
 //!   bootstrap     bootstrap.cluster.x-k8s.io        KubeadmConfig, KubeadmConfigTemplate
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
@@ -17,6 +19,7 @@
 // The columns of a kind repeat parts of kube's printcolumn attribute.
 #![allow(clippy::duplicated_attributes)]
 
+pub mod addons;
 pub mod admission;
 pub mod bootstrap;
 pub mod conditions;

@@ -39,6 +39,14 @@ pub enum Error {
     /// A required object cannot be decoded.
     #[error(transparent)]
     NotDecoded(#[from] NotDecoded),
+    /// Something could not be applied to a workload cluster.
+    #[error("{action}: {problem}")]
+    NotApplied {
+        /// The failed action, with the ClusterResourceSet.
+        action: String,
+        /// The Cluster, the place of the manifest, and the words of the API server.
+        problem: String,
+    },
     /// The Cluster of `spec.clusterName` does not exist (yet).
     #[error("Cluster {namespace}/{name}, which spec.clusterName names, does not exist")]
     NoCluster {
@@ -61,7 +69,7 @@ impl Retry for Error {
             Error::External(source) => source.when(),
             Error::Store(source) => source.when(),
             Error::NotConnected(source) => source.when(),
-            Error::NotDecoded(_) => When::Backoff,
+            Error::NotDecoded(_) | Error::NotApplied { .. } => When::Backoff,
             // The creation of the Cluster triggers its objects.
             Error::NoCluster { .. } => When::OnChange,
         }

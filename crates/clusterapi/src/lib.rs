@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
+//!   clusterresourceset   manifests that are applied to workload clusters
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
@@ -19,6 +20,7 @@ use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
 mod cluster;
+mod clusterresourceset;
 mod counts;
 mod machine;
 mod machinedeployment;
@@ -58,12 +60,13 @@ pub const MACHINE_SET_FINALIZER: &str = "cluster.x-k8s.io/machineset";
 pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 
 /// The names of the controllers, in [`Options::limits`], in logs and in metrics.
-pub const CONTROLLERS: [&str; 7] = [
+pub const CONTROLLERS: [&str; 8] = [
     "cluster",
     "machine",
     "machineset",
     "machinedeployment",
     "machinehealthcheck",
+    "clusterresourceset",
     "kubeadmconfig",
     "kubeadmcontrolplane",
 ];
@@ -114,6 +117,7 @@ fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static
         machineset::run(context),
         machinedeployment::run(context),
         machinehealthcheck::run(context),
+        clusterresourceset::run(context),
         // Kubeadm bootstrap and control plane.
         Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
         Box::pin(control_plane::run(Arc::clone(context), configs)),

@@ -24,5 +24,11 @@ mod labels;
 #[path = "core/health.rs"]
 mod health;
 
+#[path = "core/draining.rs"]
+mod draining;
+
+#[path = "core/resources.rs"]
+mod resources;
+
 #[path = "core/kubeconfig.rs"]
 mod kubeconfig;

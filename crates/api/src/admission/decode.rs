@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::FieldError;
-use crate::{bootstrap, controlplane, core, infra};
+use crate::{addons, bootstrap, controlplane, core, infra};
 
 /// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
 pub(crate) fn problem(object: &Value) -> Option<FieldError> {
@@ -22,6 +22,11 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (core::GROUP, "MachineSet") => spec::<core::v1beta2::MachineSetSpec>,
         (core::GROUP, "MachineDeployment") => spec::<core::v1beta2::MachineDeploymentSpec>,
         (core::GROUP, "MachineHealthCheck") => spec::<core::v1beta2::MachineHealthCheckSpec>,
+        (core::GROUP, "MachineDrainRule") => spec::<core::v1beta2::MachineDrainRuleSpec>,
+        (addons::GROUP, "ClusterResourceSet") => spec::<addons::v1beta2::ClusterResourceSetSpec>,
+        (addons::GROUP, "ClusterResourceSetBinding") => {
+            spec::<addons::v1beta2::ClusterResourceSetBindingSpec>
+        }
         (bootstrap::GROUP, "KubeadmConfig") => spec::<bootstrap::v1beta2::KubeadmConfigSpec>,
         (bootstrap::GROUP, "KubeadmConfigTemplate") => {
             spec::<bootstrap::v1beta2::KubeadmConfigTemplateSpec>

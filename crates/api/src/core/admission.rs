@@ -7,7 +7,10 @@ use crate::admission::{FieldError, Review};
 use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
 mod check;
+mod drain;
 mod health;
+
+pub(crate) use health::expressions;
 
 /// Annotations of the cluster autoscaler: the bounds of the size of a MachineSet or MachineDeployment.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
@@ -43,14 +46,20 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         Some("MachineSet") => check::set(review),
         Some("MachineDeployment") => check::deployment(review),
         Some("MachineHealthCheck") => health::validate(review),
+        Some("MachineDrainRule") => drain::validate(review),
         _ => Vec::new(),
     }
 }
 
 fn kind_of(object: &Value) -> Option<&str> {
+    kind_within(GROUP, object)
+}
+
+/// The kind of an object of this group; `None` for other groups.
+pub(crate) fn kind_within<'a>(group: &str, object: &'a Value) -> Option<&'a str> {
     let version = object.get("apiVersion")?.as_str()?;
     let ours = version
-        .strip_prefix(GROUP)
+        .strip_prefix(group)
         .is_some_and(|rest| rest.starts_with('/'));
     object.get("kind")?.as_str().filter(|_| ours)
 }

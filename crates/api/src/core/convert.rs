@@ -11,7 +11,7 @@ use crate::convert::fields::{
 };
 use crate::convert::{ConversionError, Mapping, duration};
 
-mod status;
+pub(crate) mod status;
 mod topology;
 
 /// The timeouts of machines: their names in v1beta1 and in v1beta2.
@@ -52,7 +52,13 @@ pub(crate) fn convert(
         "MachineHealthCheck" => Mapping {
             up: health_check_up,
             down: health_check_down,
-            status: Some((status::health_check_up, status::health_check_down)),
+            status: Some((status::conditions_up, status::conditions_down)),
+        },
+        // The same fields in both versions.
+        "MachineDrainRule" => Mapping {
+            up: |_| Ok(()),
+            down: |_| Ok(()),
+            status: None,
         },
         _ => return None,
     };
@@ -264,7 +270,7 @@ fn reference_down(fields: &mut Fields, name: &str) {
 }
 
 /// Removes nulls and empty lists, which are valid in v1beta1 but not in v1beta2. Values of variables are unchanged.
-fn tidy(fields: &mut Fields) {
+pub(crate) fn tidy(fields: &mut Fields) {
     fields.retain(|name, value| {
         if name == "value" {
             return true;

@@ -13,7 +13,7 @@ use super::v1beta2;
 use crate::bootstrap::crd::older::conditions;
 use crate::bootstrap::crd::{column, with_v1beta1};
 
-mod older;
+pub(crate) mod older;
 
 /// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -23,6 +23,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         v1beta2::MachineSet::crd(),
         v1beta2::MachineDeployment::crd(),
         v1beta2::MachineHealthCheck::crd(),
+        v1beta2::MachineDrainRule::crd(),
     ];
     for crd in &mut all {
         without_nullable(crd);
@@ -34,6 +35,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         older::machine_set,
         older::deployment,
         older::health_check,
+        older::drain_rule,
     ];
     all.into_iter()
         .zip(turns)
@@ -78,6 +80,11 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
             column("CurrentHealthy", "integer", ".status.currentHealthy"),
             age,
         ],
+        "MachineDrainRule" => vec![
+            column("Behavior", "string", ".spec.drain.behavior"),
+            column("Order", "string", ".spec.drain.order"),
+            age,
+        ],
         _ => {
             let updated = column("Updated", "integer", ".status.updatedReplicas");
             let missing = column("Unavailable", "integer", ".status.unavailableReplicas");
@@ -106,7 +113,7 @@ pub fn without_nullable(crd: &mut CustomResourceDefinition) {
 }
 
 /// Replaces the derived schema of conditions by that of the Go type, which has limits.
-fn exact(crd: &mut CustomResourceDefinition) {
+pub(crate) fn exact(crd: &mut CustomResourceDefinition) {
     let schemas = crd
         .spec
         .versions

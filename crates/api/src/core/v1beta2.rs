@@ -3,6 +3,7 @@
 mod cluster;
 mod machine;
 mod machinedeployment;
+mod machinedrainrule;
 mod machinehealthcheck;
 mod machineset;
 mod reference;
@@ -11,6 +12,7 @@ mod topology;
 pub use cluster::*;
 pub use machine::*;
 pub use machinedeployment::*;
+pub use machinedrainrule::*;
 pub use machinehealthcheck::*;
 pub use machineset::*;
 pub use reference::*;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use api::addons::v1beta2::{ClusterResourceSet, ClusterResourceSetBinding};
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{
@@ -97,6 +98,20 @@ impl Indexed for MachineDeployment {
 impl Indexed for MachineHealthCheck {
     fn keys(&self) -> Vec<Key> {
         vec![Key::Cluster(self.spec.cluster_name.clone())]
+    }
+}
+
+/// Sets select Clusters by labels: they are few, and all of them are looked through.
+impl Indexed for ClusterResourceSet {
+    fn keys(&self) -> Vec<Key> {
+        Vec::new()
+    }
+}
+
+/// A binding has the name of its Cluster.
+impl Indexed for ClusterResourceSetBinding {
+    fn keys(&self) -> Vec<Key> {
+        Vec::new()
     }
 }
 

@@ -182,7 +182,10 @@ async fn empty(
         return Ok(None);
     }
     let left = match workload(ctx, machine)? {
-        Ok(client) => drain::drain(&client, node, now).await?,
+        Ok(client) => {
+            let rules = drain::rules::Rules::of(ctx, machine).await?;
+            drain::drain(&client, node, &rules, now).await?
+        }
         Err(unreachable) => Some(unreachable.to_string()),
     };
     let wait = |left| {

@@ -1,4 +1,7 @@
 //! Draining a Node before its machine is deleted.
+//!
+//! Pods are evicted in groups, in the order that MachineDrainRules give them: a group begins when no Pod of a lower order
+//! is left on the Node.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +18,10 @@ use crate::error::{Doing, is_absent};
 use crate::owners;
 use crate::summary::some_of;
 
+pub(super) mod rules;
+
+use rules::{Rules, Treatment};
+
 /// Label of a Pod: `skip` excludes it from the drain, `wait-completed` waits until it has completed.
 const DRAIN_LABEL: &str = "cluster.x-k8s.io/drain";
 
@@ -23,12 +30,23 @@ const DRAIN_LABEL: &str = "cluster.x-k8s.io/drain";
 pub(super) enum Fate {
     /// Not evicted.
     Leave,
-    /// It is evicted.
-    Evict,
-    /// Being deleted.
-    Wait,
-    /// Its label requests to wait until it has completed.
+    /// It is evicted, in this order.
+    Evict(i32),
+    /// Being deleted; its order.
+    Wait(i32),
+    /// Its label or a rule requests to wait until it has completed; its order is 0.
     WaitCompleted,
+}
+
+impl Fate {
+    /// The order of a Pod that is still to leave.
+    fn order(self) -> Option<i32> {
+        match self {
+            Fate::Leave => None,
+            Fate::Evict(order) | Fate::Wait(order) => Some(order),
+            Fate::WaitCompleted => Some(0),
+        }
+    }
 }
 
 /// The progress of a drain: a message about what is still on the Node, or `None` if nothing is.
@@ -38,7 +56,12 @@ pub(super) type Left = Option<String>;
 ///
 /// # Errors
 /// When a request to the workload cluster fails, except for evictions that a disruption budget rejects.
-pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result<Left, Error> {
+pub(super) async fn drain(
+    client: &Client,
+    name: &str,
+    rules: &Rules,
+    now: Timestamp,
+) -> Result<Left, Error> {
     let nodes = Api::<Node>::all(client.clone());
     let node = nodes
         .get_opt(name)
@@ -58,13 +81,29 @@ pub(super) async fn drain(client: &Client, name: &str, now: Timestamp) -> Result
     let on_it = ListParams::default().fields(&format!("spec.nodeName={name}"));
     let pods = Api::<Pod>::all(client.clone()).list(&on_it).await;
     let pods = pods.doing_remotely(|| format!("listing the Pods of Node {name}"))?;
+    let namespaces = rules.namespaces(client).await?;
+    let fates: Vec<_> = pods
+        .items
+        .iter()
+        .filter(|pod| is_on(pod, name))
+        .map(|pod| {
+            let treatment = rules.treatment(pod, &namespaces);
+            (pod, fate(pod, treatment, unreachable, now))
+        })
+        .collect();
+    let group = fates.iter().filter_map(|(_, fate)| fate.order()).min();
     let mut left: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for pod in pods.items.iter().filter(|pod| is_on(pod, name)) {
-        let why = match fate(pod, unreachable, now) {
+    for (pod, fate) in fates {
+        let why = match fate {
             Fate::Leave => continue,
-            Fate::Wait => "deletionTimestamp set, but still not removed from the Node".to_owned(),
+            Fate::Wait(_) => {
+                "deletionTimestamp set, but still not removed from the Node".to_owned()
+            }
             Fate::WaitCompleted => "waiting for completion".to_owned(),
-            Fate::Evict => match evict(client, pod, unreachable).await? {
+            Fate::Evict(order) if Some(order) != group => {
+                "evicted after the Pods of a lower order are gone".to_owned()
+            }
+            Fate::Evict(_) => match evict(client, pod, unreachable).await? {
                 Some(refusal) => refusal,
                 None => "eviction requested".to_owned(),
             },
@@ -128,8 +167,8 @@ pub(super) async fn delete_node(client: &Client, name: &str) -> Result<(), Error
     }
 }
 
-/// How the drain treats `pod`.
-pub(super) fn fate(pod: &Pod, unreachable: bool, now: Timestamp) -> Fate {
+/// How the drain treats `pod`. Its label takes precedence over the `treatment` of the rules.
+pub(super) fn fate(pod: &Pod, treatment: Treatment, unreachable: bool, now: Timestamp) -> Fate {
     let mirror = pod
         .annotations()
         .contains_key("kubernetes.io/config.mirror");
@@ -143,22 +182,23 @@ pub(super) fn fate(pod: &Pod, unreachable: bool, now: Timestamp) -> Fate {
         .and_then(|status| status.phase.as_deref())
         .unwrap_or_default();
     let completed = phase == "Succeeded" || phase == "Failed";
-    match pod
-        .labels()
-        .get(DRAIN_LABEL)
-        .map(|value| value.to_lowercase())
-        .as_deref()
-    {
-        Some("skip") => return Fate::Leave,
-        Some("wait-completed") if completed => return Fate::Leave,
-        Some("wait-completed") => return Fate::WaitCompleted,
-        _ => {}
-    }
+    let label = pod.labels().get(DRAIN_LABEL);
+    let treatment = match label.map(|value| value.to_lowercase()).as_deref() {
+        Some("skip") => Treatment::Skip,
+        Some("wait-completed") => Treatment::WaitCompleted,
+        _ => treatment,
+    };
+    let order = match treatment {
+        Treatment::Skip => return Fate::Leave,
+        Treatment::WaitCompleted if completed => return Fate::Leave,
+        Treatment::WaitCompleted => return Fate::WaitCompleted,
+        Treatment::Drain(order) => order,
+    };
     match &pod.metadata.deletion_timestamp {
-        None => Fate::Evict,
+        None => Fate::Evict(order),
         // No kubelet confirms that it has stopped.
         Some(since) if unreachable && since.0 < now => Fate::Leave,
-        Some(_) => Fate::Wait,
+        Some(_) => Fate::Wait(order),
     }
 }
 

@@ -81,7 +81,8 @@ impl World {
     /// Both clusters and the provider, but no controllers.
     pub(crate) async fn open() -> Self {
         let fakes = KINDS.map(|(group, kind)| fake_definition(group, kind));
-        let management = Management::open(api::core::crd::all().into_iter().chain(fakes)).await;
+        let groups = [api::core::crd::all(), api::addons::crd::all()];
+        let management = Management::open(groups.into_iter().flatten().chain(fakes)).await;
         let namespaces: Api<Namespace> = Api::all(management.client.clone());
         assert!(namespaces.get_opt(NS).await.unwrap().is_some());
         let workload = ApiServer::open(apiserver::Options::default())
@@ -117,11 +118,31 @@ impl World {
         *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));
     }
 
+    /// Starts controllers whose reads of the management cluster are recorded by their paths.
+    pub(crate) fn run_counting(&self) -> (Running, Arc<Mutex<Vec<String>>>) {
+        let reads = Arc::<Mutex<Vec<String>>>::default();
+        let (inner, record) = (self.client.clone(), Arc::clone(&reads));
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            if request.method() == http::Method::GET {
+                record.lock().push(request.uri().path().to_owned());
+            }
+            let client = inner.clone();
+            async move { client.send(request).await }
+        });
+        let client = Client::new(service, NS);
+        let workload = self.workload.clone();
+        (Self::start_controllers(client, workload), reads)
+    }
+
     /// Starts controllers behind a fuse.
     pub(crate) fn run_with(&self, fuse: &Fuse) -> Running {
         let client = fuse.protect(&self.client);
+        Self::start_controllers(client, fuse.protect(&self.workload))
+    }
+
+    fn start_controllers(client: Client, workload: Client) -> Running {
         let options = Options {
-            connector: Arc::new(Workload(fuse.protect(&self.workload))),
+            connector: Arc::new(Workload(workload)),
             concurrency: 8,
             ..Options::default()
         };

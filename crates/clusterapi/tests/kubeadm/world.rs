@@ -87,6 +87,7 @@ impl World {
     pub(crate) async fn open() -> Self {
         let groups = [
             api::core::crd::all(),
+            api::addons::crd::all(),
             api::bootstrap::crd::all(),
             api::controlplane::crd::all(),
         ];

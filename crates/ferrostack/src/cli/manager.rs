@@ -66,6 +66,9 @@ pub(crate) struct CoreConcurrency {
     /// How many MachineHealthChecks are worked on at a time.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machinehealthcheck_concurrency: u16,
+    /// How many ClusterResourceSets are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clusterresourceset_concurrency: u16,
     /// How many KubeadmConfigs are worked on at a time.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kubeadmconfig_concurrency: u16,
@@ -83,6 +86,7 @@ impl CoreConcurrency {
             ("machineset", self.machineset_concurrency),
             ("machinedeployment", self.machinedeployment_concurrency),
             ("machinehealthcheck", self.machinehealthcheck_concurrency),
+            ("clusterresourceset", self.clusterresourceset_concurrency),
             ("kubeadmconfig", self.kubeadmconfig_concurrency),
             ("kubeadmcontrolplane", self.kubeadmcontrolplane_concurrency),
         ])

@@ -3,7 +3,12 @@ use serde_json::Value;
 use crate::crds;
 
 /// Kinds of other groups whose schemas are compared as well.
-const COMPARED: [&str; 1] = ["MachineHealthCheck"];
+const COMPARED: [&str; 4] = [
+    "MachineHealthCheck",
+    "MachineDrainRule",
+    "ClusterResourceSet",
+    "ClusterResourceSetBinding",
+];
 
 fn ours() -> Vec<Value> {
     crds::all()

@@ -43,12 +43,17 @@ pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// An empty selector would select all machines, and an unknown operator none.
+/// An empty selector would select all machines.
 fn selects(selector: &LabelSelector) -> Vec<FieldError> {
     if selector::is_empty(selector) {
         let message = "must not be empty: name a label of the machines, such as cluster.x-k8s.io/deployment-name";
         return vec![FieldError::new("spec.selector", message)];
     }
+    expressions(selector, "spec.selector")
+}
+
+/// The errors of the expressions of the selector at `path`: an unknown operator would select nothing.
+pub(crate) fn expressions(selector: &LabelSelector, path: &str) -> Vec<FieldError> {
     let expressions = selector.match_expressions.iter().flatten().enumerate();
     let wrong = expressions.filter_map(|(at, expression)| {
         let values = expression
@@ -63,7 +68,7 @@ fn selects(selector: &LabelSelector) -> Vec<FieldError> {
             }
             (other, _) => format!("{other} is not one of In, NotIn, Exists, DoesNotExist"),
         };
-        let path = format!("spec.selector.matchExpressions[{at}]");
+        let path = format!("{path}.matchExpressions[{at}]");
         Some(FieldError::new(path, message))
     });
     wrong.collect()

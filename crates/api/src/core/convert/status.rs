@@ -132,12 +132,14 @@ pub(super) fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-pub(super) fn health_check_up(fields: &mut Fields) -> Done {
+/// The status of a kind that has conditions only.
+pub(crate) fn conditions_up(fields: &mut Fields) -> Done {
     up(fields, &[]);
     Ok(())
 }
 
-pub(super) fn health_check_down(fields: &mut Fields) -> Done {
+/// The inverse of [`conditions_up`].
+pub(crate) fn conditions_down(fields: &mut Fields) -> Done {
     down(fields, Map::new());
     Ok(())
 }

@@ -130,16 +130,23 @@ pub(super) fn health_check(root: &mut Value) {
     range["pattern"] = json!("^\\[[0-9]+-[0-9]+\\]$");
     property(spec, "unhealthyMachineConditions")["minItems"] = json!(1);
     let status = property(root, "status");
-    let new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
-        "properties": { "conditions": conditions() } });
-    former(status, new);
+    former(status, new_conditions());
     for name in ["failureReason", "failureMessage"] {
         remove(status, name);
     }
 }
 
+/// The field `v1beta2` of the status of a kind that has conditions only.
+pub(crate) fn new_conditions() -> Value {
+    json!({ "type": "object", "description": "Status in the words of v1beta2.",
+        "properties": { "conditions": conditions() } })
+}
+
+/// MachineDrainRule: both versions have the same schema.
+pub(super) fn drain_rule(_root: &mut Value) {}
+
 /// The relaxed schema of the spec, which is optional in v1beta1.
-fn spec_of(root: &mut Value) -> &mut Value {
+pub(crate) fn spec_of(root: &mut Value) -> &mut Value {
     if let Some(fields) = root.as_object_mut() {
         fields.remove("required");
     }
@@ -333,7 +340,7 @@ fn counted(status: &mut Value, older: &[&str]) {
 }
 
 /// The conditions of v1beta1, with severities, and `new` in `v1beta2`.
-fn former(status: &mut Value, new: Value) {
+pub(crate) fn former(status: &mut Value, new: Value) {
     relax(status);
     remove(status, "deprecated");
     set(status, "conditions", old_conditions());

@@ -43,7 +43,7 @@ fn every_sort_of_pod_meets_its_fate() {
         pod.metadata.owner_references = Some(vec![owner]);
     });
     let cases = [
-        ("plain", pod(|_| {}), false, Fate::Evict),
+        ("plain", pod(|_| {}), false, Fate::Evict(0)),
         ("mirror", mirror, false, Fate::Leave),
         ("daemon", daemon, false, Fate::Leave),
         ("skipped", labelled("skip", "Running"), false, Fate::Leave),
@@ -59,12 +59,49 @@ fn every_sort_of_pod_meets_its_fate() {
             false,
             Fate::Leave,
         ),
-        ("going", deleted(900), false, Fate::Wait),
+        ("going", deleted(900), false, Fate::Wait(0)),
         ("stuck on a dead node", deleted(900), true, Fate::Leave),
-        ("within its grace", deleted(1_100), true, Fate::Wait),
+        ("within its grace", deleted(1_100), true, Fate::Wait(0)),
     ];
     for (what, pod, unreachable, expected) in cases {
-        assert_eq!(fate(&pod, unreachable, now()), expected, "{what}");
+        let by_default = Treatment::Drain(0);
+        assert_eq!(
+            fate(&pod, by_default, unreachable, now()),
+            expected,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_decides_unless_the_pod_has_a_label() {
+    let cases = [
+        (pod(|_| {}), Treatment::Drain(-3), Fate::Evict(-3)),
+        (deleted(900), Treatment::Drain(7), Fate::Wait(7)),
+        (pod(|_| {}), Treatment::Skip, Fate::Leave),
+        (pod(|_| {}), Treatment::WaitCompleted, Fate::WaitCompleted),
+        (
+            labelled("skip", "Running"),
+            Treatment::Drain(7),
+            Fate::Leave,
+        ),
+        (
+            labelled("wait-completed", "Running"),
+            Treatment::Skip,
+            Fate::WaitCompleted,
+        ),
+        (
+            labelled("other", "Failed"),
+            Treatment::WaitCompleted,
+            Fate::Leave,
+        ),
+    ];
+    for (pod, treatment, expected) in cases {
+        assert_eq!(
+            fate(&pod, treatment, false, now()),
+            expected,
+            "{pod:?} {treatment:?}"
+        );
     }
 }
 

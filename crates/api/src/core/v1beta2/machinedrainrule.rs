@@ -1,0 +1,99 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How Pods are treated when the Node of a machine is drained.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "cluster.x-k8s.io",
+    version = "v1beta2",
+    kind = "MachineDrainRule",
+    doc = "Which Pods are evicted, skipped or waited for when the Node of a machine is drained.",
+    namespaced,
+    derive = "PartialEq",
+    derive = "Default",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/provider", "cluster-api"),
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    label("cluster.x-k8s.io/v1beta2", "v1beta2"),
+    printcolumn(
+        name = "Behavior",
+        type_ = "string",
+        json_path = ".spec.drain.behavior"
+    ),
+    printcolumn(name = "Order", type_ = "string", json_path = ".spec.drain.order"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+pub struct MachineDrainRuleSpec {
+    /// How the Pods are treated.
+    pub drain: DrainRule,
+    /// The machines of the namespace that the rule applies to: those that match one of the selectors; all when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub machines: Option<Vec<DrainedMachines>>,
+    /// The Pods that the rule applies to: those that match one of the selectors; all when unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub pods: Option<Vec<DrainedPods>>,
+}
+
+/// How Pods are treated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DrainRule {
+    /// Whether the Pods are evicted, skipped, or waited for until they have completed.
+    pub behavior: DrainBehavior,
+    /// Pods of a higher order are evicted after those of a lower one are gone; 0 when unset. Only with `Drain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<i32>,
+}
+
+/// What happens to a Pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DrainBehavior {
+    /// It is evicted.
+    #[default]
+    Drain,
+    /// It stays.
+    Skip,
+    /// It is never evicted; the drain waits until it has completed.
+    WaitCompleted,
+}
+
+/// Machines by their labels and those of their Cluster, both of which must match.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct DrainedMachines {
+    /// The labels of the machine; any when unset or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub selector: Option<LabelSelector>,
+    /// The labels of the Cluster; any when unset or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub cluster_selector: Option<LabelSelector>,
+}
+
+/// Pods by their labels and those of their Namespace, both of which must match.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct DrainedPods {
+    /// The labels of the Pod; any when unset or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub selector: Option<LabelSelector>,
+    /// The labels of the Namespace; any when unset or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub namespace_selector: Option<LabelSelector>,
+}

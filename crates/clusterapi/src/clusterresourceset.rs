@@ -1,0 +1,319 @@
+//! ClusterResourceSet: manifests in ConfigMaps and Secrets that are applied to workload clusters.
+//!
+//! Reconcile: the selected Clusters with what was applied to them → the resources of which something is due → apply →
+//! bindings → status. A connection to a workload cluster triggers its sets. ConfigMaps and Secrets are watched by their
+//! metadata, and read only when they are due or have changed.
+//!
+//! ```text
+//!   source     ConfigMaps and Secrets: watches, reads, owners
+//!   manifest   the objects in their data (pure)
+//!   apply      objects in a workload cluster
+//!   binding    what was applied to which Cluster, and the end of this record
+//!   plan       what is due, and the condition (pure)
+//! ```
+
+use std::sync::Arc;
+
+use api::addons::FINALIZER;
+use api::addons::v1beta2::{ClusterResourceSet, ClusterResourceSetBinding};
+use api::core::v1beta2::Cluster;
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use futures::future::{BoxFuture, join_all};
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::{finalizer, patch};
+
+use crate::error::{Doing, Error, is_absent};
+use crate::feed::{Feed, Memory};
+use crate::remote::{Change, ClusterKey};
+use crate::summary::FIRST_NODE;
+use crate::{Context, pause, selector};
+
+mod apply;
+mod binding;
+mod manifest;
+mod plan;
+mod source;
+
+use plan::Outcome;
+use source::{Hashes, Source, Sources};
+
+/// The number of Clusters that a set works on at a time.
+const AT_A_TIME: usize = 16;
+
+/// The shared context, and what the sets need besides.
+struct Runner {
+    context: Arc<Context>,
+    bindings: Feed<ClusterResourceSetBinding>,
+    sources: Sources,
+    hashes: Memory<ClusterResourceSet, Hashes>,
+}
+
+impl std::ops::Deref for Runner {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Runs the controllers of both kinds until shutdown.
+pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
+    let sets: Feed<ClusterResourceSet> = context.feed();
+    let bindings: Feed<ClusterResourceSetBinding> = context.feed();
+    let (sources, changed) = Sources::start(context, &sets);
+    let triggers = stream::select(triggers(context, &sets, &bindings), changed);
+    let controller = sets.controller().reconcile_on(triggers);
+    let cleanup = binding::run(context, &bindings);
+    let known = bindings.store().clone();
+    let context = context.of("clusterresourceset");
+    let settings = context.settings();
+    let runner = Arc::new(Runner {
+        hashes: sets.memory(),
+        context,
+        bindings,
+        sources,
+    });
+    let apply = operator::controller::run(controller, reconcile, runner, settings);
+    let both = async move {
+        // Without the bindings, everything would be applied again. Fails at shutdown only.
+        if known.wait_until_ready().await.is_ok() {
+            futures::join!(apply, cleanup);
+        }
+    };
+    both.boxed()
+}
+
+/// Triggers besides the set and its resources: the selected Clusters, their connections, and the bindings.
+fn triggers(
+    context: &Arc<Context>,
+    sets: &Feed<ClusterResourceSet>,
+    bindings: &Feed<ClusterResourceSetBinding>,
+) -> impl Stream<Item = ObjectRef<ClusterResourceSet>> + Send + use<> {
+    let ctx = Arc::clone(context);
+    let connected = context.remote.changes().filter_map(move |change| {
+        let cluster = match change {
+            Change::Connected(key) | Change::Disconnected(key) => {
+                ctx.clusters.get(&key.namespace, &key.name)
+            }
+            Change::Node { .. } => None,
+        };
+        std::future::ready(cluster)
+    });
+    let of_bindings = bindings.touched().flat_map(|binding| {
+        let namespace = binding.namespace().unwrap_or_default();
+        let sets = binding.spec.bindings.iter().flatten();
+        let names = sets
+            .map(|set| ObjectRef::new(&set.cluster_resource_set_name).within(namespace.as_str()));
+        stream::iter(names.collect::<Vec<_>>())
+    });
+    let sets = sets.clone();
+    let of_clusters =
+        stream::select(context.clusters.touched(), connected).flat_map(move |cluster| {
+            let all = sets.store().state().into_iter();
+            let selecting = all.filter(|set| selects(set, &cluster));
+            let found = selecting.map(|set| ObjectRef::from_obj(set.as_ref()));
+            stream::iter(found.collect::<Vec<_>>())
+        });
+    stream::select(of_clusters, of_bindings)
+}
+
+/// Whether the set selects this Cluster.
+fn selects(set: &ClusterResourceSet, cluster: &Cluster) -> bool {
+    set.namespace() == cluster.namespace()
+        && selector::matches(&set.spec.cluster_selector, cluster.labels())
+}
+
+async fn reconcile(set: Arc<ClusterResourceSet>, runner: Arc<Runner>) -> Result<Action, Error> {
+    if set.is_deleting() {
+        return binding::release_all(&runner, &set).await;
+    }
+    if let Some(why) = pause::reason(None, set.as_ref()) {
+        return paused(&runner, &set, &why).await;
+    }
+    if !finalizer::has(set.as_ref(), FINALIZER) {
+        let api = runner.api::<ClusterResourceSet>(&set.namespace().unwrap_or_default());
+        let added = finalizer::add(&api, &set, FINALIZER).await;
+        added.doing(|| of("changing", &set))?;
+        return Ok(Action::await_change());
+    }
+    let targets = targets(&runner, &set);
+    let sources = source::fetch(&runner, &set, &targets).await?;
+    let outcomes = bring_all(&runner, &set, &targets, &sources).await?;
+    if outcomes
+        .iter()
+        .any(|(_, outcome)| *outcome == Outcome::Connecting)
+    {
+        // After a restart: the reported condition stays until the first attempt to connect ends.
+        return Ok(Action::requeue(RESYNC));
+    }
+    write(&runner, &set, &outcomes).await?;
+    match plan::to_retry(&outcomes) {
+        Some(problem) => Err(Error::NotApplied {
+            action: of("applying", &set),
+            problem,
+        }),
+        None => Ok(Action::requeue(RESYNC)),
+    }
+}
+
+/// A selected Cluster, with what was applied to it.
+struct Target {
+    cluster: Arc<Cluster>,
+    binding: Option<Arc<ClusterResourceSetBinding>>,
+}
+
+impl Target {
+    /// What the binding says about `set`.
+    fn bound(&self, set: &ClusterResourceSet) -> &[api::addons::v1beta2::ResourceBinding] {
+        let binding = self.binding.as_deref();
+        binding.map_or(&[], |binding| binding.of_set(&set.name_any()))
+    }
+}
+
+/// The selected Clusters that are not being deleted, sorted by name.
+fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
+    let all = runner.clusters.store().state().into_iter();
+    let selected = all.filter(|cluster| selects(set, cluster));
+    let remaining = selected.filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    let mut targets: Vec<_> = remaining
+        .map(|cluster| {
+            let namespace = cluster.namespace().unwrap_or_default();
+            let binding = runner.bindings.get(&namespace, &cluster.name_any());
+            Target { cluster, binding }
+        })
+        .collect();
+    targets.sort_by_key(|target| target.cluster.name_any());
+    targets
+}
+
+/// Applies what is due to each Cluster; returns the outcomes with the names of the Clusters.
+async fn bring_all(
+    runner: &Runner,
+    set: &ClusterResourceSet,
+    targets: &[Target],
+    sources: &[Source],
+) -> Result<Vec<(String, Outcome)>, Error> {
+    let mut outcomes = Vec::new();
+    for some in targets.chunks(AT_A_TIME) {
+        let tasks = some
+            .iter()
+            .map(|target| bring(runner, set, target, sources));
+        for (target, outcome) in some.iter().zip(join_all(tasks).await) {
+            outcomes.push((target.cluster.name_any(), outcome?));
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Applies what is due to one Cluster, and records it in the binding.
+async fn bring(
+    runner: &Runner,
+    set: &ClusterResourceSet,
+    target: &Target,
+    sources: &[Source],
+) -> Result<Outcome, Error> {
+    let bound = target.bound(set);
+    let due = |source: &&Source| {
+        plan::is_due(
+            bound,
+            &source.resource,
+            set.strategy(),
+            source.hash.as_deref(),
+        )
+    };
+    let due: Vec<_> = sources.iter().filter(due).collect();
+    if due.is_empty() {
+        return Ok(Outcome::Applied);
+    }
+    let cluster = &target.cluster;
+    let key = ClusterKey::new(cluster.namespace().unwrap_or_default(), cluster.name_any());
+    if let Some(why) = obstacle(target) {
+        return Ok(Outcome::Waiting(why));
+    }
+    let client = match runner.remote.client(&key) {
+        Ok(client) => client,
+        Err(missing) if missing.connecting => return Ok(Outcome::Connecting),
+        Err(missing) => return Ok(Outcome::Waiting(missing.reason)),
+    };
+    let mut workload = apply::Workload::new(client, set.strategy());
+    let (mut results, mut problems) = (Vec::new(), Vec::new());
+    for source in due {
+        let found = match &source.manifests {
+            Ok(manifests) => workload.apply(&source.resource, manifests).await,
+            Err(problem) => vec![problem.clone()],
+        };
+        results.push(plan::result(source, found.is_empty(), runner.now()));
+        problems.extend(found);
+    }
+    binding::record(runner, set, target, results).await?;
+    Ok(match problems.is_empty() {
+        true => Outcome::Applied,
+        false => Outcome::Failed(problems),
+    })
+}
+
+/// Why nothing can be applied to the Cluster yet.
+fn obstacle(target: &Target) -> Option<String> {
+    let binding = target.binding.as_deref();
+    if target.cluster.is_paused() {
+        Some("The Cluster is paused".to_owned())
+    } else if !target.cluster.control_plane_initialized() {
+        Some(FIRST_NODE.to_owned())
+    } else if binding.is_some_and(ClusterResourceSetBinding::is_deleting) {
+        Some("The ClusterResourceSetBinding is being deleted".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Writes the conditions.
+async fn write(
+    runner: &Runner,
+    set: &ClusterResourceSet,
+    outcomes: &[(String, Outcome)],
+) -> Result<(), Error> {
+    let (now, generation) = (runner.now(), set.metadata.generation);
+    let mut after = set.clone();
+    let status = after.status.get_or_insert_default();
+    status.observed_generation = generation;
+    match plan::verdict(outcomes) {
+        Some(verdict) => {
+            api::conditions::set(&mut status.conditions, verdict, generation, now);
+        }
+        None => status
+            .conditions
+            .retain(|condition| condition.type_ != plan::APPLIED),
+    }
+    pause::record(&mut status.conditions, None, generation, now);
+    store(runner, set, &after).await
+}
+
+async fn paused(runner: &Runner, set: &ClusterResourceSet, why: &str) -> Result<Action, Error> {
+    let mut after = set.clone();
+    let status = after.status.get_or_insert_default();
+    let generation = set.metadata.generation;
+    pause::record(&mut status.conditions, Some(why), generation, runner.now());
+    store(runner, set, &after).await?;
+    Ok(Action::requeue(RESYNC))
+}
+
+async fn store(
+    runner: &Runner,
+    set: &ClusterResourceSet,
+    after: &ClusterResourceSet,
+) -> Result<(), Error> {
+    let api = runner.api::<ClusterResourceSet>(&set.namespace().unwrap_or_default());
+    match patch::status(&api, set, after).await {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other.map(drop).doing(|| of("writing the status of", set)),
+    }
+}
+
+/// `action ClusterResourceSet namespace/name`, for errors.
+fn of(action: &str, set: &ClusterResourceSet) -> String {
+    let namespace = set.namespace().unwrap_or_default();
+    format!("{action} ClusterResourceSet {namespace}/{}", set.name_any())
+}

@@ -1,0 +1,148 @@
+//! What is due, and the condition of the set. Pure.
+
+use std::collections::BTreeMap;
+
+use api::addons::v1beta2::{ResourceBinding, ResourceRef, Strategy};
+use api::conditions::Verdict;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use api::k8s_openapi::jiff::Timestamp;
+
+use super::source::Source;
+use crate::summary::some_of;
+
+/// The type of the condition.
+pub(super) const APPLIED: &str = "ResourcesApplied";
+
+/// The number of problems of one Cluster in the message of the condition.
+const MOST: usize = 5;
+
+/// What was reached in one Cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Everything is applied.
+    Applied,
+    /// Something is due, and cannot be applied yet.
+    Waiting(String),
+    /// The first attempt to connect has not ended, so that nothing is known.
+    Connecting,
+    /// Something could not be applied.
+    Failed(Vec<Problem>),
+}
+
+/// Why a resource could not be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// The sentence for the condition.
+    pub(super) message: String,
+    /// Whose change makes a further attempt worthwhile.
+    pub(super) cause: Cause,
+}
+
+/// Where a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// In the ConfigMap or Secret, whose change triggers the set.
+    Source,
+    /// The Secret has another type.
+    SecretType,
+    /// In the workload cluster, which does not say when it is over.
+    Workload,
+}
+
+/// Whether `resource` has to be applied to the Cluster with these bindings. The hash is `None` if it is not known.
+pub(super) fn is_due(
+    bound: &[ResourceBinding],
+    resource: &ResourceRef,
+    strategy: Strategy,
+    hash: Option<&str>,
+) -> bool {
+    let mut bound = bound.iter();
+    let entry = bound.find(|entry| entry.kind == resource.kind && entry.name == resource.name);
+    match (entry, strategy) {
+        (Some(entry), Strategy::ApplyOnce) => !entry.applied,
+        (Some(entry), Strategy::Reconcile) => {
+            !entry.applied || hash.is_none() || entry.hash.as_deref() != hash
+        }
+        (None, _) => true,
+    }
+}
+
+/// The entry of a binding after an attempt. A failed attempt has no time, so that further ones write nothing.
+pub(super) fn result(source: &Source, applied: bool, now: Timestamp) -> ResourceBinding {
+    ResourceBinding {
+        kind: source.resource.kind,
+        name: source.resource.name.clone(),
+        hash: source.hash.clone().filter(|_| applied),
+        last_applied_time: applied.then_some(Time(now)),
+        applied,
+    }
+}
+
+/// The condition; `None` if no Cluster is selected.
+pub(super) fn verdict(outcomes: &[(String, Outcome)]) -> Option<Verdict> {
+    if outcomes.is_empty() {
+        return None;
+    }
+    let mut messages: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut wrong_type = false;
+    for (cluster, outcome) in outcomes {
+        let message = match outcome {
+            Outcome::Applied | Outcome::Connecting => continue,
+            Outcome::Waiting(why) => why.clone(),
+            Outcome::Failed(problems) => {
+                wrong_type |= problems.iter().any(|p| p.cause == Cause::SecretType);
+                joined(problems)
+            }
+        };
+        messages.entry(message).or_default().push(cluster);
+    }
+    let lines: Vec<_> = messages
+        .iter()
+        .map(|(message, clusters)| line(clusters, message))
+        .collect();
+    let reason = match (lines.is_empty(), wrong_type) {
+        (true, _) => "Applied",
+        (false, true) => "WrongSecretType",
+        (false, false) => "NotApplied",
+    };
+    Some(Verdict::new(APPLIED, lines.is_empty(), reason).because(lines.join("\n")))
+}
+
+/// The first problem that may be gone at the next attempt without any change of the set or its resources.
+pub(super) fn to_retry(outcomes: &[(String, Outcome)]) -> Option<String> {
+    outcomes.iter().find_map(|(cluster, outcome)| {
+        let Outcome::Failed(problems) = outcome else {
+            return None;
+        };
+        let mut problems = problems.iter();
+        let found = problems.find(|problem| problem.cause == Cause::Workload)?;
+        Some(format!("Cluster {cluster}: {}", found.message))
+    })
+}
+
+fn joined(problems: &[Problem]) -> String {
+    let messages = problems.iter().map(|problem| problem.message.as_str());
+    let mut lines: Vec<_> = messages.take(MOST).map(str::to_owned).collect();
+    if problems.len() > MOST {
+        lines.push(format!("... ({} more)", problems.len() - MOST));
+    }
+    lines.join("\n")
+}
+
+fn line(clusters: &[&str], message: &str) -> String {
+    let kind = if clusters.len() == 1 {
+        "Cluster"
+    } else {
+        "Clusters"
+    };
+    let head = format!("* {kind} {}:", some_of(clusters));
+    if message.contains('\n') {
+        let lines = message.lines().map(|line| format!("  * {line}"));
+        format!("{head}\n{}", lines.collect::<Vec<_>>().join("\n"))
+    } else {
+        format!("{head} {message}")
+    }
+}
+
+#[cfg(test)]
+mod tests;
