@@ -135,6 +135,7 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
     if review.judges_spec() {
         errors.extend(crate::core::admission::validate(review));
         errors.extend(crate::addons::admission::validate(review));
+        errors.extend(crate::ipam::admission::validate(review));
         errors.extend(crate::bootstrap::admission::validate(review));
         errors.extend(crate::controlplane::admission::validate(review));
     }

@@ -57,6 +57,9 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     if let Some(converted) = crate::addons::convert::convert(&object, &kind, &from, desired) {
         return converted;
     }
+    if let Some(converted) = crate::ipam::convert::convert(&object, &kind, &from, desired) {
+        return converted;
+    }
     if let Some(converted) = crate::bootstrap::convert::convert(&object, &kind, &from, desired) {
         return converted;
     }

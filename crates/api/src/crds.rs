@@ -7,6 +7,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = Vec::new();
     all.extend(crate::core::crd::all());
     all.extend(crate::addons::crd::all());
+    all.extend(crate::ipam::crd::all());
     all.extend(crate::bootstrap::crd::all());
     all.extend(crate::controlplane::crd::all());
     all.extend(crate::infra::crd::crds());

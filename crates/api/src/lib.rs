@@ -8,6 +8,7 @@
 //!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck,
 //!                                                   MachineDrainRule
 //!   addons        addons.cluster.x-k8s.io           ClusterResourceSet, ClusterResourceSetBinding
+//!   ipam          ipam.cluster.x-k8s.io             IPAddressClaim, IPAddress
 //!   bootstrap     bootstrap.cluster.x-k8s.io        KubeadmConfig, KubeadmConfigTemplate
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
@@ -28,6 +29,7 @@ pub mod convert;
 pub mod core;
 pub mod crds;
 pub mod infra;
+pub mod ipam;
 pub mod names;
 pub mod selector;
 pub mod version;

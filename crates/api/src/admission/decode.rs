@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::FieldError;
-use crate::{addons, bootstrap, controlplane, core, infra};
+use crate::{addons, bootstrap, controlplane, core, infra, ipam};
 
 /// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
 pub(crate) fn problem(object: &Value) -> Option<FieldError> {
@@ -27,6 +27,8 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (addons::GROUP, "ClusterResourceSetBinding") => {
             spec::<addons::v1beta2::ClusterResourceSetBindingSpec>
         }
+        (ipam::GROUP, "IPAddressClaim") => spec::<ipam::v1beta2::IPAddressClaimSpec>,
+        (ipam::GROUP, "IPAddress") => spec::<ipam::v1beta2::IPAddressSpec>,
         (bootstrap::GROUP, "KubeadmConfig") => spec::<bootstrap::v1beta2::KubeadmConfigSpec>,
         (bootstrap::GROUP, "KubeadmConfigTemplate") => {
             spec::<bootstrap::v1beta2::KubeadmConfigTemplateSpec>

@@ -3,11 +3,13 @@ use serde_json::Value;
 use crate::crds;
 
 /// Kinds of other groups whose schemas are compared as well.
-const COMPARED: [&str; 4] = [
+const COMPARED: [&str; 6] = [
     "MachineHealthCheck",
     "MachineDrainRule",
     "ClusterResourceSet",
     "ClusterResourceSetBinding",
+    "IPAddressClaim",
+    "IPAddress",
 ];
 
 fn ours() -> Vec<Value> {
