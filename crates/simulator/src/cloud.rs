@@ -82,7 +82,8 @@ pub struct Options {
     /// Not 127.0.0.0/16, where services of the machine listen.
     pub external_cidr: Ipv4Net,
     /// Quotas by their OpenStack name (`instances`, `cores`, `ram`, `port`, `floatingip`, `volumes`,
-    /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited.
+    /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited. `router_route` is the most
+    /// routes of a router.
     pub quotas: BTreeMap<String, i64>,
     /// The availability zones of compute and volumes. The first is the default.
     pub zones: Vec<String>,
@@ -90,6 +91,8 @@ pub struct Options {
     pub images: Vec<String>,
     /// How long a token is good for.
     pub token_lifetime: Duration,
+    /// Aliases that Neutron lists among its extensions, besides those of every simulated cloud.
+    pub extensions: Vec<String>,
 }
 
 impl Default for Options {
@@ -103,6 +106,7 @@ impl Default for Options {
             zones: ["nova", "az1", "az2"].map(str::to_owned).to_vec(),
             images: Vec::new(),
             token_lifetime: Duration::from_secs(24 * 3600),
+            extensions: Vec::new(),
         }
     }
 }
@@ -165,6 +169,7 @@ impl Cloud {
             zones: options.zones.clone(),
             external_cidr: options.external_cidr,
             token_lifetime: options.token_lifetime,
+            extensions: options.extensions.clone(),
             console: RwLock::new(None),
             server_faults: Mutex::new(Vec::new()),
             reclaim_seconds: AtomicU64::new(0),

@@ -2,6 +2,7 @@
 
 mod automatic;
 mod extensions;
+mod extra_routes;
 mod floating;
 mod networks;
 mod ports;

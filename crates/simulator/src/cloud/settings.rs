@@ -18,6 +18,7 @@ pub(crate) struct Settings {
     pub(crate) zones: Vec<String>,
     pub(crate) external_cidr: Ipv4Net,
     pub(crate) token_lifetime: Duration,
+    pub(crate) extensions: Vec<String>,
     pub(crate) console: parking_lot::RwLock<Option<Console>>,
     pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
     /// Nova's `reclaim_instance_interval` in seconds; with 0, the default, deleted servers cannot be restored.

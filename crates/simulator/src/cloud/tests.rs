@@ -13,6 +13,7 @@ mod machines;
 mod network;
 mod paging;
 mod properties;
+mod routes;
 mod secrets;
 mod trusts;
 mod volume;

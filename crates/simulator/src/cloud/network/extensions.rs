@@ -8,7 +8,7 @@ use crate::cloud::fault::webob;
 use crate::cloud::route::{Access, Table};
 
 /// The aliases of Neutron Zed with ML2/OVN. Not among them, as there: tag-ports-during-bulk-creation,
-/// extraroute-atomic (the calls work nevertheless), dvr, l3-ha and the agent schedulers.
+/// extraroute-atomic (the calls work nevertheless, and `Options::extensions` can list it), dvr, l3-ha and the agent schedulers.
 const ALIASES: &[&str] = &[
     "address-group",
     "address-scope",
@@ -80,8 +80,8 @@ const EMPTY: &[(&str, &str)] = &[
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
-        .on(Method::GET, "/v2.0/extensions", Access::Reader, |_| {
-            let all: Vec<Value> = ALIASES.iter().map(|alias| extension(alias)).collect();
+        .on(Method::GET, "/v2.0/extensions", Access::Reader, |call| {
+            let all: Vec<Value> = aliases(call).map(extension).collect();
             Ok(Reply::ok(json!({"extensions": all})))
         })
         .on(Method::GET, "/v2.0/extensions/{alias}", Access::Reader, one)
@@ -98,9 +98,15 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     }
 }
 
+/// The aliases, with those of [`Options::extensions`](crate::cloud::Options::extensions).
+fn aliases<'a>(call: &'a Call<'_>) -> impl Iterator<Item = &'a str> {
+    let more = call.settings.extensions.iter().map(String::as_str);
+    ALIASES.iter().copied().chain(more)
+}
+
 fn one(call: &mut Call<'_>) -> Answer {
     let alias = call.parameter("alias");
-    if ALIASES.contains(&alias) {
+    if aliases(call).any(|known| known == alias) {
         return Ok(Reply::ok(json!({"extension": extension(alias)})));
     }
     let message = format!("Extension with alias {alias} does not exist");

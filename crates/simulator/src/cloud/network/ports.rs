@@ -370,10 +370,17 @@ fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Resul
         new.set("fixed_ips", fixed);
         automatic::complete(call.state, new);
     }
-    if changes.contains_key("security_groups") || changes.contains_key("port_security_enabled") {
+    let secures = [
+        "security_groups",
+        "port_security_enabled",
+        "allowed_address_pairs",
+    ];
+    if secures.iter().any(|name| changes.contains_key(*name)) {
         secure(call, new, false)?;
     }
-    check_pairs(new)
+    check_pairs(new)?;
+    complete_pairs(new);
+    Ok(())
 }
 
 fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
@@ -480,16 +487,37 @@ fn secure(call: &mut Call<'_>, doc: &mut Doc, new: bool) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Neutron's `max_allowed_address_pair`.
+const MOST_PAIRS: usize = 10;
+
 fn check_pairs(doc: &Doc) -> Result<(), Fault> {
-    for pair in doc.list("allowed_address_pairs") {
-        let address = pair
-            .get("ip_address")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if address.parse::<IpAddr>().is_err() && address.parse::<IpNet>().is_err() {
+    let pairs = doc.list("allowed_address_pairs");
+    if pairs.len() > MOST_PAIRS {
+        let message =
+            format!("The number of allowed address pair exceeds the maximum {MOST_PAIRS}.");
+        return Err(Fault::new(400, "AllowedAddressPairExhausted", message));
+    }
+    let own = doc.text("mac_address");
+    let mut seen = std::collections::BTreeSet::new();
+    for pair in pairs {
+        let field = |name: &str| pair.get(name).and_then(Value::as_str);
+        let address = field("ip_address").unwrap_or_default();
+        let problem = match address.contains('/') {
+            true => super::extra_routes::subnet(address).err(),
+            false if address.parse::<IpAddr>().is_ok() => None,
+            false => Some(format!("'{address}' is not a valid IP address")),
+        };
+        if let Some(problem) = problem {
             return Err(Fault::bad(format!(
-                "Invalid input for allowed_address_pairs. Reason: '{address}' is not a valid IP address."
+                "Invalid input for allowed_address_pairs. Reason: {problem}."
             )));
+        }
+        let mac = field("mac_address").unwrap_or(own);
+        if !seen.insert((address, mac)) {
+            let message = format!(
+                "Request contains duplicate address pair: mac_address {mac} ip_address {address}."
+            );
+            return Err(Fault::new(400, "DuplicateAddressPairInRequest", message));
         }
     }
     Ok(())
@@ -516,21 +544,24 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
         }
     }
     automatic::complete(state, &mut doc);
-    let mac = doc.text("mac_address").to_owned();
+    complete_pairs(&mut doc);
+    state.put(Kind::Port, doc.clone());
+    doc
+}
+
+/// A pair without a hardware address is one of the port's own.
+fn complete_pairs(doc: &mut Doc) {
+    let own = doc.text("mac_address").to_owned();
+    let complete = |pair: &Value| {
+        let mac = pair.get("mac_address").and_then(Value::as_str);
+        json!({"ip_address": pair["ip_address"], "mac_address": mac.unwrap_or(&own)})
+    };
     let pairs: Vec<Value> = doc
         .list("allowed_address_pairs")
         .iter()
-        .map(|pair| {
-            let mac = pair
-                .get("mac_address")
-                .and_then(Value::as_str)
-                .unwrap_or(&mac);
-            json!({"ip_address": pair["ip_address"], "mac_address": mac})
-        })
+        .map(complete)
         .collect();
     doc.set("allowed_address_pairs", pairs);
-    state.put(Kind::Port, doc.clone());
-    doc
 }
 
 fn present(state: &State, who: &Who, doc: &mut Doc) {

@@ -7,6 +7,7 @@ use http::Method;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
+use super::extra_routes;
 use super::networks::NETWORK;
 use super::ports::{self, ROUTER_GATEWAY, ROUTER_INTERFACE};
 use super::resource::{
@@ -81,13 +82,13 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             Method::PUT,
             "/v2.0/routers/{id}/add_extraroutes",
             Access::Member,
-            |call| change_routes(call, true),
+            |call| extra_routes::change(call, true),
         )
         .on(
             Method::PUT,
             "/v2.0/routers/{id}/remove_extraroutes",
             Access::Member,
-            |call| change_routes(call, false),
+            |call| extra_routes::change(call, false),
         );
 }
 
@@ -117,6 +118,7 @@ fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     if !doc.given("routes") {
         doc.set("routes", json!([]));
     }
+    extra_routes::check(call, doc.text("id"), doc.list("routes"))?;
     if let Some(info) = wanted.as_object().filter(|info| !info.is_empty()) {
         let gateway = open_gateway(call, doc.text("id"), info)?;
         doc.set("external_gateway_info", gateway);
@@ -159,7 +161,7 @@ fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Resul
         new.set("routes", json!([]));
     }
     if changes.contains_key("routes") {
-        reachable(call.state, old.text("id"), new.list("routes"))?;
+        extra_routes::check(call, old.text("id"), new.list("routes"))?;
     }
     Ok(())
 }
@@ -262,63 +264,6 @@ fn remove_interface(call: &mut Call<'_>) -> Answer {
     call.state.remove(Kind::Port, found.text("id"));
     bump(call.state, Kind::Router, &id);
     Ok(Reply::ok(interface(&router, found)))
-}
-
-fn change_routes(call: &mut Call<'_>, add: bool) -> Answer {
-    let router = ROUTER
-        .collection
-        .find_writable(call, call.parameter("id"))?;
-    let given = call.wrapped("router")?;
-    let mut routes = router.list("routes").to_vec();
-    for route in given.list("routes") {
-        if !add {
-            routes.retain(|existing| existing != route);
-        } else if !routes.contains(route) {
-            routes.push(route.clone());
-        }
-    }
-    reachable(call.state, router.text("id"), &routes)?;
-    let mut doc = (*router).clone();
-    doc.set("routes", routes);
-    super::resource::touch(&mut doc, call.state);
-    call.state.put(Kind::Router, doc.clone());
-    let mut view = ROUTER.collection.show(call, &doc);
-    // Neutron does not filter these answers, so members see fields of administrators.
-    let ports = call.state.by(Kind::Port, "device_id", doc.text("id"));
-    let gateway = ports
-        .iter()
-        .find(|port| port.text("device_owner") == ROUTER_GATEWAY);
-    let gateway = gateway.map_or(Value::Null, |port| json!(port.text("id")));
-    view.set("gw_port_id", gateway);
-    view.set("distributed", false);
-    view.set("ha", false);
-    view.set("ha_vr_id", 0);
-    Ok(Reply::ok(json!({"router": view})))
-}
-
-/// Checks that every next hop is in a subnet of the router.
-fn reachable(state: &State, router: &str, routes: &[Value]) -> Result<(), Fault> {
-    let nets: Vec<IpNet> = state
-        .by(Kind::Port, "device_id", router)
-        .iter()
-        .flat_map(|port| port.list("fixed_ips").to_vec())
-        .filter_map(|fixed| state.get(Kind::Subnet, fixed["subnet_id"].as_str()?))
-        .filter_map(|subnet| subnet.text("cidr").parse().ok())
-        .collect();
-    for route in routes {
-        let hop = route["nexthop"].as_str().unwrap_or_default();
-        let known = hop.parse::<IpAddr>();
-        if !known.is_ok_and(|hop| nets.iter().any(|net| net.contains(&hop))) {
-            return Err(Fault::new(
-                400,
-                "InvalidRoutes",
-                format!(
-                    "Invalid format for routes: {route}, the nexthop is not connected with router"
-                ),
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Whether a route of the router has its next hop in a subnet.
