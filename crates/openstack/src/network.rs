@@ -11,6 +11,7 @@ pub use create::{
     SubnetUpdate, TrunkCreate,
 };
 pub use resource::{
-    AddressPair, AllocationPool, Extension, FixedIp, FloatingIp, HostRoute, Network, NetworkQuota,
-    Port, Router, RouterGateway, SecurityGroup, SecurityGroupRule, SubPort, Subnet, Trunk,
+    AddressPair, AllocationPool, Extension, ExtraRoute, FixedIp, FloatingIp, HostRoute, Network,
+    NetworkQuota, Port, Router, RouterGateway, SecurityGroup, SecurityGroupRule, SubPort, Subnet,
+    Trunk,
 };

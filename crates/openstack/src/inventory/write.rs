@@ -10,9 +10,10 @@ use crate::loadbalancer::{
     Member, MemberCreate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
 };
 use crate::network::{
-    FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port, PortCreate,
-    PortUpdate, Router, RouterCreate, RouterUpdate, RuleCreate, SecurityGroup, SecurityGroupCreate,
-    SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate, Trunk, TrunkCreate,
+    ExtraRoute, FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port,
+    PortCreate, PortUpdate, Router, RouterCreate, RouterUpdate, RuleCreate, SecurityGroup,
+    SecurityGroupCreate, SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate, Trunk,
+    TrunkCreate,
 };
 use crate::volume::{Volume, VolumeCreate};
 
@@ -182,6 +183,20 @@ impl Inventory {
         Ok(self.fold(network.set_port_group(id, group, has).await?))
     }
 
+    /// Adds ranges to the allowed address pairs of a port, and removes ranges.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn set_port_pairs(
+        &self,
+        id: &str,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Arc<Port>> {
+        let network = self.session().network();
+        Ok(self.fold(network.set_port_pairs(id, add, remove).await?))
+    }
+
     /// Deletes a port.
     ///
     /// # Errors
@@ -204,6 +219,33 @@ impl Inventory {
     /// Those of the request.
     pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Arc<Router>> {
         Ok(self.fold(self.session().network().update_router(id, change).await?))
+    }
+
+    /// Adds and removes routes of a router: with the extension `extraroute-atomic` (`atomic`) in one request for each of
+    /// the two, otherwise in one change of the router at the revision that is read.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn set_routes(
+        &self,
+        router: &str,
+        add: &[ExtraRoute],
+        remove: &[ExtraRoute],
+        atomic: bool,
+    ) -> Result<()> {
+        let network = self.session().network();
+        if !atomic {
+            self.fold(network.change_routes(router, add, remove).await?);
+            return Ok(());
+        }
+        // First those that go: they count against the limit of the router.
+        if !remove.is_empty() {
+            self.fold(network.remove_routes(router, remove).await?);
+        }
+        if !add.is_empty() {
+            self.fold(network.add_routes(router, add).await?);
+        }
+        Ok(())
     }
 
     /// Deletes a router.

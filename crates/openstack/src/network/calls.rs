@@ -10,8 +10,8 @@ use super::create::{
     TrunkCreate,
 };
 use super::resource::{
-    Extension, FloatingIp, Network, NetworkQuotas, Port, Router, SecurityGroup, SecurityGroupRule,
-    SubPort, Subnet, Trunk,
+    AddressPair, Extension, ExtraRoute, FloatingIp, Network, NetworkQuotas, Port, Router,
+    SecurityGroup, SecurityGroupRule, SubPort, Subnet, Trunk,
 };
 use crate::call::Call;
 use crate::error::Result;
@@ -26,6 +26,12 @@ pub struct Networking {
 
 /// The filter of a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
 pub type Filter<'a> = &'a [(&'a str, &'a str)];
+
+/// The body of a change of routes.
+#[derive(Serialize)]
+struct Routes<'a> {
+    routes: &'a [ExtraRoute],
+}
 
 impl Networking {
     pub(crate) fn new(session: Session) -> Self {
@@ -162,6 +168,50 @@ impl Networking {
         self.update("/ports/{id}", id, "port", change).await
     }
 
+    /// Adds ranges to the allowed address pairs of a port, and removes ranges. The port is read first, and is changed
+    /// at that revision alone, so that a change by others in between is an error instead of being undone. Pairs with
+    /// another hardware address than the port's stay.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn set_port_pairs(
+        &self,
+        id: &str,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Port> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Revised {
+            revision_number: Option<i64>,
+            mac_address: String,
+            allowed_address_pairs: Vec<AddressPair>,
+        }
+        let call = Call::get(Service::Network, "/ports/{id}", &[id]);
+        let known: Revised = self.session.one(call, "port").await?;
+        let mac = &known.mac_address;
+        let mut pairs = known.allowed_address_pairs;
+        let is_for = |pair: &AddressPair, range: &String| {
+            pair.ip_address == *range && pair.mac_address.as_ref().is_none_or(|other| other == mac)
+        };
+        pairs.retain(|pair| !remove.iter().any(|range| is_for(pair, range)));
+        for range in add {
+            if !pairs.iter().any(|pair| is_for(pair, range)) {
+                pairs.push(AddressPair {
+                    ip_address: range.clone(),
+                    mac_address: None,
+                });
+            }
+        }
+        let change = PortUpdate {
+            allowed_address_pairs: Some(pairs),
+            ..PortUpdate::default()
+        };
+        let mut call = Call::put(Service::Network, "/ports/{id}", &[id]).body("port", &change);
+        call.revision = known.revision_number;
+        self.session.one(call, "port").await
+    }
+
     /// Adds a security group to a port, or takes it off. The port is read first, and is changed at that revision
     /// alone, so that a change by others in between is an error instead of being undone.
     ///
@@ -236,6 +286,60 @@ impl Networking {
     /// Those of the request.
     pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Router> {
         self.update("/routers/{id}", id, "router", change).await
+    }
+
+    /// Adds routes to a router in one request (extension `extraroute-atomic`). Those that it has stay.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn add_routes(&self, id: &str, routes: &[ExtraRoute]) -> Result<Router> {
+        let call = Call::put(Service::Network, "/routers/{id}/add_extraroutes", &[id]);
+        self.session
+            .one(call.body("router", &Routes { routes }), "router")
+            .await
+    }
+
+    /// Removes routes from a router in one request (extension `extraroute-atomic`). Succeeds if they are not there.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn remove_routes(&self, id: &str, routes: &[ExtraRoute]) -> Result<Router> {
+        let call = Call::put(Service::Network, "/routers/{id}/remove_extraroutes", &[id]);
+        self.session
+            .one(call.body("router", &Routes { routes }), "router")
+            .await
+    }
+
+    /// Adds and removes routes of a router without the extension `extraroute-atomic`. The router is read first, and is
+    /// changed at that revision alone, so that a change by others in between is an error instead of being undone.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn change_routes(
+        &self,
+        id: &str,
+        add: &[ExtraRoute],
+        remove: &[ExtraRoute],
+    ) -> Result<Router> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Revised {
+            revision_number: Option<i64>,
+            routes: Vec<ExtraRoute>,
+        }
+        let call = Call::get(Service::Network, "/routers/{id}", &[id]);
+        let known: Revised = self.session.one(call, "router").await?;
+        let mut routes = known.routes;
+        routes.retain(|route| !remove.contains(route));
+        for route in add {
+            if !routes.contains(route) {
+                routes.push(route.clone());
+            }
+        }
+        let body = Routes { routes: &routes };
+        let mut call = Call::put(Service::Network, "/routers/{id}", &[id]).body("router", &body);
+        call.revision = known.revision_number;
+        self.session.one(call, "router").await
     }
 
     /// Deletes a router, which must have no interfaces.

@@ -212,6 +212,8 @@ pub struct Router {
     pub status: String,
     /// Its external gateway.
     pub external_gateway_info: Option<RouterGateway>,
+    /// Its routes besides those of its subnets (extension `extraroute`).
+    pub routes: Vec<ExtraRoute>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
@@ -226,10 +228,21 @@ impl Router {
         "name",
         "status",
         "external_gateway_info",
+        "routes",
         "tags",
         "description",
         "project_id",
     ];
+}
+
+/// A route of a router.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExtraRoute {
+    /// Range of addresses.
+    pub destination: String,
+    /// Address to which packets to that range are sent.
+    pub nexthop: String,
 }
 
 /// The external gateway of a router.
