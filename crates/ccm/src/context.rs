@@ -1,11 +1,14 @@
 //! What all reconciles of this crate share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use kube::Client;
+use api::k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client, ResourceExt};
 use openstack::{Cloud, CloudPool};
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
+use tokio::sync::OnceCell;
 
 use crate::metrics::Metrics;
 use crate::options::{Options, Settings};
@@ -18,12 +21,27 @@ pub(crate) struct Context {
     /// The metrics under the names of the Go manager.
     pub(crate) metrics: Metrics,
     pub(crate) options: Options,
+    /// The uid of the cluster, once it is read.
+    pub(crate) uid: OnceCell<String>,
 }
 
 impl Context {
     /// The current settings from cloud.conf.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.options.settings.borrow())
+    }
+
+    /// The identity of the cluster: the uid of the namespace kube-system.
+    pub(crate) async fn cluster(&self) -> Result<&str, Error> {
+        let read = || async {
+            let namespaces = Api::<Namespace>::all(self.client.clone());
+            let namespace = namespaces.get("kube-system").await;
+            let namespace = namespace.map_err(Error::kubernetes(
+                "reading the uid of namespace kube-system",
+            ))?;
+            Ok(namespace.uid().unwrap_or_default())
+        };
+        self.uid.get_or_try_init(read).await.map(String::as_str)
     }
 
     /// An authenticated session with the cloud of these settings.
@@ -52,6 +70,9 @@ pub(crate) enum Error {
         /// The error of the cloud.
         source: openstack::Error,
     },
+    /// The stored record of routes is invalid; names the object and the line.
+    #[error("{0}")]
+    Record(String),
 }
 
 impl Error {
@@ -83,6 +104,7 @@ impl Retry for Error {
                 Some(pause) => When::After(pause),
                 None => When::Backoff,
             },
+            Self::Record(_) => When::After(Duration::from_secs(60)),
         }
     }
 }

@@ -4,6 +4,7 @@
 //!   cloud_conf   the configuration file
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
+//!   routes       routes to the pods of nodes on a router
 //!   wake         changes in the cloud mapped to objects
 //!   metrics      counts under the names of the Go manager
 //!   run          starts the controllers
@@ -17,10 +18,11 @@ mod context;
 mod metrics;
 mod node;
 mod options;
+mod routes;
 mod run;
 mod service;
 mod wake;
 
-pub use options::{Controllers, Options, Settings};
+pub use options::{Controllers, Options, Routes, Settings};
 pub use run::run;
 pub use service::annotations::{ANNOTATIONS, Annotation};

@@ -29,6 +29,7 @@ use self::absence::{Absences, Verdict};
 use self::facts::{Facts, Lookup};
 use crate::context::{Context, Error};
 
+pub(crate) use self::addresses::INTERNAL;
 pub(crate) use self::provider_id::ProviderId;
 
 /// The requeue interval of a Node whose server is incomplete, for example because it has no addresses yet.

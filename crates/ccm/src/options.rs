@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use openstack::{CloudConfig, PoolOptions};
 use operator::metrics::Metrics;
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ pub struct Controllers {
     pub node_lifecycle: bool,
     /// `service-lb-controller`: load balancers.
     pub service: bool,
+    /// `node-route-controller`: routes to the pods of nodes, if cloud.conf names a router.
+    pub route: bool,
 }
 
 impl Controllers {
@@ -35,7 +38,17 @@ impl Controllers {
         node: true,
         node_lifecycle: true,
         service: true,
+        route: true,
     };
+}
+
+/// The configuration of the route controller.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// The ranges of the pods (`--cluster-cidr`). Only ranges of nodes within them get routes.
+    pub cluster_cidrs: Vec<IpNet>,
+    /// The shortest interval between changes of the router (`--route-reconciliation-period`).
+    pub period: Duration,
 }
 
 /// The configuration of the manager, with the flags of the Go manager in parentheses.
@@ -53,6 +66,8 @@ pub struct Options {
     pub node_monitor_period: Duration,
     /// The interval in which addresses of nodes are refreshed (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
+    /// The configuration of the route controller.
+    pub routes: Routes,
     /// The maximum number of concurrent reconciles of Nodes (`--concurrent-node-syncs`).
     pub node_concurrency: u16,
     /// The maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
@@ -73,6 +88,10 @@ impl Options {
             regional: false,
             node_monitor_period: Duration::from_secs(5),
             node_status_update_frequency: Duration::from_secs(300),
+            routes: Routes {
+                cluster_cidrs: Vec::new(),
+                period: Duration::from_secs(10),
+            },
             node_concurrency: 10,
             service_concurrency: 10,
             clouds: PoolOptions::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
-use futures::stream;
+use futures::{FutureExt, stream};
 use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::node::{self, Shared, absence::Absences};
 use crate::options::Options;
-use crate::{service, wake};
+use crate::{routes, service, wake};
 
 /// The name of the node controller, in logs and metrics: it combines two controllers of the Go manager.
 const NODES: &str = "cloud-node";
@@ -43,6 +43,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             client,
             metrics: metrics.clone(),
             options: options.clone(),
+            uid: OnceCell::new(),
         })
     };
     let wanted = options.controllers;
@@ -56,7 +57,47 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             services(context("service-controller"), shutdown.clone()).await;
         }
     };
-    tokio::join!(nodes, services);
+    let routes = async {
+        if wanted.route {
+            let running = node_routes(context("route_controller"), shutdown.clone());
+            running.boxed().await;
+        }
+    };
+    tokio::join!(nodes, services, routes);
+}
+
+/// Nodes are watched for routes once cloud.conf names a router.
+async fn node_routes(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let mut settings = ctx.options.settings.clone();
+    let named = settings.wait_for(|settings| !settings.conf.route.router_id.is_empty());
+    tokio::select! {
+        named = named => if named.is_err() {
+            return;
+        },
+        () = shutdown.cancelled() => return,
+    }
+    let writer = Writer::<Node>::default();
+    let (nodes, skipped) = (writer.as_reader(), Skipped::default());
+    let events = watch::events::<Node>(
+        Api::all(ctx.client.clone()),
+        watcher::Config::default(),
+        (),
+        nodes.clone(),
+        skipped.clone(),
+        Reports {
+            recorder: None,
+            ..reports(&ctx, routes::NAME)
+        },
+    );
+    let events = reflector(writer, events.default_backoff());
+    let changed = wake::watched::changed(events, routes::aspects);
+    let shared = routes::Shared {
+        ctx,
+        nodes,
+        skipped,
+        record: Default::default(),
+    };
+    routes::run(&shared, changed, shutdown).await;
 }
 
 async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
@@ -77,13 +118,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
             ..reports(&ctx, SERVICES)
         },
     );
-    // Heartbeats of kubelets do not concern load balancers.
-    let touched = reflector(writer, events)
-        .touched_objects()
-        .predicate_filter(
-            |node: &Node| Some(service::node_aspects(node)),
-            Default::default(),
-        );
+    let touched = wake::watched::changed(reflector(writer, events), service::node_aspects);
     let changes = wake::services(&ctx.clouds, store.clone(), ctx.options.cluster_name.clone());
     let settings = wake::settings(ctx.options.settings.clone(), store);
     let controller = controller
@@ -106,7 +141,6 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
     let shared = Arc::new(service::Shared {
         ctx,
         nodes,
-        cluster: OnceCell::new(),
         recoveries: Default::default(),
     });
     controller::run(controller, service::reconcile, shared, settings).await;

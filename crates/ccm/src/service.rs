@@ -40,12 +40,11 @@ mod traffic;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::k8s_openapi::api::core::v1::{Namespace, Node, Service};
+use api::k8s_openapi::api::core::v1::{Node, Service};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind, View};
-use tokio::sync::OnceCell;
 
 use self::desired::{Desired, Facts};
 use self::identity::Identity;
@@ -108,23 +107,7 @@ pub(crate) struct Notice {
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
-    pub(crate) cluster: OnceCell<String>,
     pub(crate) recoveries: Recoveries,
-}
-
-impl Shared {
-    /// The identity of the cluster: the uid of the namespace kube-system.
-    async fn cluster(&self) -> Result<&str, Error> {
-        let read = || async {
-            let namespaces = Api::<Namespace>::all(self.ctx.client.clone());
-            let namespace = namespaces.get("kube-system").await;
-            let namespace = namespace.map_err(Error::kubernetes(
-                "reading the uid of namespace kube-system",
-            ))?;
-            Ok(namespace.uid().unwrap_or_default())
-        };
-        self.cluster.get_or_try_init(read).await.map(String::as_str)
-    }
 }
 
 /// The parameters of a reconcile.
@@ -178,7 +161,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     if !settings.conf.load_balancer.enabled {
         return disabled(&service, ctx).await;
     }
-    let identity = Identity::of(&service, &ctx.options.cluster_name, shared.cluster().await?);
+    let identity = Identity::of(&service, &ctx.options.cluster_name, ctx.cluster().await?);
     let cloud = ctx.cloud(&settings).await?;
     let work = Work {
         service: &service,

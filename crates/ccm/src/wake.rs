@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+pub(crate) mod watched;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -28,3 +28,9 @@ mod faults;
 
 #[path = "ccm/groups.rs"]
 mod groups;
+
+#[path = "ccm/routes.rs"]
+mod routes;
+
+#[path = "ccm/routes_killing.rs"]
+mod routes_killing;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ccm::{Controllers, Options, Settings};
+use ccm::{Controllers, Options, Routes, Settings};
+use ipnet::IpNet;
 use kube::Client;
 use openstack::session::{Session, SessionOptions};
 use openstack::{PoolOptions, Timeouts};
@@ -37,13 +38,16 @@ pub(crate) async fn run(
     for (flag, why) in args.idle.given() {
         say(&format!("{flag} has no effect: {why}"));
     }
-    let controllers = controllers(&args.controllers)?;
+    let mut controllers = controllers(&args.controllers)?;
+    controllers.route &= args.configure_cloud_routes;
     let election = election(args);
     election.check()?;
     let files::Loaded { settings, warnings } = files::load(&args.cloud_config, environment)?;
     for warning in &warnings {
         say(&format!("{}: {warning}", args.cloud_config.display()));
     }
+    let router = settings.conf.route.router_id.as_str();
+    let cluster_cidrs = cluster_cidrs(args, if controllers.route { router } else { "" })?;
     let session = session_options(args, &settings);
     log_in(&settings, &session).await?;
     let mut config = manager::config(
@@ -81,6 +85,10 @@ pub(crate) async fn run(
         regional: environment.variable("OS_CCM_REGIONAL") == Some("true"),
         node_monitor_period: args.node_monitor_period,
         node_status_update_frequency: args.node_status_update_frequency,
+        routes: Routes {
+            cluster_cidrs,
+            period: args.route_reconciliation_period,
+        },
         node_concurrency: args.concurrent_node_syncs,
         service_concurrency: args.concurrent_service_syncs,
         clouds: PoolOptions {
@@ -143,14 +151,28 @@ fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
         }
     }
     let runs = |name: &str| !off.contains(name) && (all || on.contains(name));
-    if on.contains("node-route-controller") {
-        bail!("--controllers: routes are not built; remove node-route-controller");
-    }
     Ok(Controllers {
         node: runs("cloud-node-controller"),
         node_lifecycle: runs("cloud-node-lifecycle-controller"),
         service: runs("service-lb-controller"),
+        route: runs("node-route-controller"),
     })
+}
+
+/// The ranges of pods: as in the Go manager, at most one of each family, and at least one if there is a router.
+fn cluster_cidrs(args: &CloudControllerManager, router: &str) -> anyhow::Result<Vec<IpNet>> {
+    let given = &args.cluster_cidr;
+    let families: BTreeSet<bool> = given.iter().map(|cidr| cidr.addr().is_ipv4()).collect();
+    if families.len() < given.len() {
+        bail!("--cluster-cidr: at most one CIDR of IPv4 and one of IPv6 can be given");
+    }
+    if given.is_empty() && !router.is_empty() {
+        bail!(
+            "[Route] router-id of cloud.conf needs --cluster-cidr, the ranges of the pods; or turn routes off with \
+             --configure-cloud-routes=false"
+        );
+    }
+    Ok(given.iter().map(IpNet::trunc).collect())
 }
 
 /// Uses the Lease of the Go manager, so that the two are never active at once.
@@ -221,31 +243,71 @@ async fn serve_health(
 mod tests {
     use super::*;
 
-    fn chosen(list: &str) -> Result<(bool, bool, bool), String> {
+    fn chosen(list: &str) -> Result<[bool; 4], String> {
         let list: Vec<String> = list.split(',').map(str::to_owned).collect();
         let chosen = controllers(&list).map_err(|error| error.to_string())?;
-        Ok((chosen.node, chosen.node_lifecycle, chosen.service))
+        Ok([
+            chosen.node,
+            chosen.node_lifecycle,
+            chosen.service,
+            chosen.route,
+        ])
     }
 
     #[test]
     fn controllers_are_chosen_as_in_the_go_manager() {
-        assert_eq!(chosen("*"), Ok((true, true, true)));
-        assert_eq!(chosen("*,-service-lb-controller"), Ok((true, true, false)));
-        assert_eq!(chosen("-service,*"), Ok((true, true, false)));
+        assert_eq!(chosen("*"), Ok([true; 4]));
+        assert_eq!(
+            chosen("*,-service-lb-controller"),
+            Ok([true, true, false, true])
+        );
+        assert_eq!(chosen("-service,*"), Ok([true, true, false, true]));
         assert_eq!(
             chosen("cloud-node,cloud-node-lifecycle-controller"),
-            Ok((true, true, false))
+            Ok([true, true, false, false])
         );
-        assert_eq!(chosen(""), Ok((false, false, false)));
+        assert_eq!(chosen("route"), Ok([false, false, false, true]));
+        assert_eq!(chosen(""), Ok([false; 4]));
         assert!(
             chosen("nodes")
                 .unwrap_err()
                 .contains("`nodes` is not one of *, cloud-node-controller")
         );
-        assert!(
-            chosen("route")
-                .unwrap_err()
-                .contains("routes are not built")
-        );
+    }
+
+    /// The ranges of the pods for the value of the flag and the router of cloud.conf.
+    fn ranges(flag: &str, router: &str) -> Result<usize, String> {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Command {
+            #[command(flatten)]
+            args: CloudControllerManager,
+        }
+        let flag = format!("--cluster-cidr={flag}");
+        let mut words = vec!["ccm", "--cloud-config", "cloud.conf"];
+        if flag != "--cluster-cidr=" {
+            words.push(&flag);
+        }
+        let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
+        let ranges = cluster_cidrs(&command.args, router).map_err(|error| error.to_string())?;
+        Ok(ranges.len())
+    }
+
+    #[test]
+    fn a_router_needs_ranges_of_pods_of_different_families() {
+        assert_eq!(ranges("", ""), Ok(0));
+        assert_eq!(ranges("10.244.0.0/16", "r"), Ok(1));
+        assert_eq!(ranges("10.244.0.0/16,fd00:1::/56", "r"), Ok(2));
+        for (flag, words) in [
+            ("", "[Route] router-id of cloud.conf needs --cluster-cidr"),
+            ("10.244.0.0/16,10.245.0.0/16", "at most one CIDR of IPv4"),
+            (
+                "10.244.0.0",
+                "invalid value '10.244.0.0' for '--cluster-cidr",
+            ),
+        ] {
+            let error = ranges(flag, "r").unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
     }
 }

@@ -269,8 +269,7 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancerClass, "floating-subnet-id", Text, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "floating-subnet", Text, "", "as in LoadBalancer").rejected(PATTERN),
     key(LoadBalancerClass, "floating-subnet-tags", Text, "", "as in LoadBalancer").rejected(PATTERN),
-    key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes")
-        .rejected("routes are not built; remove the key, or run the Go manager with --controllers=node-route-controller for them"),
+    key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes; needs --cluster-cidr"),
     key(Metadata, "search-order", List, "configDrive,metadataService", "where a server learns about itself")
         .no_effect("nothing here reads a server's metadata"),
     key(Metadata, "request-timeout", Duration, "60s", "limit of every request to OpenStack"),

@@ -8,7 +8,7 @@ use crate::services::world;
 use crate::world::World;
 
 /// The ways in which a request fails.
-fn classes() -> Vec<Value> {
+pub(crate) fn classes() -> Vec<Value> {
     vec![
         json!({"status": 500}),
         json!({"status": 503, "retry_after": 0}),
@@ -44,7 +44,7 @@ const WRITES: &[(&str, &str, &str)] = &[
     ("network", "DELETE", "/v2.0/floatingips/{id}"),
 ];
 
-async fn inject(world: &World, service: &str, method: &str, route: &str, class: &Value) {
+pub(crate) async fn inject(world: &World, service: &str, method: &str, route: &str, class: &Value) {
     let mut rule = class.clone();
     rule["service"] = json!(service);
     rule["method"] = json!(method);
@@ -54,7 +54,7 @@ async fn inject(world: &World, service: &str, method: &str, route: &str, class: 
 }
 
 /// The rules that have not applied yet.
-async fn left(world: &World) -> Vec<Value> {
+pub(crate) async fn left(world: &World) -> Vec<Value> {
     let all = world
         .request("GET", "/_simulator/faults", Value::Null)
         .await;

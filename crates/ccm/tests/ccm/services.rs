@@ -139,6 +139,22 @@ async fn nodes_that_come_and_go_change_the_members_in_one_request_for_each_pool(
 }
 
 #[tokio::test]
+async fn the_member_of_a_deleted_node_leaves_at_once_while_its_server_is_still_there() {
+    let world = world(&["worker-1", "worker-2"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    let params = Default::default();
+    world.nodes().delete("worker-1", &params).await.unwrap();
+    eventually("the member to go", || async {
+        let members = world.members().await;
+        (members == ["worker-2"])
+            .then_some(())
+            .ok_or_else(|| format!("{members:?}"))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ports_settings_and_monitors_follow_the_service() {
     let world = world(&["worker-1"]).await;
     world

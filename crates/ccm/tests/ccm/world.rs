@@ -40,14 +40,14 @@ pub(crate) struct World {
 impl World {
     /// Cluster and cloud with a network, and `conf` in addition to `[Global]` in cloud.conf, without a manager.
     pub(crate) async fn open(conf: &str) -> Self {
-        let cloud = Cloud::open(CloudOptions {
-            quotas: ["instances", "cores", "ram", "port"]
-                .map(|name| (name.to_owned(), -1))
-                .into(),
-            ..CloudOptions::default()
-        })
-        .await
-        .unwrap();
+        Self::open_on(CloudOptions::default(), conf).await
+    }
+
+    /// The same on a cloud with other options.
+    pub(crate) async fn open_on(mut options: CloudOptions, conf: &str) -> Self {
+        let unlimited = ["instances", "cores", "ram", "port"].map(|name| (name.to_owned(), -1));
+        options.quotas.extend(unlimited);
+        let cloud = Cloud::open(options).await.unwrap();
         let cluster = Management::open([]).await;
         let settings = settings(&cloud, conf);
         let (sender, receiver) = watch::channel(Arc::new(settings));
@@ -121,18 +121,17 @@ impl World {
         external["networks"][0]["id"].clone()
     }
 
-    /// Connects the network to the external one, so that floating IPs can be used.
-    pub(crate) async fn route_out(&self) {
+    /// Connects the network to the external one, so that floating IPs can be used; returns the id of the router.
+    pub(crate) async fn route_out(&self) -> String {
         let external = self.external_network().await;
         let router =
             json!({"router": {"name": "r", "external_gateway_info": {"network_id": external}}});
         let router = self.request("POST", "/network/v2.0/routers", router).await;
-        let path = format!(
-            "/network/v2.0/routers/{}/add_router_interface",
-            router["router"]["id"].as_str().unwrap()
-        );
+        let router = router["router"]["id"].as_str().unwrap().to_owned();
+        let path = format!("/network/v2.0/routers/{router}/add_router_interface");
         self.request("PUT", &path, json!({"subnet_id": self.subnet}))
             .await;
+        router
     }
 
     /// A server and its Node, initialised and ready.

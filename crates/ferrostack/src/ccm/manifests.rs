@@ -116,10 +116,16 @@ mod tests {
                 "ServiceAccount",
                 "ClusterRole",
                 "ClusterRoleBinding",
+                "Role",
+                "RoleBinding",
                 "DaemonSet"
             ]
         );
-        let daemons = &all[3];
+        // The record of routes stays where it is.
+        assert_eq!(all[3]["metadata"]["namespace"], "kube-system");
+        assert_eq!(all[4]["metadata"]["namespace"], "kube-system");
+        assert_eq!(all[4]["subjects"][0]["namespace"], "cloud");
+        let daemons = &all[5];
         assert_eq!(daemons["metadata"]["namespace"], "cloud");
         assert_eq!(all[2]["subjects"][0]["namespace"], "cloud");
         let container = &daemons["spec"]["template"]["spec"]["containers"][0];

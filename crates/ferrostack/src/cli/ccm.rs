@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use ipnet::IpNet;
 
 use super::OutputArg;
 use super::values::duration;
@@ -88,6 +89,16 @@ pub(crate) struct CloudControllerManager {
     /// How many Services are worked on at a time.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
+    /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router.
+    #[arg(long, value_name = "CIDRS", value_delimiter = ',')]
+    pub(crate) cluster_cidr: Vec<IpNet>,
+    /// Create routes to the pods of nodes on the router that cloud.conf names.
+    #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) configure_cloud_routes: bool,
+    /// Shortest interval between changes of the router.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) route_reconciliation_period: Duration,
     /// Address that /healthz is served on; /metrics is served only if it is a loopback address.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,
@@ -140,15 +151,6 @@ impl CloudControllerManager {
 /// Flags of the Go manager that change nothing here.
 #[derive(Debug, Args)]
 pub(crate) struct WithoutEffect {
-    /// No effect: routes are not built.
-    #[arg(long, value_name = "CIDRS", hide = true)]
-    pub(crate) cluster_cidr: Option<String>,
-    /// No effect: routes are not built.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) configure_cloud_routes: Option<bool>,
-    /// No effect: routes are not built.
-    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
-    pub(crate) route_reconciliation_period: Option<Duration>,
     /// No effect, as in the Go manager.
     #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
     pub(crate) allocate_node_cidrs: Option<bool>,
@@ -186,9 +188,6 @@ impl WithoutEffect {
     pub(crate) fn given(&self) -> Vec<(&'static str, &'static str)> {
         // Every field, so that none is forgotten.
         let Self {
-            cluster_cidr,
-            configure_cloud_routes,
-            route_reconciliation_period,
             allocate_node_cidrs,
             cidr_allocator_type,
             concurrent_node_status_updates,
@@ -200,21 +199,9 @@ impl WithoutEffect {
             external_cloud_volume_plugin,
             node_sync_period,
         } = self;
-        const ROUTES: &str = "routes are not built";
         const UNLIMITED: &str = "requests to the API server are not limited";
         const NOTHING: &str = "it changes nothing in the Go manager, either";
         let all = [
-            (cluster_cidr.is_some(), "--cluster-cidr", ROUTES),
-            (
-                *configure_cloud_routes == Some(true),
-                "--configure-cloud-routes",
-                ROUTES,
-            ),
-            (
-                route_reconciliation_period.is_some(),
-                "--route-reconciliation-period",
-                ROUTES,
-            ),
             (
                 allocate_node_cidrs.is_some(),
                 "--allocate-node-cidrs",

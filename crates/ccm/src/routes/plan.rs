@@ -1,0 +1,172 @@
+//! The steps from the observed to the desired routes. Pure functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack::View;
+use openstack::network::Port;
+
+use super::desired::{Reach, Wanted};
+use super::route::{Record, Route};
+
+/// What is known.
+pub(crate) struct Facts<'a> {
+    /// The router of cloud.conf.
+    pub(crate) router: &'a str,
+    pub(crate) record: &'a Record,
+    pub(crate) view: &'a View,
+    /// Whether all Nodes are known, so that a route without a Node can be removed.
+    pub(crate) knows_all_nodes: bool,
+}
+
+/// The steps, in the order in which they are applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The record to store before anything is changed in the cloud.
+    pub(crate) record: Record,
+    pub(crate) routers: BTreeMap<String, Change>,
+    pub(crate) pairs: BTreeMap<String, Pairs>,
+    /// Why a node does not get its route.
+    pub(crate) problems: BTreeMap<String, String>,
+}
+
+/// The change of a router's routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) add: BTreeSet<Route>,
+    pub(crate) remove: BTreeSet<Route>,
+}
+
+/// The change of a port's allowed address pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pairs {
+    pub(crate) add: BTreeSet<Route>,
+    pub(crate) remove: BTreeSet<Route>,
+}
+
+impl Plan {
+    /// Whether nothing has to be changed in the cloud.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.routers.is_empty() && self.pairs.is_empty()
+    }
+
+    /// Whether a route is in place after this plan was found.
+    pub(crate) fn has(&self, router: &str, route: &Route) -> bool {
+        let missing = |change: &Change| change.add.contains(route);
+        let closed = self.pairs.values().any(|pairs| pairs.add.contains(route));
+        !closed && !self.routers.get(router).is_some_and(missing)
+    }
+}
+
+/// The steps for all routers in the record, and for the router of cloud.conf.
+pub(crate) fn of(wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) -> Plan {
+    let mut plan = Plan::default();
+    plan.on_router(facts.router, wanted, reach, facts);
+    for router in facts.record.0.keys().filter(|id| *id != facts.router) {
+        plan.on_router(router, &[], &Reach::of(router, facts.view), facts);
+    }
+    plan
+}
+
+impl Plan {
+    fn on_router(&mut self, id: &str, wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) {
+        let Some(router) = facts.view.routers.get(id) else {
+            // The list may be that of another project: what is recorded stays.
+            let ours = facts.record.of(id);
+            if !ours.is_empty() {
+                self.record.0.insert(id.to_owned(), ours);
+            }
+            for wanted in wanted.iter().filter(|wanted| !wanted.routes.is_empty()) {
+                let problem = format!(
+                    "router {id} is not one of this project: correct router-id in [Route] of cloud.conf"
+                );
+                self.problems.insert(wanted.node.clone(), problem);
+            }
+            return;
+        };
+        let (present, ours) = (Route::of_router(router), facts.record.of(id));
+        let mut kept = BTreeSet::new();
+        let mut change = Change::default();
+        // The range of a node whose address is not known at the moment.
+        let unresolved: BTreeSet<_> = wanted.iter().flat_map(|w| &w.unresolved).collect();
+        for wanted in wanted {
+            for leg in &wanted.routes {
+                let route = leg.route;
+                if let Some(other) = foreign(&route, &present, &ours) {
+                    let problem = format!(
+                        "router {id} has the route {other}, which this cluster has not created: remove it (openstack router \
+                         remove route), or correct --cluster-cidr if another cluster uses the range"
+                    );
+                    self.problems.insert(wanted.node.clone(), problem);
+                    continue;
+                }
+                kept.insert(route);
+                if !present.contains(&route) {
+                    change.add.insert(route);
+                }
+                if !allows(&leg.port, &route) {
+                    let pairs = self.pairs.entry(leg.port.id.clone()).or_default();
+                    pairs.add.insert(route);
+                }
+            }
+        }
+        let stale = ours.difference(&kept).copied().collect::<BTreeSet<_>>();
+        for route in stale {
+            let port = reach.port(route.next_hop);
+            let port = port.filter(|port| has_pair(port, &route));
+            if !facts.knows_all_nodes || unresolved.contains(&route.destination) {
+                kept.insert(route);
+                continue;
+            }
+            if present.contains(&route) {
+                change.remove.insert(route);
+                kept.insert(route);
+            }
+            if let Some(port) = port {
+                let pairs = self.pairs.entry(port.id.clone()).or_default();
+                pairs.remove.insert(route);
+                kept.insert(route);
+            }
+        }
+        if change != Change::default() {
+            self.routers.insert(id.to_owned(), change);
+        }
+        if !kept.is_empty() {
+            self.record.0.insert(id.to_owned(), kept);
+        }
+    }
+}
+
+/// A route to the same range that this cluster has not recorded.
+fn foreign(route: &Route, present: &BTreeSet<Route>, ours: &BTreeSet<Route>) -> Option<Route> {
+    if present.contains(route) {
+        return None;
+    }
+    let mut others = present.difference(ours);
+    others
+        .find(|other| other.destination == route.destination)
+        .copied()
+}
+
+/// Whether the port lets packets from the pods through.
+fn allows(port: &Port, route: &Route) -> bool {
+    let allowed = |range: &str| match range.parse::<ipnet::IpNet>() {
+        Ok(range) => range.contains(&route.destination),
+        Err(_) => false,
+    };
+    port.port_security_enabled == Some(false) || ranges(port).any(allowed)
+}
+
+/// Whether the port has the pair of exactly this route.
+fn has_pair(port: &Port, route: &Route) -> bool {
+    let destination = route.destination.to_string();
+    ranges(port).any(|range| range == destination)
+}
+
+/// The ranges from which the port may send with its own hardware address.
+fn ranges(port: &Port) -> impl Iterator<Item = &str> {
+    let pairs = port.allowed_address_pairs.iter();
+    let is_own = |mac: &String| *mac == port.mac_address;
+    pairs
+        .filter(move |pair| pair.mac_address.as_ref().is_none_or(is_own))
+        .map(|pair| pair.ip_address.as_str())
+}
