@@ -101,8 +101,10 @@ pub(crate) async fn run(
     let mut running = JoinSet::new();
     running.spawn(ccm::run(client, options, stop.clone()));
     let lost = tokio::select! {
-        lost = manager::lost(&mut leader) => Some(lost),
+        // The controllers end on `stop`, too, which is no failure.
+        biased;
         () = shutdown.cancelled() => None,
+        lost = manager::lost(&mut leader) => Some(lost),
         never = files::watch(&args.cloud_config, environment, sender, RELOAD) => match never {},
         _ = running.join_next() => bail!("the controllers stopped unexpectedly; the log has the reason"),
     };
