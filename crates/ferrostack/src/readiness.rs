@@ -30,6 +30,11 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
             Kind::OpenStackCluster | Kind::MachineSet | Kind::OpenStackMachine => None,
         };
         if let Some(why) = why {
+            // What fails somewhere below comes before what the object itself waits for.
+            let why = match cause(snapshot, item) {
+                Some(cause) if cause.failing => cause.text,
+                _ => why,
+            };
             out.push(Pending {
                 object: item.label(),
                 why,

@@ -38,8 +38,21 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
 }
 
 fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
+    // A failing part is the cause for everything that waits for it. Availability allows for some failures.
+    let failing = |parts: &[Kind]| {
+        parts
+            .iter()
+            .flat_map(|kind| snapshot.belonging(cluster, *kind))
+            .filter_map(|part| cause(snapshot, part))
+            .find(|cause| cause.failing)
+    };
     if is_true(cluster, "Available") {
-        return None;
+        return failing(&[
+            Kind::OpenStackCluster,
+            Kind::KubeadmControlPlane,
+            Kind::MachineDeployment,
+            Kind::Machine,
+        ]);
     }
     let first = |kind| snapshot.belonging(cluster, kind).next();
     if !is_true(cluster, "InfrastructureReady")
@@ -54,14 +67,7 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     {
         return Some(cause);
     }
-    // A failing part is the cause for everything that waits for it.
-    let parts = [Kind::KubeadmControlPlane, Kind::MachineDeployment];
-    let failing = parts
-        .into_iter()
-        .flat_map(|kind| snapshot.belonging(cluster, kind))
-        .filter_map(|part| cause(snapshot, part))
-        .find(|cause| cause.failing);
-    failing.or_else(|| own(cluster))
+    failing(&[Kind::KubeadmControlPlane, Kind::MachineDeployment]).or_else(|| own(cluster))
 }
 
 fn of_infrastructure(item: &Item) -> Option<Cause> {
@@ -182,6 +188,11 @@ fn deleting(item: &Item) -> Option<Cause> {
         .unwrap_or_default();
     Cause::waiting(match message {
         "" => "being deleted".to_owned(),
+        // `* MachineDeployments: a, b` or `* OpenStackCluster a`, which lead to the next objects.
+        list if item.kind == Kind::Cluster && list.starts_with("* ") => format!(
+            "waiting for the deletion of {}",
+            summary(list).replacen("s: ", "s ", 1)
+        ),
         message => in_users_words(without_conditions(&summary(message))),
     })
 }

@@ -79,3 +79,47 @@ fn a_change_that_nobody_has_looked_at_and_a_rollout_are_not_ready() {
         Some("its change has not been looked at yet")
     );
 }
+
+#[test]
+fn what_fails_comes_before_what_an_object_itself_waits_for() {
+    use crate::readiness::cause::tests::{condition, of_demo};
+    let failing = |type_: &str, reason: &str, message: &str| {
+        let conditions = [condition(type_, "False", reason, message)];
+        json!({"spec": {"replicas": 1}, "status": {"phase": "Running", "conditions": conditions}})
+    };
+    let items = vec![
+        of_demo(
+            Kind::Cluster,
+            "demo",
+            "",
+            failing("Available", "NotAvailable", "* etcd: No member"),
+        ),
+        of_demo(
+            Kind::KubeadmControlPlane,
+            "cp",
+            "demo",
+            failing("Available", "NotAvailable", "* etcd: No member"),
+        ),
+        of_demo(
+            Kind::Machine,
+            "m",
+            "cp",
+            failing(
+                "InfrastructureReady",
+                "InstanceDeleted",
+                "Server x was deleted",
+            ),
+        ),
+    ];
+    let mut snapshot = Snapshot { items };
+    let whys = |snapshot: &Snapshot| -> Vec<String> {
+        let found = pending(snapshot).into_iter();
+        found.map(|pending| pending.why).collect()
+    };
+    assert_eq!(
+        whys(&snapshot),
+        ["server x was deleted", "server x was deleted"]
+    );
+    snapshot.items.truncate(1);
+    assert_eq!(whys(&snapshot), ["etcd: No member"]);
+}

@@ -84,12 +84,18 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
 }
 
 fn mark_of_cluster(snapshot: &Snapshot, cluster: &Item) -> Mark {
-    let causes: Vec<_> = snapshot
-        .items
-        .iter()
-        .filter(|item| item.kind == Kind::Cluster && item.name() == cluster.name())
-        .chain(snapshot.belonging(cluster, Kind::Machine))
-        .chain(snapshot.belonging(cluster, Kind::MachineDeployment))
+    let parts = [
+        Kind::OpenStackCluster,
+        Kind::KubeadmControlPlane,
+        Kind::MachineDeployment,
+        Kind::Machine,
+    ];
+    let causes: Vec<_> = std::iter::once(cluster)
+        .chain(
+            parts
+                .iter()
+                .flat_map(|kind| snapshot.belonging(cluster, *kind)),
+        )
         .filter_map(|item| cause(snapshot, item))
         .collect();
     match (causes.iter().any(|cause| cause.failing), causes.is_empty()) {
@@ -99,12 +105,38 @@ fn mark_of_cluster(snapshot: &Snapshot, cluster: &Item) -> Mark {
     }
 }
 
-fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
-    let mark = match node {
+/// The mark of an object by its own state.
+fn own_mark(node: &Branch) -> Mark {
+    match node {
         _ if node.failing => Mark::Failing,
         _ if node.is_ready() => Mark::Ready,
         _ if node.status.is_empty() && node.message.is_empty() => Mark::None,
         _ => Mark::Waiting,
+    }
+}
+
+/// Mark and message of a row. An object that is ready by its own state does not claim success while something below it
+/// fails or waits: it has the mark and the message of that.
+fn judged(node: &Branch) -> (Mark, &str) {
+    let own = own_mark(node);
+    if matches!(own, Mark::Failing | Mark::Waiting) {
+        return (own, &node.message);
+    }
+    let worst = node
+        .children
+        .iter()
+        .map(judged)
+        .min_by_key(|(mark, _)| *mark);
+    match worst {
+        Some((mark @ (Mark::Failing | Mark::Waiting), message)) => (mark, message),
+        _ => (own, &node.message),
+    }
+}
+
+fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
+    let (mark, message) = match own_mark(node) {
+        Mark::None => (Mark::None, node.message.as_str()),
+        _ => judged(node),
     };
     rows.push(Row {
         mark,
@@ -116,7 +148,7 @@ fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
             .trim_start_matches("Machine/")
             .to_owned(),
         state: state(node),
-        message: without_request(&node.message).to_owned(),
+        message: without_request(message).to_owned(),
         head: first.is_empty(),
     });
     for (index, child) in node.children.iter().enumerate() {

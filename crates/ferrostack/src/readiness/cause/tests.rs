@@ -196,3 +196,29 @@ fn every_line_begins_alike_and_names_keep_their_capitals() {
         assert_eq!(in_users_words(condition), line);
     }
 }
+
+#[test]
+fn a_cluster_that_is_deleted_says_what_it_waits_for() {
+    for (message, expected) in [
+        (
+            "* MachineDeployments: demo-md-0\n* Machines: a, b",
+            "waiting for the deletion of MachineDeployments demo-md-0",
+        ),
+        (
+            "* OpenStackCluster demo",
+            "waiting for the deletion of OpenStackCluster demo",
+        ),
+        ("", "being deleted"),
+        (
+            "The API server does not answer",
+            "the API server does not answer",
+        ),
+    ] {
+        let object = json!({
+            "metadata": {"name": "demo", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "status": {"conditions": [condition("Deleting", "True", "R", message)]}});
+        let cluster = item(Kind::Cluster, object);
+        let found = cause(&Snapshot::default(), &cluster).unwrap();
+        assert_eq!(found.text, expected);
+    }
+}

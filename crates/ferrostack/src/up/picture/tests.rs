@@ -165,3 +165,91 @@ fn failing_clusters_come_first_and_ready_ones_take_one_row() {
     let folded = text.lines().filter(|line| line.ends_with("0 machines"));
     assert_eq!(folded.count(), 2, "{text}");
 }
+
+#[test]
+fn an_available_cluster_does_not_claim_success_over_what_fails() {
+    let untrue = |type_: &str, reason: &str, message: &str| {
+        json!({"phase": "Running", "nodeRef": {"name": "n"},
+               "conditions": [condition(type_, "False", reason, message)]})
+    };
+    let deleted = "InstanceReady: The server was deleted by somebody else";
+    for (kind, name, status, sign, cause) in [
+        (
+            Kind::Machine,
+            "demo-control-plane-blm9w",
+            untrue("InfrastructureReady", "InstanceDeleted", deleted),
+            "✗",
+            "the server was deleted by somebody else",
+        ),
+        (
+            Kind::Machine,
+            "demo-md-0-7d7pl-5xfmf",
+            untrue("InfrastructureReady", "InstanceDeleted", deleted),
+            "✗",
+            "the server was deleted by somebody else",
+        ),
+        (
+            Kind::OpenStackCluster,
+            "demo",
+            untrue("Ready", "OpenStackError", "quota of routers"),
+            "✗",
+            "quota of routers",
+        ),
+        (
+            Kind::OpenStackCluster,
+            "demo",
+            untrue("Ready", "WaitingForCloud", "Creating load balancer x"),
+            "…",
+            "creating the load balancer",
+        ),
+    ] {
+        let mut snapshot = demo();
+        // All is well but for this object.
+        snapshot.items.truncate(7);
+        let set = |item: &mut Item, change: &dyn Fn(&mut serde_json::Value)| {
+            let mut object = serde_json::to_value(&*item.object).unwrap();
+            change(&mut object);
+            item.object = serde_json::from_value(object).unwrap();
+        };
+        for item in &mut snapshot.items {
+            set(item, &|object| match kind_of(object).as_str() {
+                "Cluster" => object["status"]["conditions"][0]["status"] = "True".into(),
+                "MachineDeployment" => {
+                    object["spec"]["replicas"] = 1.into();
+                    object["status"]["replicas"] = 1.into();
+                    object["status"]["conditions"][0]["status"] = "True".into();
+                }
+                _ => {}
+            });
+        }
+        let fine = text(&snapshot, 160, 24);
+        assert!(fine.starts_with("✔ Cluster/demo"), "{fine}");
+        let item = snapshot.items.iter_mut();
+        let item = item
+            .filter(|item| item.kind == kind)
+            .find(|item| item.name() == name)
+            .unwrap();
+        set(item, &|object| object["status"] = status.clone());
+        if kind == Kind::Machine {
+            // Its owner counts one ready machine less.
+            let owner = match name.contains("control-plane") {
+                true => Kind::KubeadmControlPlane,
+                false => Kind::MachineDeployment,
+            };
+            let owner = snapshot.items.iter_mut().find(|item| item.kind == owner);
+            set(owner.unwrap(), &|object| {
+                object["status"]["readyReplicas"] = 0.into();
+            });
+        }
+        let shown = text(&snapshot, 160, 24);
+        let first = shown.lines().next().unwrap();
+        assert!(
+            first.starts_with(&format!("{sign} Cluster/demo")) && first.ends_with(cause),
+            "{name}:\n{shown}"
+        );
+    }
+}
+
+fn kind_of(object: &serde_json::Value) -> String {
+    object["kind"].as_str().unwrap().to_owned()
+}
