@@ -58,6 +58,16 @@ async fn up_goes_on_from_a_backup_in_another_place() {
     let before = machines(&up).await;
     assert_eq!(before.len(), 2);
     let running = path("running.backup");
+    let nowhere = path("nowhere");
+    let refused = admin(
+        home.path(),
+        &["backup", &format!("{nowhere}/b"), "--data-dir", data],
+    )
+    .await;
+    assert_eq!(
+        refused.unwrap_err().trim_end(),
+        format!("error: cannot write {nowhere}/b: there is no directory {nowhere}")
+    );
     let said = admin(home.path(), &["backup", &running, "--data-dir", data]).await;
     let said = said.unwrap();
     assert!(

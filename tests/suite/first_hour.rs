@@ -49,6 +49,11 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     let (code, _, err) = tried(home, &["up", "--detach"]).await;
     assert_eq!(code, Some(1));
     assert!(err.contains("is in use by another ferrostack"), "{err}");
+    let way = format!(
+        "stop it with `ferrostack down --data-dir {}`",
+        home.join("data").display()
+    );
+    assert!(err.contains(&way), "{err}");
     let out = done(home, &["status"]).await;
     assert!(out.contains("everything is ready"), "{out}");
     assert!(
@@ -119,6 +124,27 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     );
     let out = done(home, &[&describe[..], &["-o", "yaml"]].concat()).await;
     assert!(out.starts_with("name: Cluster/demo\n"), "{out}");
+    // The only cluster needs no name; with -A there is one tree for each.
+    let out = done(home, &["describe", "cluster"]).await;
+    assert!(out.contains("\nCluster/demo "), "{out}");
+    let out = done(home, &["describe", "cluster", "-A"]).await;
+    assert!(out.contains("\nCluster/demo (-n default) "), "{out}");
+    let out = done(home, &["describe", "cluster", "-A", "-o", "json"]).await;
+    let trees: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&trees[0]["name"], &trees[0]["namespace"]),
+        (&"Cluster/demo".into(), &"default".into())
+    );
+    let (_, _, err) = tried(home, &["describe", "cluster", "-n", "empty"]).await;
+    assert_eq!(
+        err.trim_end(),
+        "error: there is no cluster in namespace empty; in other namespaces there are: demo (-n default)"
+    );
+    let out = done(home, &["get", "clusters", "-n", "empty"]).await;
+    assert_eq!(
+        out,
+        "There is no cluster in namespace empty; -A lists those of all namespaces.\n"
+    );
     let (_, _, err) = tried(home, &[&describe[..], &["--context", "nosuch"]].concat()).await;
     assert!(
         err.contains("there is no context `nosuch` in the kubeconfig; there are: ferrostack"),
@@ -159,7 +185,7 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         std::fs::write(manifests.join(format!("{name}.yaml")), text).unwrap();
     }
     let out = done(home, &["apply", "-f", manifests.to_str().unwrap()]).await;
-    assert_eq!(out.trim_end(), "2 ConfigMap applied");
+    assert_eq!(out.trim_end(), "2 ConfigMaps applied");
 
     // Deleting says what stays; the machine template does not.
     let out = done(home, &["delete", "cluster", "demo", "--wait"]).await;
@@ -175,6 +201,13 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
             "OpenStackMachineTemplate",
         ),
     );
+    let (_, _, err) = tried(home, &["describe", "cluster"]).await;
+    assert_eq!(
+        err.trim_end(),
+        "error: there is no cluster in any namespace"
+    );
+    let out = done(home, &["get", "clusters", "-A"]).await;
+    assert_eq!(out, "There is no cluster in any namespace.\n");
     crate::process::eventually("the templates are gone", || async {
         let left = templates.list(&ListParams::default()).await.ok()?.items;
         left.is_empty().then_some(())

@@ -14,6 +14,34 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 /// No test waits longer than this for one thing: a bound for broken programs, not a measurement.
 pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 
+/// Group, version and kind of what users of the management API read: objects with conditions, and what is written about them.
+pub(crate) const KINDS: [(&str, &str, &str); 12] = [
+    ("", "v1", "ConfigMap"),
+    ("", "v1", "Event"),
+    ("", "v1", "Pod"),
+    ("cluster.x-k8s.io", "v1beta2", "Cluster"),
+    ("cluster.x-k8s.io", "v1beta2", "Machine"),
+    ("cluster.x-k8s.io", "v1beta2", "MachineSet"),
+    ("cluster.x-k8s.io", "v1beta2", "MachineDeployment"),
+    ("bootstrap.cluster.x-k8s.io", "v1beta2", "KubeadmConfig"),
+    (
+        "controlplane.cluster.x-k8s.io",
+        "v1beta2",
+        "KubeadmControlPlane",
+    ),
+    (
+        "infrastructure.cluster.x-k8s.io",
+        "v1beta2",
+        "OpenStackCluster",
+    ),
+    (
+        "infrastructure.cluster.x-k8s.io",
+        "v1beta2",
+        "OpenStackMachine",
+    ),
+    ("events.k8s.io", "v1", "Event"),
+];
+
 /// The binary with an environment of its own: nothing of the machine's configuration is seen.
 pub(crate) fn ferrostack(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ferrostack"));

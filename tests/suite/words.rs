@@ -13,7 +13,7 @@ use simulator::guest;
 
 use crate::cloud::TestCloud;
 use crate::main_job::{kind, machines};
-use crate::process::{Up, eventually, run, texts};
+use crate::process::{KINDS, Up, eventually, run, texts};
 
 /// What no text for users contains.
 const FORMS: [&str; 14] = [
@@ -39,42 +39,17 @@ fn forms(text: &str) -> Vec<&'static str> {
     found.collect()
 }
 
-/// All kinds with conditions, and the events.
-const READ: [(&str, &str, &str); 10] = [
-    ("", "v1", "Event"),
-    ("cluster.x-k8s.io", "v1beta2", "Cluster"),
-    ("cluster.x-k8s.io", "v1beta2", "Machine"),
-    ("cluster.x-k8s.io", "v1beta2", "MachineSet"),
-    ("cluster.x-k8s.io", "v1beta2", "MachineDeployment"),
-    ("bootstrap.cluster.x-k8s.io", "v1beta2", "KubeadmConfig"),
-    (
-        "controlplane.cluster.x-k8s.io",
-        "v1beta2",
-        "KubeadmControlPlane",
-    ),
-    (
-        "infrastructure.cluster.x-k8s.io",
-        "v1beta2",
-        "OpenStackCluster",
-    ),
-    (
-        "infrastructure.cluster.x-k8s.io",
-        "v1beta2",
-        "OpenStackMachine",
-    ),
-    ("", "v1", "Pod"),
-];
-
 /// The texts of the management API: the messages of events, and every string of a status.
 async fn texts_of_objects(client: &kube::Client) -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for (group, version, kind) in READ {
+    for (group, version, kind) in KINDS {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         for object in api.list(&ListParams::default()).await.unwrap() {
             let name = object.metadata.name.unwrap_or_default();
             let read = match kind {
-                "Event" => &object.data["message"],
+                "Event" if group.is_empty() => &object.data["message"],
+                "Event" => &object.data["note"],
                 _ => &object.data["status"],
             };
             strings(read, &mut |text| {
@@ -290,5 +265,10 @@ async fn commands_that_fail_say_why_in_words() {
         assert!(!err.is_empty(), "{args:?} says why");
         seen.push((args.join(" "), format!("{out}{err}")));
     }
+    // It succeeds, and says why it does not know everything.
+    let version = run(home.path(), &["version", "--kubeconfig", &kubeconfig]).await;
+    let (out, _) = texts(&version);
+    assert!(out.contains("\nno API server answers at "), "{out}");
+    seen.push(("version".to_owned(), out));
     check(&seen);
 }

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::cli::{Backup, ConnectArgs, Restore};
+use crate::cli::{Backup, Restore, ServerArgs};
 use crate::connect;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::environment::Environment;
@@ -49,6 +49,13 @@ pub(crate) async fn backup(
         bail!(
             "there is nothing to back up in {}: `ferrostack up` has not run there; name its data directory with --data-dir",
             data.display()
+        );
+    }
+    if !parent(&args.file).is_dir() {
+        bail!(
+            "{}: there is no directory {}",
+            cannot("write", &args.file),
+            parent(&args.file).display()
         );
     }
     let lock = match DataDir::open(&data) {
@@ -171,9 +178,9 @@ async fn write(
 
 /// Requests a backup of the database from the running server.
 async fn ask_server(data: &Path, draft: &Path, environment: &Environment) -> anyhow::Result<()> {
-    let args = ConnectArgs {
+    let args = ServerArgs {
         kubeconfig: Some(data.join("kubeconfig")),
-        ..ConnectArgs::default()
+        ..ServerArgs::default()
     };
     let client = connect::client(&args, environment).await?;
     let request = http::Request::post(backup::PATH).body(Body::empty())?;

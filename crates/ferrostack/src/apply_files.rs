@@ -9,6 +9,7 @@ use crate::cli::Apply;
 use crate::connect;
 use crate::environment::Environment;
 use crate::manifest::source;
+use crate::snapshot::counted;
 
 /// Applies the manifests in `args`, and reports the number of objects of each kind.
 pub(crate) async fn run(
@@ -17,8 +18,8 @@ pub(crate) async fn run(
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let documents = source::read_all(&args.files).await?;
-    let client = connect::client(&args.connect, environment).await?;
-    apply::all(&client, &documents, &args.connect.namespace)
+    let client = connect::client(&args.server, environment).await?;
+    apply::all(&client, &documents, &args.namespace)
         .await
         .context("the manifests were rejected")?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -26,7 +27,7 @@ pub(crate) async fn run(
         *counts.entry(document.text(&["kind"])).or_default() += 1;
     }
     for (kind, count) in counts {
-        say(&format!("{count} {kind} applied"));
+        say(&format!("{} applied", counted(count, kind)));
     }
     Ok(())
 }

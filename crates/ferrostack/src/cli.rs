@@ -50,6 +50,7 @@ pub(crate) struct Cli {
         global = true,
         value_name = "FILTER",
         env = "FERROSTACK_LOG",
+        hide_env_values = true,
         default_value = "error"
     )]
     pub(crate) log: String,
@@ -68,7 +69,7 @@ pub(crate) enum Command {
     Down(Down),
     /// Apply manifests: all of them, or none when one is rejected.
     Apply(Apply),
-    /// Run the controllers against any Kubernetes cluster.
+    /// Run the controllers on any Kubernetes cluster.
     Manager(Box<Manager>),
     /// Run the cloud controller manager: nodes and load balancers of a cluster on OpenStack.
     CloudControllerManager(Box<CloudControllerManager>),
@@ -78,10 +79,10 @@ pub(crate) enum Command {
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),
-    /// Show a cluster and all of its objects.
+    /// Show clusters with all of their objects.
     #[command(subcommand)]
     Describe(Describe),
-    /// List clusters, print a cluster's kubeconfig.
+    /// List clusters, or print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),
     /// Delete a cluster and everything that belongs to it.
@@ -105,7 +106,7 @@ pub(crate) enum Command {
 
 /// Where the running API server is found.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct ConnectArgs {
+pub(crate) struct ServerArgs {
     /// Kubeconfig of the management API [default: that of --data-dir, then KUBECONFIG, then that of the default data
     /// directory].
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
@@ -115,6 +116,13 @@ pub(crate) struct ConnectArgs {
     pub(crate) context: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
+}
+
+/// A namespace of the running API server.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ConnectArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Namespace of the cluster.
     #[arg(short, long, default_value = "default")]
     pub(crate) namespace: String,
@@ -159,6 +167,7 @@ mod tests {
             .iter()
             .flat_map(|line| line.split(['|', ';']))
             .filter_map(|line| {
+                let line = line.split(" #").next().unwrap_or_default();
                 let line = line.split(" > ").next().unwrap_or_default();
                 let line = line.trim().replace("cargo run --release --", "ferrostack");
                 let line = line.replace("target/release/ferrostack", "ferrostack");

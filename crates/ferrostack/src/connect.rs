@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::cli::{ConnectArgs, DataDirArg};
+use crate::cli::{DataDirArg, ServerArgs};
 use crate::environment::Environment;
 
 /// The version of the Cluster API kinds that the commands use.
@@ -96,7 +96,7 @@ pub(crate) fn quoted_text(text: &str) -> String {
 /// A client of the management API, found through `--kubeconfig`, `--data-dir` or FERROSTACK_DATA_DIR,
 /// `KUBECONFIG`, or the default data directory, in that order.
 pub(crate) async fn management(
-    args: &ConnectArgs,
+    args: &ServerArgs,
     environment: &Environment,
 ) -> anyhow::Result<Management> {
     let found = find(args, environment);
@@ -140,10 +140,7 @@ pub(crate) async fn management(
 }
 
 /// Only the client, for commands that print no commands.
-pub(crate) async fn client(
-    args: &ConnectArgs,
-    environment: &Environment,
-) -> anyhow::Result<Client> {
+pub(crate) async fn client(args: &ServerArgs, environment: &Environment) -> anyhow::Result<Client> {
     Ok(management(args, environment).await?.client)
 }
 
@@ -178,7 +175,7 @@ fn advice(found: &Found) -> String {
     }
 }
 
-fn find(args: &ConnectArgs, environment: &Environment) -> Found {
+fn find(args: &ServerArgs, environment: &Environment) -> Found {
     if let Some(path) = &args.kubeconfig {
         return Found::Flag(environment.working_dir.join(path));
     }
@@ -267,18 +264,18 @@ mod tests {
     use super::*;
     use crate::up::pki::self_issued;
 
-    fn found(args: ConnectArgs, variables: &[(&str, &str)]) -> Found {
+    fn found(args: ServerArgs, variables: &[(&str, &str)]) -> Found {
         let mut environment = Environment::with(variables);
         environment.working_dir = PathBuf::from("/here");
         find(&args, &environment)
     }
 
-    fn data(path: &str) -> ConnectArgs {
-        ConnectArgs {
+    fn data(path: &str) -> ServerArgs {
+        ServerArgs {
             data_dir: DataDirArg {
                 data_dir: Some(PathBuf::from(path)),
             },
-            ..ConnectArgs::default()
+            ..ServerArgs::default()
         }
     }
 
@@ -295,23 +292,23 @@ mod tests {
         let variable = ("FERROSTACK_DATA_DIR", "/variable");
         assert_eq!(found(data("d"), &[kubeconfig, variable]), named("/here/d"));
         assert_eq!(
-            found(ConnectArgs::default(), &[kubeconfig, variable]),
+            found(ServerArgs::default(), &[kubeconfig, variable]),
             named("/variable")
         );
         assert_eq!(
-            found(ConnectArgs::default(), &[kubeconfig]),
+            found(ServerArgs::default(), &[kubeconfig]),
             Found::Variable(vec!["/a".into(), "/b".into()])
         );
-        let flag = ConnectArgs {
+        let flag = ServerArgs {
             kubeconfig: Some("k".into()),
-            ..ConnectArgs::default()
+            ..ServerArgs::default()
         };
         assert_eq!(
             found(flag, &[kubeconfig, variable]),
             Found::Flag("/here/k".into())
         );
         assert_eq!(
-            found(ConnectArgs::default(), &[("HOME", "/home/x")]),
+            found(ServerArgs::default(), &[("HOME", "/home/x")]),
             Found::DataDir {
                 directory: "/home/x/.local/share/ferrostack".into(),
                 named: false
@@ -328,9 +325,9 @@ mod tests {
         let key = own.key.expose_secret();
         let text = crate::kubeconfig::admin(server, authority, &own.certificate, key);
         std::fs::write(&file, text).unwrap();
-        let args = ConnectArgs {
+        let args = ServerArgs {
             kubeconfig: Some(file),
-            ..ConnectArgs::default()
+            ..ServerArgs::default()
         };
         let error = client(&args, &Environment::with(&[])).await.err().unwrap();
         crate::message(&error)

@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
     #[error(
-        "the data directory {path} is in use by another ferrostack{holder}; stop it, or choose another with --data-dir"
+        "the data directory {path} is in use by another ferrostack{holder}; stop it with `ferrostack down --data-dir {path}`, or choose another with --data-dir"
     )]
     Locked { path: PathBuf, holder: String },
     #[error(

@@ -11,7 +11,7 @@ use crate::connect;
 use crate::describe;
 use crate::environment::Environment;
 use crate::readiness::waits_for;
-use crate::snapshot::{Item, Kind, Snapshot};
+use crate::snapshot::{Item, Kind, Snapshot, counted};
 
 /// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -28,7 +28,7 @@ pub(crate) async fn cluster(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let management = connect::management(args, environment).await?;
+    let management = connect::management(&args.server, environment).await?;
     let client = management.client.clone();
     // Read before the objects with the references are deleted.
     let credentials = credentials(&Snapshot::read(&client, Some(&args.namespace)).await?, name);
@@ -160,7 +160,7 @@ fn left_over<'a>(snapshot: &'a Snapshot, name: &str) -> Vec<&'a Item> {
 fn summary(left: &[&Item]) -> String {
     let counts = Kind::ALL.iter().filter_map(|kind| {
         let count = left.iter().filter(|item| item.kind == *kind).count();
-        (count > 0).then(|| format!("{count} {}", kind.as_str()))
+        (count > 0).then(|| counted(count, kind.as_str()))
     });
     format!("waiting for {}", counts.collect::<Vec<_>>().join(", "))
 }

@@ -9,23 +9,31 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
-use crate::snapshot::{Kind, Snapshot};
+use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::conditions::{self, Selector};
-use crate::tree::{self, Layout};
+use crate::tree::{self, Branch, Layout};
 use crate::up::observe;
 
-/// Prints the tree of a cluster once, or with `--watch` at every change.
+/// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
 pub(crate) async fn cluster(
     args: &DescribeCluster,
     environment: &Environment,
     stop: CancellationToken,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let client = connect::client(&args.connect, environment).await?;
-    let namespace = args.connect.namespace.as_str();
-    let snapshot = Snapshot::read(&client, Some(namespace)).await?;
-    let Some(mut printed) = text(args, environment, &snapshot)? else {
-        bail!("{}", missing(&client, &args.name, namespace).await?);
+    let client = connect::client(&args.connect.server, environment).await?;
+    let namespace = (!args.all_namespaces).then_some(args.connect.namespace.as_str());
+    let snapshot = Snapshot::read(&client, namespace).await?;
+    let chosen = match (namespace, &args.name) {
+        (None, _) => Chosen::All,
+        (Some(namespace), Some(name)) => Chosen::One { namespace, name },
+        (Some(namespace), None) => match only(&snapshot, namespace) {
+            Some(name) => Chosen::One { namespace, name },
+            None => bail!("{}", none_chosen(namespace, &clusters(&client).await?)),
+        },
+    };
+    let Some(mut printed) = text(args, chosen, environment, &snapshot)? else {
+        bail!("{}", chosen.missing(&client).await?);
     };
     if !args.watch {
         return print(&printed);
@@ -39,9 +47,9 @@ pub(crate) async fn cluster(
     }
     print(&framed(args.output, environment.terminal, &printed))?;
     while snapshots.changed().await.is_ok() {
-        let next = text(args, environment, &snapshots.borrow_and_update())?;
+        let next = text(args, chosen, environment, &snapshots.borrow_and_update())?;
         let Some(next) = next else {
-            return print(&format!("cluster `{}` is gone\n", args.name));
+            return print(&chosen.gone());
         };
         if next != printed {
             print(&framed(args.output, environment.terminal, &next))?;
@@ -49,6 +57,50 @@ pub(crate) async fn cluster(
         }
     }
     Ok(())
+}
+
+/// The clusters to describe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen<'a> {
+    One { namespace: &'a str, name: &'a str },
+    All,
+}
+
+impl Chosen<'_> {
+    fn is(self, cluster: &Item) -> bool {
+        match self {
+            Self::One { namespace, name } => {
+                cluster.namespace() == namespace && cluster.name() == name
+            }
+            Self::All => true,
+        }
+    }
+
+    async fn missing(self, client: &Client) -> anyhow::Result<String> {
+        match self {
+            Self::One { namespace, name } => missing(client, name, namespace).await,
+            Self::All => Ok(NONE.to_owned()),
+        }
+    }
+
+    fn gone(self) -> String {
+        match self {
+            Self::One { name, .. } => format!("cluster `{name}` is gone\n"),
+            Self::All => "all clusters are gone\n".to_owned(),
+        }
+    }
+}
+
+const NONE: &str = "there is no cluster in any namespace";
+
+/// The name of the only cluster of the namespace.
+fn only<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a str> {
+    let mut names = snapshot
+        .of_kind(Kind::Cluster)
+        .filter(|cluster| cluster.namespace() == namespace)
+        .map(Item::name);
+    let first = names.next();
+    first.filter(|_| names.next().is_none())
 }
 
 /// One of several outputs: on a terminal it replaces the previous one.
@@ -61,31 +113,47 @@ fn framed(output: Listing, terminal: bool, text: &str) -> String {
     }
 }
 
-/// The output for a snapshot; `None` if the cluster is not in it.
+/// The output for a snapshot; `None` if there is no such cluster in it.
 fn text(
     args: &DescribeCluster,
+    chosen: Chosen<'_>,
     environment: &Environment,
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<String>> {
     let now = Timestamp::now();
-    let namespace = &args.connect.namespace;
-    let cluster = snapshot
-        .of_kind(Kind::Cluster)
-        .find(|cluster| cluster.name() == args.name && cluster.namespace() == namespace);
-    let Some(cluster) = cluster else {
+    let clusters = snapshot.of_kind(Kind::Cluster);
+    let trees: Vec<Branch> = clusters
+        .filter(|cluster| chosen.is(cluster))
+        .map(|cluster| tree_of(args, snapshot, cluster))
+        .collect();
+    let Some(first) = trees.first() else {
         return Ok(None);
     };
+    let list = chosen == Chosen::All;
+    Ok(Some(match args.output {
+        Listing::Text => tree::table(&trees, now, Layout::of(environment)),
+        Listing::Wide => tree::table(&trees, now, Layout::Wide),
+        Listing::Json if list => serde_json::to_string_pretty(&trees)? + "\n",
+        Listing::Json => serde_json::to_string_pretty(first)? + "\n",
+        Listing::Yaml if list => serde_saphyr::to_string(&trees)?,
+        Listing::Yaml => serde_saphyr::to_string(first)?,
+    }))
+}
+
+/// The tree of one cluster, with the requested conditions. Among clusters of all namespaces it has its namespace.
+fn tree_of(args: &DescribeCluster, snapshot: &Snapshot, cluster: &Item) -> Branch {
     let machines = args.show_conditions.iter().any(Selector::selects_machines);
     // Machines with Nodes or conditions of their own have separate lines, and so they have in JSON and YAML.
     let grouping = args.output == Listing::Text && !args.no_grouping && !machines;
+    let namespace = cluster.namespace();
     let mut root = tree::of_cluster(snapshot, cluster, grouping);
     conditions::add(&mut root, snapshot, namespace, &args.show_conditions);
-    Ok(Some(match args.output {
-        Listing::Text => tree::table(&root, now, Layout::of(environment)),
-        Listing::Wide => tree::table(&root, now, Layout::Wide),
-        Listing::Json => serde_json::to_string_pretty(&root)? + "\n",
-        Listing::Yaml => serde_saphyr::to_string(&root)?,
-    }))
+    match (args.all_namespaces, args.output) {
+        (false, _) => {}
+        (true, Listing::Text | Listing::Wide) => root.name.push_str(&format!(" (-n {namespace})")),
+        (true, Listing::Json | Listing::Yaml) => namespace.clone_into(&mut root.namespace),
+    }
+    root
 }
 
 /// The error for a missing cluster `name`, with the existing ones: of the namespace, or else of other namespaces.
@@ -94,36 +162,63 @@ pub(crate) async fn missing(
     name: &str,
     namespace: &str,
 ) -> anyhow::Result<String> {
+    Ok(there_is_no(name, namespace, &clusters(client).await?))
+}
+
+/// Namespaces and names of all clusters.
+async fn clusters(client: &Client) -> anyhow::Result<Vec<(String, String)>> {
     let all: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Cluster.resource());
     let clusters = all.list(&ListParams::default()).await?.items;
-    let known: Vec<(String, String)> = clusters
+    let names = clusters
         .iter()
-        .map(|cluster| (cluster.namespace().unwrap_or_default(), cluster.name_any()))
-        .collect();
-    Ok(there_is_no(name, namespace, &known))
+        .map(|cluster| (cluster.namespace().unwrap_or_default(), cluster.name_any()));
+    Ok(names.collect())
 }
 
 fn there_is_no(name: &str, namespace: &str, known: &[(String, String)]) -> String {
-    let here: Vec<&str> = known
-        .iter()
-        .filter(|(of, _)| of == namespace)
-        .map(|(_, name)| name.as_str())
-        .collect();
     let start = format!("there is no cluster `{name}` in namespace {namespace}");
+    let here = in_namespace(namespace, known);
     if !here.is_empty() {
-        return format!("{start}; there are: {}", here.join(", "));
+        return format!("{start}; there are: {here}");
     }
     if known.is_empty() {
         return format!("{start}, nor any other");
     }
-    let elsewhere: Vec<String> = known
+    format!(
+        "{start}; in other namespaces there are: {}",
+        with_namespaces(known)
+    )
+}
+
+/// The error for a namespace without or with several clusters, when no name is given.
+fn none_chosen(namespace: &str, known: &[(String, String)]) -> String {
+    let here = in_namespace(namespace, known);
+    if !here.is_empty() {
+        return format!(
+            "name one of the clusters in namespace {namespace}, or use -A for all of all namespaces; there are: {here}"
+        );
+    }
+    if known.is_empty() {
+        return NONE.to_owned();
+    }
+    format!(
+        "there is no cluster in namespace {namespace}; in other namespaces there are: {}",
+        with_namespaces(known)
+    )
+}
+
+fn in_namespace(namespace: &str, known: &[(String, String)]) -> String {
+    let here = known.iter().filter(|(of, _)| of == namespace);
+    let names: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
+    names.join(", ")
+}
+
+fn with_namespaces(known: &[(String, String)]) -> String {
+    let names: Vec<String> = known
         .iter()
         .map(|(namespace, name)| format!("{name} (-n {namespace})"))
         .collect();
-    format!(
-        "{start}; in other namespaces there are: {}",
-        elsewhere.join(", ")
-    )
+    names.join(", ")
 }
 
 #[cfg(test)]
@@ -152,5 +247,38 @@ mod tests {
             there_is_no("x", "default", &[]),
             format!("{text}, nor any other")
         );
+    }
+
+    #[test]
+    fn without_a_name_the_clusters_to_choose_from_are_named() {
+        let known = [("default", "a"), ("default", "b"), ("prod", "c")]
+            .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+        assert_eq!(
+            none_chosen("default", &known),
+            "name one of the clusters in namespace default, or use -A for all of all namespaces; there are: a, b"
+        );
+        assert_eq!(
+            none_chosen("test", &known[2..]),
+            "there is no cluster in namespace test; in other namespaces there are: c (-n prod)"
+        );
+        assert_eq!(none_chosen("test", &[]), NONE);
+    }
+
+    #[test]
+    fn the_only_cluster_of_a_namespace_needs_no_name() {
+        let cluster = |namespace: &str, name: &str| {
+            let metadata = serde_json::json!({"name": name, "namespace": namespace});
+            crate::snapshot::tests::item(Kind::Cluster, serde_json::json!({"metadata": metadata}))
+        };
+        let snapshot = Snapshot {
+            items: vec![
+                cluster("default", "a"),
+                cluster("prod", "b"),
+                cluster("prod", "c"),
+            ],
+        };
+        assert_eq!(only(&snapshot, "default"), Some("a"));
+        assert_eq!(only(&snapshot, "prod"), None);
+        assert_eq!(only(&snapshot, "test"), None);
     }
 }

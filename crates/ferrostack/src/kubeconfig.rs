@@ -20,7 +20,7 @@ pub(crate) async fn of_workload(
     args: &ConnectArgs,
     environment: &Environment,
 ) -> anyhow::Result<String> {
-    let management = connect::management(args, environment).await?;
+    let management = connect::management(&args.server, environment).await?;
     let client = management.client.clone();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &args.namespace);
     let Some(secret) = secrets.get_opt(&format!("{name}-kubeconfig")).await? else {

@@ -24,7 +24,7 @@ pub(crate) async fn clusters(
     stop: CancellationToken,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let client = connect::client(&args.connect, environment).await?;
+    let client = connect::client(&args.connect.server, environment).await?;
     let namespace = (!args.all_namespaces).then_some(args.connect.namespace.as_str());
     let snapshot = Snapshot::read(&client, namespace).await?;
     for name in &args.names {
@@ -77,9 +77,13 @@ fn text(
     };
     let clusters: Vec<&Item> = snapshot.of_kind(Kind::Cluster).filter(wanted).collect();
     match args.output {
-        Listing::Text | Listing::Wide if clusters.is_empty() => {
-            Ok("There is no cluster here; -A looks in all namespaces.\n".to_owned())
-        }
+        Listing::Text | Listing::Wide if clusters.is_empty() => Ok(match args.all_namespaces {
+            true => "There is no cluster in any namespace.\n".to_owned(),
+            false => format!(
+                "There is no cluster in namespace {}; -A lists those of all namespaces.\n",
+                args.connect.namespace
+            ),
+        }),
         Listing::Text => Ok(table(snapshot, &clusters, now, Layout::of(environment))),
         Listing::Wide => Ok(table(snapshot, &clusters, now, Layout::Wide)),
         Listing::Json => Ok(serde_json::to_string_pretty(&list(&clusters))? + "\n"),

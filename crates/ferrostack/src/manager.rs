@@ -74,8 +74,10 @@ pub(crate) async fn run(
     let (core, infrastructure) = options(args, metrics);
     let mut running = controllers(&client, core, infrastructure, &stop);
     let lost = tokio::select! {
-        lost = lost(&mut leader) => Some(lost),
+        // The controllers end on `stop`, too, which is no failure.
+        biased;
         () = shutdown.cancelled() => None,
+        lost = lost(&mut leader) => Some(lost),
         never = registration.keep(&client) => match never {},
         _ = running.join_next() => bail!("the controllers stopped unexpectedly; the log has the reason"),
     };
@@ -122,9 +124,13 @@ pub(crate) async fn config(
                 "--context {context} is one of a kubeconfig: name the file with --kubeconfig or KUBECONFIG"
             );
         }
-        Config::incluster().context(
-            "neither --kubeconfig nor KUBECONFIG is set, and this process does not run in a pod with a service account",
-        )?
+        const NOT_IN_A_POD: &str = "neither --kubeconfig nor KUBECONFIG is set, and this process is not running in a pod with a \
+            service account";
+        // The cause would be this variable, which nobody sets by hand.
+        if environment.non_empty("KUBERNETES_SERVICE_HOST").is_none() {
+            bail!(NOT_IN_A_POD);
+        }
+        Config::incluster().context(NOT_IN_A_POD)?
     } else {
         let kubeconfig = connect::read(&paths)?;
         let options = connect::in_context(&kubeconfig, context)?;

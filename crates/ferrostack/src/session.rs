@@ -6,7 +6,7 @@ use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::cli::{ConnectArgs, DataDirArg, Down, Output, Status};
+use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
 use crate::connect::{self, quoted};
 use crate::data_dir::holder;
 use crate::environment::Environment;
@@ -20,11 +20,11 @@ pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::
     let Some(pid) = holder(&data)? else {
         return stopped(args, environment, &data);
     };
-    let connect = ConnectArgs {
+    let connect = ServerArgs {
         data_dir: DataDirArg {
             data_dir: Some(data.clone()),
         },
-        ..ConnectArgs::default()
+        ..ServerArgs::default()
     };
     let client = connect::client(&connect, environment).await?;
     let snapshot = Snapshot::read(&client, None).await?;

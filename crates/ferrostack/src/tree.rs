@@ -16,6 +16,9 @@ use crate::snapshot::{Item, Kind, Snapshot};
 pub(crate) struct Branch {
     /// `Kind/name`, or `3 Machines...`.
     pub(crate) name: String,
+    /// The namespace of a cluster, where clusters of several namespaces are described.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) namespace: String,
     /// The requested number of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) desired_replicas: Option<i64>,
@@ -157,6 +160,7 @@ fn branch(snapshot: &Snapshot, item: &Item, type_: &str, prefix: &str) -> Branch
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     Branch {
         name: format!("{prefix}{}", item.label()),
+        namespace: String::new(),
         desired_replicas: count("/spec/replicas").filter(|_| scales),
         replicas: scales.then(|| count("/status/replicas").unwrap_or(0)),
         available_replicas: count("/status/availableReplicas"),
@@ -225,10 +229,12 @@ impl Layout {
     }
 }
 
-/// Formats the tree as an aligned table with a header.
-pub(crate) fn table(root: &Branch, now: Timestamp, layout: Layout) -> String {
+/// Formats trees as one aligned table with a header.
+pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
-    flatten(root, "", "", now, &mut rows);
+    for root in roots {
+        flatten(root, "", "", now, &mut rows);
+    }
     if layout != Layout::Wide {
         for row in &mut rows {
             row[1].clear();

@@ -26,19 +26,19 @@ pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::R
         Output::Text => match server {
             None => format!("ferrostack {client}\n"),
             Some(Ok(version)) => format!("ferrostack {client}\nAPI server {version}\n"),
-            Some(Err(problem)) => format!("ferrostack {client}\nno API server: {problem}\n"),
+            Some(Err(problem)) => format!("ferrostack {client}\n{problem}\n"),
         },
     })
 }
 
 async fn server(args: &Version, environment: &Environment) -> Option<Result<String, String>> {
-    let client = match connect::client(&args.connect, environment).await {
+    let client = match connect::client(&args.server, environment).await {
         Ok(client) => client,
-        Err(problem) => return Some(Err(format!("{problem:#}"))),
+        Err(problem) => return Some(Err(operator::controller::chain(&*problem))),
     };
     let info = client.apiserver_version().await;
     Some(
         info.map(|info| info.git_version)
-            .map_err(|source| source.to_string()),
+            .map_err(|source| operator::controller::chain(&source)),
     )
 }

@@ -12,7 +12,7 @@ use super::values::duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
-    /// Check a cloud.conf: exit with 1 and every error if the cloud controller manager would reject it.
+    /// Check a cloud.conf: print every error, and exit with 1 if there is one.
     Check {
         /// The file (`-` is standard input).
         file: PathBuf,
@@ -26,17 +26,17 @@ pub(crate) enum CloudConf {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct GenerateCloudConf {
-    /// From an entry of clouds.yaml.
+    /// Entry of clouds.yaml to take the values from.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// From a cloud.conf of the in-tree provider (`--cloud-provider=openstack`; `-` is standard input).
+    /// File of the in-tree provider (`--cloud-provider=openstack`) to take the values from (`-` is standard input).
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateCcm {
-    /// An entry of clouds.yaml: adds the Secret cloud-config for it, with its secrets.
+    /// Entry of clouds.yaml: adds the Secret cloud-config with its credentials.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     /// Namespace of the manager.
@@ -50,13 +50,13 @@ pub(crate) struct GenerateCcm {
 /// Flags of the Go manager, by their names. Those that change nothing here are accepted, and a line at start names them.
 #[derive(Debug, Args)]
 pub(crate) struct CloudControllerManager {
-    /// cloud.conf.
+    /// Configuration file (cloud.conf).
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) cloud_config: PathBuf,
     /// The only provider is `openstack`.
     #[arg(long, value_name = "NAME", default_value = "openstack", value_parser = ["openstack", ""])]
     pub(crate) cloud_provider: String,
-    /// Kubeconfig of the cluster; by default KUBECONFIG, then the service account of the pod.
+    /// Kubeconfig of the cluster [default: KUBECONFIG, then the service account of the pod].
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
@@ -77,16 +77,16 @@ pub(crate) struct CloudControllerManager {
         allow_hyphen_values = true
     )]
     pub(crate) controllers: Vec<String>,
-    /// How often nodes that are not ready are looked at.
+    /// Interval at which nodes that are not ready are checked.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub(crate) node_monitor_period: Duration,
-    /// How often the addresses of nodes are refreshed, besides when they change.
+    /// Interval at which the addresses of nodes are refreshed, besides when they change.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub(crate) node_status_update_frequency: Duration,
-    /// How many nodes are worked on at a time.
+    /// Number of nodes reconciled at a time.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_node_syncs: u16,
-    /// How many Services are worked on at a time.
+    /// Number of Services reconciled at a time.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
     /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router.
@@ -99,23 +99,23 @@ pub(crate) struct CloudControllerManager {
     /// Shortest interval between changes of the router.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) route_reconciliation_period: Duration,
-    /// Address that /healthz is served on; /metrics is served only if it is a loopback address.
+    /// Address of /healthz and, if it is a loopback address, of /metrics.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,
     /// Port of /healthz and /metrics, over TLS; 0 for none.
     #[arg(long, value_name = "PORT", default_value_t = 10258)]
     pub(crate) secure_port: u16,
-    /// Work only while holding the Lease.
+    /// Work only while holding a Lease, so that several managers may run.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) leader_elect: bool,
-    /// How long the others wait for a leader that does not renew.
+    /// How long other managers wait for a leader that does not renew.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader goes on without having renewed.
+    /// How long a leader continues without a renewal.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
-    /// How often the Lease is looked at and renewed.
+    /// Interval at which the Lease is read and renewed.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) leader_elect_retry_period: Duration,
     /// Name of the Lease.
@@ -124,13 +124,13 @@ pub(crate) struct CloudControllerManager {
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub(crate) leader_elect_resource_namespace: String,
-    /// Kind of the lock; there is one.
+    /// Kind of the lock; there is only one.
     #[arg(long, value_name = "KIND", default_value = "leases", value_parser = ["leases"])]
     pub(crate) leader_elect_resource_lock: String,
     /// Added to the User-Agent of requests to OpenStack; may be given more than once.
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_agent: Vec<String>,
-    /// Log level of klog: 0 logs errors, 1 and more what is done, 5 and more details. `--log` wins.
+    /// Log level of klog: errors with 0, what is done from 1 on, details from 5 on; --log takes precedence.
     #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
     pub(crate) verbosity: u8,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
-    /// Show a cluster as a tree.
+    /// Show a cluster, or all of them, as a tree.
     ///
     /// Each line has the state of an object and what it waits for. Machines in the same state share a line.
     Cluster(Box<DescribeCluster>),
@@ -16,8 +16,11 @@ pub(crate) enum Describe {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeCluster {
-    /// Name of the cluster.
-    pub(crate) name: String,
+    /// Name of the cluster [default: the only one of the namespace].
+    pub(crate) name: Option<String>,
+    /// The clusters of all namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
+    pub(crate) all_namespaces: bool,
     /// Show each machine in its own line.
     #[arg(long)]
     pub(crate) no_grouping: bool,
@@ -46,7 +49,7 @@ pub(crate) enum Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetClusters {
-    /// Names of clusters; without any, all of the namespace.
+    /// Names of clusters [default: all of the namespace].
     pub(crate) names: Vec<String>,
     /// The clusters of all namespaces.
     #[arg(short = 'A', long, conflicts_with = "namespace")]

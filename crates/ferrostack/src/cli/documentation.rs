@@ -162,7 +162,7 @@ const ENTRIES: [Entry; 31] = [
         "templates.md",
         &[
             (
-                "With what the cloud tells",
+                "With values from the cloud",
                 "ferrostack generate cluster demo --cloud mycloud > demo.yaml",
             ),
             (
@@ -206,6 +206,10 @@ const ENTRIES: [Entry; 31] = [
             (
                 "What a cluster waits for",
                 "ferrostack describe cluster demo",
+            ),
+            (
+                "All clusters of all namespaces",
+                "ferrostack describe cluster -A",
             ),
             (
                 "Every condition that is not true",

@@ -11,7 +11,7 @@ use super::values::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct Manager {
-    /// Kubeconfig of the cluster to manage; by default KUBECONFIG, then the service account of the pod.
+    /// Kubeconfig of the cluster to manage [default: KUBECONFIG, then the service account of the pod].
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
@@ -31,15 +31,15 @@ pub(crate) struct Manager {
     /// Address of the webhooks (conversion, defaults, validation), over TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
     pub(crate) webhook_addr: SocketAddr,
-    /// Where the API server reaches the webhooks, such as https://127.0.0.1:9443; without it, through
-    /// the Service ferrostack-webhook in the manager's namespace.
+    /// Where the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
+    /// ferrostack-webhook in the manager's namespace].
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
     /// Number of OpenStackClusters reconciled at a time.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackcluster_concurrency: u16,
     /// Number of OpenStackMachines reconciled at a time.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackmachine_concurrency: u16,
     #[command(flatten)]
     pub(crate) core: CoreConcurrency,

@@ -6,7 +6,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::values::duration;
-use super::{ConnectArgs, DataDirArg, OutputArg};
+use super::{DataDirArg, OutputArg, ServerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Apply {
@@ -18,8 +18,11 @@ pub(crate) struct Apply {
         required = true
     )]
     pub(crate) files: Vec<PathBuf>,
+    /// Namespace of objects that do not name one.
+    #[arg(short, long, default_value = "default")]
+    pub(crate) namespace: String,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub(crate) server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -34,7 +37,7 @@ pub(crate) struct Status {
 pub(crate) struct Down {
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// How long to wait until it has ended.
+    /// Timeout of waiting for its end.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: std::time::Duration,
 }
@@ -47,11 +50,11 @@ pub(crate) struct Completion {
 
 #[derive(Debug, Args)]
 pub(crate) struct Version {
-    /// Print the version of this program alone.
+    /// Print the version of this program only.
     #[arg(long)]
     pub(crate) client: bool,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub(crate) server: ServerArgs,
     #[command(flatten)]
     pub(crate) output: OutputArg,
 }

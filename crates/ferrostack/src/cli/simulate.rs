@@ -14,7 +14,7 @@ pub(crate) struct Simulate {
     #[command(subcommand)]
     pub(crate) command: Option<SimulateCommand>,
     /// Address to listen on.
-    #[arg(long, default_value = "127.0.0.1:8774", value_parser = loopback)]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8774", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
     /// File to write clouds.yaml to.
     #[arg(long, value_name = "FILE")]
@@ -23,7 +23,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
     /// Seed of random values, identifiers among them.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Boot the servers' user data as simulated Kubernetes nodes.
     #[arg(long, conflicts_with = "guest_runner")]

@@ -24,10 +24,10 @@ pub(crate) struct Up {
     pub(crate) switch_cloud: bool,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// Exit with 0 once every Cluster is Available and every Machine is Running, with 1 at the timeout.
+    /// Exit with 0 once every Cluster is Available and every Machine is Running, or with 1 at the timeout.
     #[arg(long, group = "waits")]
     pub(crate) exit_when_ready: bool,
-    /// The same, but `up` goes on in the background; see `status` and `down`.
+    /// Run in the background, and return once everything is ready; see `status` and `down`.
     #[arg(long, group = "waits")]
     pub(crate) detach: bool,
     /// Timeout of --exit-when-ready and --detach, such as `90s` or `10m`.

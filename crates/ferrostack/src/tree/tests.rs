@@ -61,7 +61,7 @@ fn now() -> Timestamp {
 fn the_tree_shows_every_object_below_its_owner() {
     let snapshot = demo();
     let text = table(
-        &of_cluster(&snapshot, &snapshot.items[0], true),
+        &[of_cluster(&snapshot, &snapshot.items[0], true)],
         now(),
         Layout::Full,
     );

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::Progress;
 use super::welcome::Welcome;
 use super::{Outcome, follow, not_ready, observer};
-use crate::cli::{ConnectArgs, DataDirArg, Up};
+use crate::cli::{DataDirArg, ServerArgs, Up};
 use crate::connect::{self, quoted};
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
@@ -107,11 +107,11 @@ async fn connected(
     environment: &Environment,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Option<Client>> {
-    let args = ConnectArgs {
+    let args = ServerArgs {
         data_dir: DataDirArg {
             data_dir: Some(data.to_owned()),
         },
-        ..ConnectArgs::default()
+        ..ServerArgs::default()
     };
     let pid = i32::try_from(child.id()).ok();
     loop {
