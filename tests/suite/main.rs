@@ -14,7 +14,7 @@
 //!   manager     `manager` on an API server, with webhooks
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
-//!   tour        the commands of docs/simulated-cluster.md
+//!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
 //!   words       no debug forms in what users read
 //!   secrets     a canary password is in no log, event, status or metric
@@ -50,5 +50,6 @@ mod pods;
 mod process;
 mod secrets;
 mod templates;
+mod terminal;
 mod tour;
 mod words;
