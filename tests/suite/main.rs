@@ -14,6 +14,7 @@
 //!   manager     `manager` on an API server, with webhooks
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
+//!   pages       the commands of README.md and docs/, as they are written there
 //!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
 //!   words       no debug forms in what users read
@@ -46,10 +47,10 @@ mod kill;
 mod main_job;
 mod manager;
 mod managers;
+mod pages;
 mod pods;
 mod process;
 mod secrets;
 mod templates;
 mod terminal;
-mod tour;
 mod words;

@@ -1,0 +1,468 @@
+//! The commands of README.md and docs/*.md, run as they are written there.
+//!
+//! Each page is one shell script: its code blocks with commands of `ferrostack`, `kubectl`, `openstack` or `curl`, in their
+//! order, in a home directory of its own. A page may need something first, such as the cloud `mine`; what goes on until it is
+//! interrupted runs in the background. Where the kernel allows it, the script has a network and processes of its own, so that
+//! the default ports are free.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use regex::Regex;
+use tokio::process::Command;
+
+use crate::process::{LIMIT, kubectl, texts};
+
+/// A page, and how its commands are run.
+struct Page {
+    name: &'static str,
+    /// What the page takes for granted, as a script.
+    prepare: &'static str,
+    /// Whether its commands use fixed ports.
+    ports: bool,
+    /// What the commands print.
+    prints: &'static [&'static str],
+}
+
+/// One cluster on a simulated cloud, in the background.
+macro_rules! with_cluster {
+    ($more:literal) => {
+        concat!(
+            "ferrostack up --detach --control-plane-machine-count 1 --worker-machine-count 1 >up.out\n",
+            "export OS_CLIENT_CONFIG_FILE=~/.local/share/ferrostack/clouds.yaml\n",
+            $more
+        )
+    };
+}
+
+/// One test for each page, and the list of pages.
+macro_rules! pages {
+    ($($test:ident: $page:expr;)*) => {
+        fn pages() -> Vec<Page> {
+            vec![$($page),*]
+        }
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                runs_as_it_is_written($page).await;
+            }
+        )*
+    };
+}
+
+pages! {
+    commands_of_the_readme: Page {
+        name: "README.md",
+        prepare: "",
+        ports: false,
+        prints: &["Ready after", "cluster.cluster.x-k8s.io/demo", "demo-control-plane-", "ACTIVE"],
+    };
+    commands_of_the_page_on_the_api_server: Page {
+        name: "docs/apiserver.md",
+        prepare: with_cluster!(""),
+        ports: false,
+        prints: &["FILE: ", "restored: "],
+    };
+    commands_of_the_page_on_the_cloud_controller_manager: Page {
+        name: "docs/cloud-controller-manager.md",
+        prepare: with_cluster!("sed 's/^  simulated:/  mine:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml
+            unset OS_CLIENT_CONFIG_FILE
+            ferrostack get kubeconfig demo >admin.conf
+            export KUBECONFIG=$PWD/admin.conf\n"),
+        ports: true,
+        prints: &["cloud.conf is valid", "daemonset.apps/openstack-cloud-controller-manager created",
+            "leading as ",
+            "stopped",
+        ],
+    };
+    commands_of_the_page_on_the_manager: Page {
+        name: "docs/manager.md",
+        prepare: with_cluster!("ferrostack get kubeconfig demo >FILE
+            export KUBECONFIG=$PWD/FILE\n"),
+        ports: true,
+        prints: &["serviceaccount/ferrostack-manager serverside-applied", "leading as ", "stopped"],
+    };
+    commands_of_the_page_on_openstack: Page {
+        name: "docs/openstack.md",
+        prepare: "",
+        ports: false,
+        prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue"],
+    };
+    commands_of_the_page_on_a_real_openstack: Page {
+        name: "docs/real-openstack.md",
+        // In place of the real cloud a simulated one, whose servers run nothing, either. Its images have five versions.
+        prepare: "ferrostack simulate --clouds-file clouds.yaml &
+            until [ -s clouds.yaml ]; do sleep 0.1; done
+            mkdir -p target/openstack
+            sed -e 's/^  simulated:/  demo:/' -e 's/^  simulated-admin:/  admin:/' clouds.yaml >target/openstack/clouds.yaml
+            export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9
+            export CONTROL_PLANE_MACHINE_COUNT=1 WORKER_MACHINE_COUNT=1\n",
+        ports: true,
+        prints: &["guests on the servers of cloud admin", "Ready after"],
+    };
+    commands_of_the_tour: Page {
+        name: "docs/simulated-cluster.md",
+        prepare: "",
+        ports: false,
+        prints: &[
+            "Cluster/demo",
+            "daemonset.apps/kube-proxy condition met",
+            "deployment.apps/coredns condition met",
+            "FailedScheduling",
+            "quota of instances: 4 of 4 used",
+            "deleted by somebody else",
+            "Server Version: v1.34.3",
+            "cluster demo is gone",
+            "stopped; ",
+        ],
+    };
+    commands_of_the_page_on_the_simulator: Page {
+        name: "docs/simulator.md",
+        prepare: "echo fail-with-body >.curlrc\n",
+        ports: true,
+        prints: &["nova-cmp1", "\"server_fault\"", "a has 192.0.2."],
+    };
+    commands_of_the_page_on_templates: Page {
+        name: "docs/templates.md",
+        prepare: with_cluster!("sed 's/^  simulated:/  mycloud:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml
+            unset OS_CLIENT_CONFIG_FILE
+            export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9\n"),
+        ports: false,
+        prints: &[],
+    };
+}
+
+/// Commands that go on until they are interrupted, and how to know that they have begun.
+const SERVERS: [(&str, &str); 6] = [
+    ("ferrostack up", "grep -q 'Ready after' running.out"),
+    (
+        "ferrostack up --cloud demo",
+        "grep -q 'Ready after' running.out",
+    ),
+    (
+        "ferrostack simulate --clouds-file clouds.yaml",
+        "[ -s clouds.yaml ]",
+    ),
+    (
+        "ferrostack simulate --clouds-file clouds.yaml --state-dir machines --guest-runner ./runner",
+        "[ -s clouds.yaml ]",
+    ),
+    (
+        "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
+        "grep -q 'leading as' running.out",
+    ),
+    (
+        "ferrostack manager --kubeconfig FILE --leader-elect --webhook-addr 0.0.0.0:9443 --webhook-url https://ADDRESS:9443",
+        "grep -q 'leading as' running.out",
+    ),
+];
+
+/// Commands that cannot be run here, each with the reason, and the script that runs it with the words it has there.
+const ELSEWHERE: [(&str, &str, &str, &str); 1] = [(
+    "ip netns exec guests ferrostack simulate guests --cloud admin --bind-range 198.51.100.0/24",
+    "a network namespace with a name needs root, and its network a real cloud",
+    "tests/openstack/end-to-end",
+    "simulate guests --cloud admin",
+)];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(page: &str) -> String {
+    std::fs::read_to_string(root().join(page)).unwrap()
+}
+
+/// The code blocks of a page, each with its language: fenced ones, and those that four blanks begin.
+fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut blocks: Vec<(String, Vec<String>)> = Vec::new();
+    let mut fenced = false;
+    let mut indented = false;
+    for line in text.lines() {
+        if let Some(language) = line.strip_prefix("```") {
+            fenced = !fenced;
+            indented = false;
+            if fenced {
+                blocks.push((language.to_owned(), Vec::new()));
+            }
+            continue;
+        }
+        let code = match fenced {
+            true => Some(line),
+            false => line.strip_prefix("    "),
+        };
+        match (code, blocks.last_mut()) {
+            (Some(code), Some((_, lines))) if fenced || indented => lines.push(code.to_owned()),
+            (Some(code), _) => {
+                blocks.push((String::new(), vec![code.to_owned()]));
+                indented = true;
+            }
+            (None, _) => indented = indented && line.is_empty(),
+        }
+    }
+    blocks
+}
+
+/// The commands of a block: its lines, of which those belong together that are within one pair of quotes or a document.
+fn commands(lines: &[String]) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    let mut end: Option<&str> = None;
+    let mut open = false;
+    for line in lines {
+        // As `cargo run` does it.
+        let line = line.replace("cargo run --release -- ", "ferrostack ");
+        match commands.last_mut() {
+            Some(last) if open || end.is_some() => last.push_str(&format!("\n{line}")),
+            _ => commands.push(line.clone()),
+        }
+        if end == Some(line.as_str()) {
+            end = None;
+        } else if line.ends_with("<<'EOF'") {
+            end = Some("EOF");
+        }
+        let last = bare(commands.last().map_or("", String::as_str));
+        let quotes = last.matches('\'').count();
+        open = end.is_none() && !last.contains("<<") && quotes % 2 == 1;
+    }
+    commands
+}
+
+/// Whether a command is one of the programs that pages are about.
+fn is_tried(command: &str) -> bool {
+    let start = r"(^|[|;&(]|\b(until|do|exec \S+))\s*([A-Z_]+=\S+\s+)*";
+    let program = Regex::new(&format!(r"{start}(ferrostack|kubectl|openstack|curl)\s")).unwrap();
+    program.is_match(bare(command))
+}
+
+/// Whether a command prepares others: variables, files, loops.
+fn is_run(command: &str) -> bool {
+    let others = ["tests/", "cargo ", "ip ", "FERROSTACK_"];
+    !others.iter().any(|start| command.starts_with(start))
+}
+
+/// All commands of the blocks of `page` in which one is tried.
+fn commands_of(page: &str) -> Vec<String> {
+    blocks(&read(page))
+        .into_iter()
+        .filter(|(language, _)| ["", "sh"].contains(&language.as_str()))
+        .map(|(_, lines)| commands(&lines))
+        .filter(|commands| commands.iter().any(|command| is_tried(command)))
+        .flatten()
+        .collect()
+}
+
+fn elsewhere(command: &str) -> bool {
+    ELSEWHERE.iter().any(|(known, ..)| *known == command)
+}
+
+/// A command without a comment at its end; nothing for a comment.
+fn bare(command: &str) -> &str {
+    if command.starts_with('#') {
+        return "";
+    }
+    match command.split_once(" #") {
+        Some((bare, _)) if !command.contains('\n') => bare.trim_end(),
+        _ => command,
+    }
+}
+
+/// The script of a page.
+fn script(page: &Page) -> String {
+    let mut script = String::from(
+        "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nrunning=\ntouch running.out\n\
+         ends() { [ -z \"$running\" ] || { kill $running; wait $running; cat running.out; }; running=; }\n",
+    );
+    script.push_str(page.prepare);
+    for command in commands_of(page.name) {
+        let command = bare(&command);
+        let server = SERVERS.iter().find(|(known, _)| *known == command);
+        match server {
+            Some((command, begun)) => {
+                // Ctrl-C, and the next one; each ends without an error.
+                let fresh = match begun.contains("clouds.yaml") {
+                    true => "rm -f clouds.yaml\n",
+                    false => "",
+                };
+                script.push_str(&format!(
+                    "ends\n{fresh}{command} >running.out &\nrunning=$!\n\
+                     until {begun}; do kill -0 $running; sleep 0.2; done\n"
+                ));
+            }
+            None if is_run(command) && !elsewhere(command) => {
+                script.push_str(&format!("{command}\n"));
+            }
+            None => {}
+        }
+    }
+    script.push_str("ends\n");
+    script
+}
+
+/// The beginning of a command that runs in a network and with processes of its own; `None` where the kernel does not allow it.
+async fn isolation() -> Option<Vec<&'static str>> {
+    let start = vec![
+        "unshare",
+        "--map-root-user",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+    ];
+    let tried = Command::new(start[0])
+        .args(&start[1..])
+        .args(["ip", "link", "set", "lo", "up"])
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .await;
+    tried
+        .is_ok_and(|output| output.status.success())
+        .then_some(start)
+}
+
+async fn runs_as_it_is_written(page: Page) {
+    let Some(kubectl) = kubectl() else { return };
+    for program in ["/usr/bin/openstack", "/usr/bin/curl", "/usr/bin/jq"] {
+        if !Path::new(program).exists() {
+            skipped::because(format_args!("no {program}"));
+            return;
+        }
+    }
+    let isolation = isolation().await;
+    if isolation.is_none() && page.ports {
+        skipped::because(format_args!(
+            "{} uses fixed ports, and no network namespace can be made",
+            page.name
+        ));
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let programs = home.join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    for (name, program) in [
+        ("ferrostack", Path::new(env!("CARGO_BIN_EXE_ferrostack"))),
+        ("kubectl", kubectl.as_path()),
+    ] {
+        std::os::unix::fs::symlink(program.canonicalize().unwrap(), programs.join(name)).unwrap();
+    }
+    // The manifest that the page shows.
+    let manifest = blocks(&read(page.name))
+        .into_iter()
+        .filter(|(language, _)| language == "yaml")
+        .map(|(_, lines)| lines.join("\n"))
+        .find(|text| text.contains("kind: OpenStack\n"));
+    if let Some(manifest) = manifest {
+        std::fs::write(home.join("cloud.yaml"), manifest).unwrap();
+    }
+    let mut start = isolation.clone().unwrap_or_default();
+    start.extend(["bash", "-euxo", "pipefail", "-c"]);
+    let loopback = match isolation {
+        Some(_) => "ip link set lo up\n",
+        None => "",
+    };
+    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
+    let output = Command::new(start[0])
+        .args(&start[1..])
+        .arg(format!("{loopback}{}", script(&page)))
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", &path)
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(LIMIT, output).await.unwrap().unwrap();
+    let (out, err) = texts(&output);
+    if isolation.is_none() {
+        let mut down = Command::new(programs.join("ferrostack"));
+        let _ = down.arg("down").env("HOME", home).output().await;
+    }
+    let last: Vec<&str> = err.lines().rev().take(40).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
+    assert!(
+        output.status.success(),
+        "{}:\n{out}\n{}",
+        page.name,
+        last.join("\n")
+    );
+    for expected in page.prints {
+        assert!(out.contains(expected), "{}: {expected}: {out}", page.name);
+    }
+}
+
+#[test]
+fn every_page_with_commands_is_run_and_what_is_not_run_here_is_run_elsewhere() {
+    let mut names = vec!["README.md".to_owned()];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") {
+            names.push(format!("docs/{name}"));
+        }
+    }
+    let with_commands: BTreeSet<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !commands_of(name).is_empty())
+        .collect();
+    let run: BTreeSet<&str> = pages().iter().map(|page| page.name).collect();
+    assert_eq!(run, with_commands, "each page has a test");
+
+    let all: Vec<String> = with_commands
+        .iter()
+        .flat_map(|page| commands_of(page))
+        .collect();
+    let tried = all.iter().filter(|command| is_tried(command)).count();
+    assert!(tried > 60, "{tried} commands");
+    for command in all.iter().filter(|command| is_tried(command)) {
+        assert!(is_run(command) || elsewhere(command), "{command}");
+    }
+    for (server, _) in SERVERS {
+        assert!(
+            all.iter().any(|command| bare(command) == server),
+            "{server}"
+        );
+    }
+    for (command, why, script, words) in ELSEWHERE {
+        assert!(all.iter().any(|known| known == command), "{command}");
+        let text = read(script);
+        assert!(text.contains(words), "{script} runs `{words}`, since {why}");
+    }
+}
+
+#[test]
+fn commands_are_found_in_all_forms() {
+    let page = "Text\n\n```\na\nferrostack up\n```\n\n    kubectl get a -d '{\n      b}'\n\n    # it's\n    cat > f <<'EOF'\n    it's\n    EOF\n    A=b openstack x # it's\n    ferrostack down\ntext\n";
+    let found: Vec<Vec<String>> = blocks(page)
+        .iter()
+        .map(|(_, lines)| commands(lines))
+        .collect();
+    assert_eq!(found[0], ["a", "ferrostack up"]);
+    assert_eq!(
+        found[1],
+        [
+            "kubectl get a -d '{\n  b}'",
+            "# it's",
+            "cat > f <<'EOF'\nit's\nEOF",
+            "A=b openstack x # it's",
+            "ferrostack down"
+        ]
+    );
+    for command in [
+        "ferrostack up",
+        "x=$(openstack server list)",
+        "until ferrostack describe; do sleep 1; done",
+        "OS_CLOUD=a openstack server list",
+        "ferrostack generate manager | kubectl apply -f -",
+        "ip netns exec guests ferrostack simulate",
+    ] {
+        assert!(is_tried(command), "{command}");
+    }
+    for command in [
+        "tests/kubernetes/node up --api-server ferrostack",
+        "# kubectl get",
+        "cd kubectl ",
+    ] {
+        assert!(!is_tried(command), "{command}");
+    }
+}
