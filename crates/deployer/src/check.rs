@@ -96,6 +96,11 @@ fn judge(
             match found.entry.value(json) {
                 Err(problem) => find(Severity::Error, problem),
                 Ok(value) => {
+                    let value = match value {
+                        Value::Text(text) if found.entry.secret => Value::Given(vec![text]),
+                        Value::Multi(texts) if found.entry.secret => Value::Given(texts),
+                        other => other,
+                    };
                     for message in warnings(&found) {
                         find(Severity::Warning, message);
                     }

@@ -19,6 +19,8 @@ pub enum Value {
         /// The account: `database`, `messaging` or `identity`.
         account: &'static str,
     },
+    /// A secret that the parameters hold; the option is repeated for each value.
+    Given(Vec<String>),
 }
 
 /// Where a value comes from.
@@ -70,6 +72,13 @@ impl Config {
                 .iter()
                 .map(move |(name, setting)| (section.as_str(), name.as_str(), setting))
         })
+    }
+
+    /// Keeps only these options.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&str, &str) -> bool) {
+        for (section, options) in &mut self.sections {
+            options.retain(|name, _| wanted(section, name));
+        }
     }
 
     /// The file without its secrets, which are in a file of their own: oslo.config merges both.
@@ -125,11 +134,14 @@ impl Value {
 
     /// Whether it has to be in a Secret.
     pub fn is_secret(&self) -> bool {
-        matches!(self, Self::Secret { .. })
+        matches!(self, Self::Secret { .. } | Self::Given(_))
     }
 
     /// The value with each password as `********`.
     pub fn masked(&self) -> String {
+        if let Self::Given(_) = self {
+            return "********".to_owned();
+        }
         self.lines(|pattern, _| pattern.replace("{}", "********"))
             .join(", ")
     }
@@ -138,7 +150,7 @@ impl Value {
         match self {
             Self::Text(text) => vec![text.clone()],
             Self::List(items) => vec![items.join(",")],
-            Self::Multi(items) => items.clone(),
+            Self::Multi(items) | Self::Given(items) => items.clone(),
             Self::Secret { pattern, account } => vec![secret(pattern, account)],
         }
     }

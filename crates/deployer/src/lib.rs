@@ -1,19 +1,38 @@
-//! OpenStack on Kubernetes: the configuration of its services, from one file of parameters.
+//! OpenStack on Kubernetes: what a cloud consists of, and the plan that leads there, from one file of parameters.
 //!
-//! Everything here is pure. [`Parameters`] is the file; a [`Release`] is data (option tables, versions); a service is a
-//! function from both to a [`Config`], in which each option states where its value comes from. [`check`] holds the options
-//! of the user against the release's table before anything is rendered.
+//! Everything here is pure. [`Parameters`] is the file; a [`Release`] is data (option tables, versions, images); a
+//! service is a function from both to its configuration, in which each option states where its value comes from, and to
+//! a definition: databases, accounts, catalogue, tasks, workloads. [`check`] holds the options of the user against the
+//! release's table before anything is rendered.
+//!
+//! ```text
+//!   Parameters ─► Cloud ┐
+//!                  Held ┴► desired ─► Graph of steps with objects ┐
+//!                             objects of the namespace (observed) ┴► plan ─► Plan
+//! ```
+//!
+//! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
 
 mod check;
+mod cloud;
 mod config;
+mod desired;
+mod held;
+mod object;
 mod options;
 mod parameters;
+mod plan;
 mod release;
 mod service;
 
 pub use self::check::{Finding, Severity, check};
+pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};
+pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired};
+pub use self::held::{Held, PART_OF, UID};
+pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{Parameters, ParametersError, ServiceParameters};
+pub use self::plan::{Action, Change, FIELD_MANAGER, Plan, PlannedStep, Restart, Verb, plan};
 pub use self::release::Release;
 pub use self::service::{Service, configure};

@@ -195,12 +195,33 @@ impl Parameters {
             return Err(reject(&at(path), why));
         }
         match serde_path_to_error::deserialize::<_, Self>(spec) {
-            Ok(parameters) => Ok((parameters, prefix)),
+            Ok(parameters) => match parameters.wrong() {
+                Some((path, problem)) => Err(reject(&at(&path), problem)),
+                None => Ok((parameters, prefix)),
+            },
             Err(error) => Err(ParametersError {
                 path: at(&error.path().to_string().replace('?', "")),
                 problem: error.into_inner().to_string(),
             }),
         }
+    }
+
+    /// The first field with a text that configuration files cannot hold, and the reason.
+    fn wrong(&self) -> Option<(String, &'static str)> {
+        if !name(&self.region) {
+            return Some(("region".to_owned(), NAME));
+        }
+        for (index, network) in self.network.physical.iter().enumerate() {
+            let path = |field| format!("network.physical[{index}].{field}");
+            if !name(&network.name) {
+                return Some((path("name"), NAME));
+            }
+            if network.vlans.as_deref().is_some_and(|it| !vlans(it)) {
+                let problem = "it has to be two numbers from 1 to 4094, such as 100:199";
+                return Some((path("vlans"), problem));
+            }
+        }
+        None
     }
 
     /// The settings of a service.
@@ -213,6 +234,25 @@ impl Parameters {
             Service::Neutron => &self.services.neutron,
         }
     }
+}
+
+/// What [`name`] accepts.
+const NAME: &str = "it has to be 1 to 64 letters, digits, `.`, `-` or `_`";
+
+/// Whether a text can be a part of lists and URLs.
+fn name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_'))
+}
+
+fn vlans(text: &str) -> bool {
+    let id = |text: &str| text.parse().ok().filter(|id| (1..=4094_u16).contains(id));
+    let range = text.split_once(':');
+    range.is_some_and(
+        |(first, last)| matches!((id(first), id(last)), (Some(first), Some(last)) if first <= last),
+    )
 }
 
 fn region() -> String {

@@ -44,6 +44,14 @@ impl Release {
         }
     }
 
+    /// The image with the packages of every service.
+    pub fn image(self) -> &'static str {
+        match self {
+            Self::Zed => "ferrostack.local/openstack:zed",
+            Self::Epoxy => "ferrostack.local/openstack:2025.1",
+        }
+    }
+
     /// The release with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|release| release.name() == name)

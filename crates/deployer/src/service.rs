@@ -2,17 +2,26 @@
 //!
 //! Addresses are names of Kubernetes Services in the namespace of the cloud.
 
+pub(crate) mod definition;
 mod glance;
 mod keystone;
+mod mariadb;
+mod memcached;
 mod neutron;
 mod nova;
+mod ovn;
 mod placement;
+mod rabbitmq;
+mod readers;
 mod sections;
 
 use std::fmt;
 
+use self::definition::{Definition, File};
 use crate::check;
+use crate::cloud::Cloud;
 use crate::config::{Config, Source};
+use crate::held::Held;
 use crate::parameters::Parameters;
 
 /// A service of OpenStack.
@@ -66,6 +75,52 @@ impl Service {
             Self::Neutron => "neutron.conf",
         }
     }
+
+    /// The configuration files for a program of the service, with what it reads; for all of them without one.
+    fn files(self, cloud: &Cloud, held: &Held, program: Option<&str>) -> Vec<File> {
+        let mut config = configure(self, &cloud.parameters);
+        if let Some(program) = program {
+            config.retain(|section, name| readers::reads(self, program, section, name));
+        }
+        // Each program has files of its own, even where two are the same: what one goes back to is its last one.
+        let object = program.unwrap_or(self.name());
+        let path = format!("/etc/{self}/{}", self.file());
+        let passwords = config.secret(|account| {
+            let password = held.password(&format!("{account}-{self}"));
+            password.expose().to_owned()
+        });
+        vec![
+            File::public(object, path.clone(), config.public()),
+            File::secret(
+                format!("{object}-secret"),
+                format!("{path}.d/50-secret.conf"),
+                passwords,
+            ),
+        ]
+    }
+}
+
+/// What the cloud consists of, in the order in which it is listed.
+pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> Vec<Definition> {
+    let mut services = vec![
+        keystone::definition(cloud, held),
+        glance::definition(cloud, held),
+        placement::definition(cloud, held),
+        ovn::definition(),
+        neutron::definition(cloud, held),
+        nova::definition(cloud, held),
+    ];
+    let databases: Vec<(&str, &str)> = services
+        .iter()
+        .flat_map(|it| it.databases.iter().map(|database| (it.name, *database)))
+        .collect();
+    let mut all = vec![
+        mariadb::definition(held, &databases),
+        rabbitmq::definition(held),
+        memcached::definition(),
+    ];
+    all.append(&mut services);
+    all
 }
 
 impl fmt::Display for Service {

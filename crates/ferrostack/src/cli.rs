@@ -23,7 +23,7 @@ pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, Gener
 pub(crate) use self::cluster::{
     Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing,
 };
-pub(crate) use self::deploy::{OpenStack, OpenStackConfig};
+pub(crate) use self::deploy::{OpenStack, OpenStackConfig, OpenStackPlan};
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
@@ -93,7 +93,7 @@ pub(crate) enum Command {
     Admin(Admin),
     /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
     Simulate(Simulate),
-    /// OpenStack on Kubernetes: check and show the configuration of its services.
+    /// OpenStack on Kubernetes: the configuration of its services, and the plan for a cluster.
     #[command(subcommand, name = "openstack")]
     OpenStack(OpenStack),
     /// Print a script that completes commands and flags in a shell.

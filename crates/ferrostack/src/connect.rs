@@ -99,17 +99,7 @@ pub(crate) async fn management(
     args: &ServerArgs,
     environment: &Environment,
 ) -> anyhow::Result<Management> {
-    let found = find(args, environment);
-    let kubeconfig = kubeconfig(&found)?;
-    let options = in_context(&kubeconfig, args.context.as_deref())?;
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .context("the kubeconfig cannot be used")?;
-    // Fail at once instead of retrying, since a user is waiting.
-    config.default_retry = false;
-    let address = config.cluster_url.to_string();
-    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
-    let client = operator::client::named(&client, "ferrostack");
+    let (client, address, found) = configured(args, environment).await?;
     match client.list_api_group_resources(CLUSTER_API).await {
         Ok(_) => Ok(Management {
             client,
@@ -137,6 +127,45 @@ pub(crate) async fn management(
             }
         ),
     }
+}
+
+/// A client of any cluster, found in the same way.
+pub(crate) async fn cluster(
+    args: &ConnectArgs,
+    environment: &Environment,
+) -> anyhow::Result<Client> {
+    let (client, address, found) = configured(args, environment).await?;
+    match client.apiserver_version().await {
+        Ok(_) => Ok(client),
+        Err(kube::Error::Api(status)) => bail!(
+            "the API server at {address} rejected the request: {}",
+            status.message
+        ),
+        Err(source) => bail!(
+            "no API server answers at {address}: {}. {}",
+            root_cause(&source),
+            advice(&found)
+        ),
+    }
+}
+
+/// A client with its address and where it was found.
+async fn configured(
+    args: &ConnectArgs,
+    environment: &Environment,
+) -> anyhow::Result<(Client, String, Found)> {
+    let found = find(args, environment);
+    let kubeconfig = kubeconfig(&found)?;
+    let options = in_context(&kubeconfig, args.context.as_deref())?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .context("the kubeconfig cannot be used")?;
+    // Fail at once instead of retrying, since a user is waiting.
+    config.default_retry = false;
+    let address = config.cluster_url.to_string();
+    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+    let client = operator::client::named(&client, "ferrostack");
+    Ok((client, address, found))
 }
 
 /// Only the client, for commands that print no commands.

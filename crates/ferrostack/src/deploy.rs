@@ -1,6 +1,7 @@
-//! `openstack config`: the configuration of the services of a cloud, checked against its release.
+//! `openstack`: the configuration of the services of a cloud, checked against its release, and the plan for a cluster.
 
 mod explain;
+mod plan;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use crate::cli::{OpenStackConfig, Output};
 use crate::manifest::{self, Lines};
 
+pub(crate) use self::plan::plan;
+
 /// What is printed: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
@@ -22,6 +25,7 @@ pub(crate) struct Printed {
 /// A file of parameters, with its name and lines for messages.
 struct File {
     name: String,
+    document: Value,
     lines: Lines,
     /// Path of the spec in the file: `spec`, or empty.
     prefix: &'static str,
@@ -40,16 +44,7 @@ pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
         }
     };
     let findings = deployer::check(&parameters);
-    let of = |severity| {
-        let chosen = findings.iter().filter(move |it| it.severity == severity);
-        chosen
-            .map(|it| place(file.as_ref(), it))
-            .collect::<Vec<_>>()
-    };
-    let errors = of(Severity::Error);
-    if !errors.is_empty() {
-        bail!("the parameters are rejected:\n  {}", errors.join("\n  "));
-    }
+    let warnings = warnings(&findings, file.as_ref())?;
     let services: Vec<Service> = match &args.service {
         Some(name) => vec![Service::named(name).context("the service is unknown")?],
         None => Service::ALL.to_vec(),
@@ -63,10 +58,23 @@ pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
             Output::Text => files(&services, &parameters)?,
         },
     };
-    Ok(Printed {
-        text,
-        warnings: of(Severity::Warning),
-    })
+    Ok(Printed { text, warnings })
+}
+
+/// The warnings among the findings.
+///
+/// # Errors
+/// If there is an error among them: all of these.
+fn warnings(findings: &[Finding], file: Option<&File>) -> anyhow::Result<Vec<String>> {
+    let of = |severity| {
+        let chosen = findings.iter().filter(move |it| it.severity == severity);
+        chosen.map(|it| place(file, it)).collect::<Vec<_>>()
+    };
+    let errors = of(Severity::Error);
+    if !errors.is_empty() {
+        bail!("the parameters are rejected:\n  {}", errors.join("\n  "));
+    }
+    Ok(of(Severity::Warning))
 }
 
 fn read(path: &Path) -> anyhow::Result<(Parameters, File)> {
@@ -75,6 +83,7 @@ fn read(path: &Path) -> anyhow::Result<(Parameters, File)> {
         Ok((parameters, prefix)) => {
             let file = File {
                 name: document.file,
+                document: document.value,
                 lines: document.lines,
                 prefix,
             };

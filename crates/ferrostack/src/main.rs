@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))
     });
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // The reader of our output has closed the pipe, which is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -75,8 +75,12 @@ fn message(error: &anyhow::Error) -> String {
     operator::controller::chain(&**error)
 }
 
-async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
-    match cli.command {
+/// Runs the command. Its exit status is 0, but for those that answer a question by it.
+async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
+    let result = match cli.command {
+        Command::OpenStack(OpenStack::Plan(args)) => {
+            return deploy::plan(&args, &environment, print, warn).await;
+        }
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
         Command::CloudControllerManager(args) => {
@@ -155,7 +159,8 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<()> {
                 guests::run(guests, &environment, stop_on_signal()?, say).await
             }
         },
-    }
+    };
+    result.map(|()| ExitCode::SUCCESS)
 }
 
 /// Sets up logging on standard error, and the TLS provider of the process.

@@ -95,7 +95,7 @@ fn every_option_that_we_set_exists_in_each_release_and_has_a_value_that_it_takes
             for (section, name, setting) in configure(service, &parameters).all() {
                 let json = match &setting.value {
                     Value::Text(text) => json!(text),
-                    Value::List(items) | Value::Multi(items) => json!(items),
+                    Value::List(items) | Value::Multi(items) | Value::Given(items) => json!(items),
                     Value::Secret { pattern, .. } => json!(pattern.replace("{}", "password")),
                 };
                 let problem = match table.find(section, name) {

@@ -1,7 +1,10 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::config::Value;
+use crate::release::Release;
+use crate::service::Service;
 
 fn table() -> Table {
     Table::parse(
@@ -125,7 +128,11 @@ fn values_are_judged_by_type_limits_and_choices() {
         ),
         ("my_ip", json!("host"), "is `host`; it takes an IP address"),
         ("hosts", json!([["a"]]), "holds a list or a map in a list"),
-        ("format", json!("a\n[x]\nb=c"), "holds a line break"),
+        (
+            "format",
+            json!("a\n[x]\nb=c"),
+            "holds a line break or another control character",
+        ),
         (
             "debug",
             json!(null),
@@ -138,5 +145,80 @@ fn values_are_judged_by_type_limits_and_choices() {
             Err(problem.to_owned()),
             "{name} {json}"
         );
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let text = prop_oneof![
+        any::<String>(),
+        "[a-z]{0,4}(\n|\r|\t| |=|\\[|\\]|#|;|\u{2028}|\u{85}|\u{0}){0,3}[a-z\\[\\]=]{0,6}",
+        Just("a\n[database]\nconnection = x".to_owned()),
+        prop::sample::select(vec!["true", "1", "80", "3.5", "http://a:1", "10.0.0.1"])
+            .prop_map(str::to_owned),
+    ];
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        any::<f64>().prop_map(Json::from),
+        text.clone().prop_map(Json::from),
+    ];
+    leaf.prop_recursive(2, 8, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::btree_map(text.clone(), inner, 0..4)
+                .prop_map(|map| Json::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Every option of a service in turn takes the value, or rejects it.
+    #[test]
+    fn no_value_panics_and_none_that_is_accepted_leaves_its_line(json in any_json(), seed in any::<prop::sample::Index>()) {
+        for release in Release::ALL {
+            for service in Service::ALL {
+                let options: Vec<_> = release.table(service).unwrap().all().collect();
+                let found = seed.get(&options);
+                let Ok(value) = found.entry.value(&json) else {
+                    continue;
+                };
+                let lines = match &value {
+                    Value::Multi(items) => items.len(),
+                    _ => 1,
+                };
+                let mut config = crate::config::Config::default();
+                config.set("section", "option", value, crate::config::Source::User);
+                let text = config.public();
+                let rendered: Vec<&str> = text.lines().collect();
+                let expected = if lines == 0 { 1 } else { lines + 1 };
+                prop_assert_eq!(rendered.len(), expected, "{}", text);
+                prop_assert_eq!(rendered[0], "[section]");
+                prop_assert!(rendered[1..].iter().all(|line| line.starts_with("option = ")), "{}", text);
+                let breaks = |it: char| it.is_control() && it != '\t' && it != '\n' || it == '\u{2028}';
+                prop_assert!(!text.contains(breaks), "{}", text);
+            }
+        }
+    }
+
+    /// The other texts that get into the files.
+    #[test]
+    fn no_text_of_the_parameters_leaves_its_line(region in any::<String>(), name in any::<String>(), vlans in any::<String>()) {
+        for document in [
+            serde_json::json!({"release": "zed", "region": region}),
+            serde_json::json!({"release": "zed", "network": {"physical": [{"name": name}]}}),
+            serde_json::json!({"release": "zed", "network": {"physical": [{"name": "a", "vlans": vlans}]}}),
+        ] {
+            let Ok((parameters, _)) = crate::parameters::Parameters::read(&document) else {
+                continue;
+            };
+            let lines = |parameters: &crate::parameters::Parameters| -> Vec<usize> {
+                Service::ALL.map(|it| crate::service::configure(it, parameters).public().lines().count()).to_vec()
+            };
+            let plain = crate::parameters::Parameters::of(Release::Zed);
+            prop_assert_eq!(lines(&parameters), lines(&plain));
+        }
     }
 }

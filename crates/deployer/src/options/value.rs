@@ -26,7 +26,7 @@ impl OptionEntry {
             }
             (Kind::Dict, Json::Object(pairs)) => pairs
                 .iter()
-                .map(|(key, value)| Ok(format!("{key}:{}", scalar(value)?)))
+                .map(|(key, value)| Ok(format!("{}:{}", line(key.clone())?, scalar(value)?)))
                 .collect::<Result<Vec<String>, String>>()
                 .map(Value::List),
             (_, Json::Array(_)) => Err(format!("is a list; it takes {}", self.takes())),
@@ -131,8 +131,14 @@ fn scalar(json: &Json) -> Result<String, String> {
             return Err("holds a list or a map in a list".to_owned());
         }
     };
-    if text.contains(['\n', '\r']) {
-        return Err("holds a line break".to_owned());
+    line(text)
+}
+
+/// A text that stays on its line, for every reader of lines.
+fn line(text: String) -> Result<String, String> {
+    let breaks = |it: char| it.is_control() && it != '\t' || matches!(it, '\u{2028}' | '\u{2029}');
+    if text.contains(breaks) {
+        return Err("holds a line break or another control character".to_owned());
     }
     Ok(text)
 }

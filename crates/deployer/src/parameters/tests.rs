@@ -34,6 +34,14 @@ fn what_is_wrong_is_named_with_its_field() {
             "network.mtu: 9 is not from 1280 to 65535",
         ),
         (
+            json!({"release": "zed", "region": "a\n[x]"}),
+            "region: it has to be 1 to 64 letters, digits, `.`, `-` or `_`",
+        ),
+        (
+            json!({"release": "zed", "network": {"physical": [{"name": "a"}, {"name": "b", "vlans": "1:5000"}]}}),
+            "network.physical[1].vlans: it has to be two numbers from 1 to 4094, such as 100:199",
+        ),
+        (
             json!({"release": "zed", "replicas": 3}),
             "replicas: this field is not built yet",
         ),

@@ -1,6 +1,10 @@
 //! Glance: images, in files on a volume.
 
+use super::Service;
+use super::definition::{Address, Definition, Entry, Probe, Run, Task, Volume, Workload, command};
+use crate::cloud::Cloud;
 use crate::config::Config;
+use crate::held::Held;
 use crate::parameters::Parameters;
 
 /// The configuration.
@@ -35,4 +39,82 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         "nothing reads notifications",
     );
     config
+}
+
+const USER: u32 = 42415;
+const PORTS: &[(&str, u16)] = &[("http", 9292)];
+const VOLUME: &str = "glance-images";
+
+/// What Glance consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    // Its programs look for files of other names when they run as others.
+    let run = |words: &[&str]| Run {
+        command: [
+            command(words.get(..1).unwrap_or_default()),
+            command(&[
+                "--config-file",
+                "/etc/glance/glance-api.conf",
+                "--config-dir",
+                "/etc/glance/glance-api.conf.d",
+            ]),
+            command(words.get(1..).unwrap_or_default()),
+        ]
+        .concat(),
+        user: USER,
+        files: Service::Glance.files(cloud, held, None),
+        scratch: vec!["/tmp"],
+        ..Run::default()
+    };
+    let api = Run {
+        volumes: vec![(VOLUME, "/var/lib/glance")],
+        ..run(&["glance-api"])
+    };
+    Definition {
+        name: "glance",
+        databases: vec!["glance"],
+        account: true,
+        catalogue: vec![Entry {
+            kind: "image",
+            name: "glance",
+            url: "http://glance:9292",
+        }],
+        addresses: vec![Address {
+            name: "glance",
+            workload: "glance-api",
+            ports: PORTS,
+            replicas: false,
+        }],
+        volumes: vec![Volume {
+            name: VOLUME,
+            size: "20Gi",
+        }],
+        tasks: vec![
+            Task {
+                name: "glance-schema",
+                run: run(&["glance-manage", "db_sync"]),
+                needs: vec!["databases"],
+                repeat: true,
+            },
+            Task {
+                name: "glance-metadata",
+                run: run(&[
+                    "glance-manage",
+                    "db_load_metadefs",
+                    "/usr/share/glance-common/metadefs",
+                ]),
+                needs: vec!["glance-schema"],
+                repeat: true,
+            },
+        ],
+        workloads: vec![Workload {
+            name: "glance-api",
+            stateful: None,
+            run: api,
+            ports: PORTS,
+            ready: Probe::Http("http", "/healthcheck"),
+            alive: Some(Probe::Tcp("http")),
+            needs: vec!["glance-metadata", "identities"],
+        }],
+        ..Definition::default()
+    }
 }

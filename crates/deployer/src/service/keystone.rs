@@ -1,6 +1,12 @@
 //! Keystone: identity.
 
+use super::Service;
+use super::definition::{
+    Address, Definition, Entry, Probe, Run, Task, Variable, Workload, command, uwsgi,
+};
+use crate::cloud::Cloud;
 use crate::config::Config;
+use crate::held::{CREDENTIAL, FERNET, Held};
 
 /// The configuration. Fernet and credential keys are Secrets, mounted as directories.
 pub(super) fn configuration() -> Config {
@@ -30,4 +36,73 @@ pub(super) fn configuration() -> Config {
         "nothing reads notifications",
     );
     config
+}
+
+const USER: u32 = 42425;
+const PORTS: &[(&str, u16)] = &[("http", 5000)];
+const URL: &str = "http://keystone:5000/v3";
+
+/// What Keystone consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    let files = Service::Keystone.files(cloud, held, None);
+    let run = |command: Vec<String>| Run {
+        command,
+        user: USER,
+        files: files.clone(),
+        keys: vec![
+            (FERNET, "/etc/keystone/fernet-keys"),
+            (CREDENTIAL, "/etc/keystone/credential-keys"),
+        ],
+        scratch: vec!["/tmp", "/var/lib/keystone"],
+        ..Run::default()
+    };
+    let mut bootstrap = run(command(&["keystone-manage", "bootstrap"]));
+    for (option, value) in [
+        ("--bootstrap-region-id", cloud.parameters.region.as_str()),
+        ("--bootstrap-admin-url", URL),
+        ("--bootstrap-internal-url", URL),
+        ("--bootstrap-public-url", URL),
+    ] {
+        bootstrap.command.extend(command(&[option, value]));
+    }
+    bootstrap.environment = vec![("OS_BOOTSTRAP_PASSWORD", Variable::Account("identity-admin"))];
+    Definition {
+        name: "keystone",
+        databases: vec!["keystone"],
+        catalogue: vec![Entry {
+            kind: "identity",
+            name: "keystone",
+            url: URL,
+        }],
+        addresses: vec![Address {
+            name: "keystone",
+            workload: "keystone-api",
+            ports: PORTS,
+            replicas: false,
+        }],
+        tasks: vec![
+            Task {
+                name: "keystone-schema",
+                run: run(command(&["keystone-manage", "db_sync"])),
+                needs: vec!["databases"],
+                repeat: true,
+            },
+            Task {
+                name: "keystone-bootstrap",
+                run: bootstrap,
+                needs: vec!["keystone-schema"],
+                repeat: false,
+            },
+        ],
+        workloads: vec![Workload {
+            name: "keystone-api",
+            stateful: None,
+            run: run(uwsgi("/usr/bin/keystone-wsgi-public", 5000)),
+            ports: PORTS,
+            ready: Probe::Http("http", "/healthcheck"),
+            alive: Some(Probe::Tcp("http")),
+            needs: vec!["keystone-bootstrap", "memcached"],
+        }],
+        ..Definition::default()
+    }
 }

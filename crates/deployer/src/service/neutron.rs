@@ -1,7 +1,12 @@
 //! Neutron: networks, with OVN.
 
+use super::Service;
+use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
+use crate::held::Held;
 use crate::parameters::Parameters;
+use crate::release::Release;
 
 /// The bytes that Geneve with OVN's options takes from each packet of an IPv4 network between the nodes.
 const GENEVE: &str = "38";
@@ -96,4 +101,103 @@ fn networks(config: &mut Config, parameters: &Parameters) {
 
 fn list(names: &[&str]) -> Value {
     Value::List(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+const USER: u32 = 42435;
+const PORTS: &[(&str, u16)] = &[("http", 9696)];
+/// Whether the process has a connection to port 5672 (1628) of the broker, in state established (01).
+const CONNECTED: Probe = Probe::Command(&[
+    "grep",
+    "-Eqs",
+    ":1628 01 ",
+    "/proc/net/tcp",
+    "/proc/net/tcp6",
+]);
+
+/// What Neutron consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    let run = |command: Vec<String>| Run {
+        command,
+        user: USER,
+        files: Service::Neutron.files(cloud, held, None),
+        scratch: vec!["/tmp", "/var/lib/neutron"],
+        ..Run::default()
+    };
+    let (api, workers) = match cloud.parameters.release {
+        // One program with all its processes.
+        Release::Zed => (with_files("neutron-server"), &[][..]),
+        Release::Epoxy => (
+            uwsgi("/usr/bin/neutron-api", 9696),
+            &[
+                "neutron-rpc-server",
+                "neutron-periodic-workers",
+                "neutron-ovn-maintenance-worker",
+            ][..],
+        ),
+    };
+    let mut workloads = vec![Workload {
+        name: "neutron-api",
+        stateful: None,
+        run: run(api),
+        ports: PORTS,
+        ready: Probe::Http("http", "/healthcheck"),
+        alive: Some(Probe::Tcp("http")),
+        needs: NEEDS.to_vec(),
+    }];
+    workloads.extend(workers.iter().map(|name| Workload {
+        name,
+        stateful: None,
+        run: run(with_files(name)),
+        ports: &[],
+        ready: CONNECTED,
+        // Without a broker it reconnects by itself.
+        alive: None,
+        needs: NEEDS.to_vec(),
+    }));
+    let mut schema = with_files("neutron-db-manage");
+    schema.extend(command(&["upgrade", "heads"]));
+    Definition {
+        name: "neutron",
+        databases: vec!["neutron"],
+        messaging: true,
+        account: true,
+        catalogue: vec![Entry {
+            kind: "network",
+            name: "neutron",
+            url: "http://neutron:9696",
+        }],
+        addresses: vec![Address {
+            name: "neutron",
+            workload: "neutron-api",
+            ports: PORTS,
+            replicas: false,
+        }],
+        volumes: vec![],
+        tasks: vec![Task {
+            name: "neutron-schema",
+            run: run(schema),
+            needs: vec!["databases"],
+            repeat: true,
+        }],
+        workloads,
+    }
+}
+
+const NEEDS: [&str; 5] = [
+    "neutron-schema",
+    "broker-accounts",
+    "identities",
+    "ovn-nb",
+    "ovn-sb",
+];
+
+/// A program of Neutron with its files: Debian's have others, too.
+fn with_files(program: &str) -> Vec<String> {
+    command(&[
+        program,
+        "--config-file",
+        "/etc/neutron/neutron.conf",
+        "--config-dir",
+        "/etc/neutron/neutron.conf.d",
+    ])
 }

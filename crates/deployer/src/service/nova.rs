@@ -1,6 +1,10 @@
 //! Nova: servers. API, conductor and scheduler read the same file.
 
+use super::Service;
+use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use crate::cloud::Cloud;
 use crate::config::Config;
+use crate::held::Held;
 use crate::parameters::Parameters;
 
 /// The configuration.
@@ -30,4 +34,129 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     }
     config.derive("glance", "region_name", &parameters.region, "region");
     config
+}
+
+const USER: u32 = 42436;
+const PORTS: &[(&str, u16)] = &[("http", 8774)];
+/// URLs of a cell with the parts of Nova's own configuration in place of its account: no password is in the database,
+/// and a new one does not touch it.
+const CELL: &str = "{scheme}://{username}:{password}@{hostname}:{port}/{path}?{query}";
+const CELL0: &str = "{scheme}://{username}:{password}@{hostname}:{port}/nova_cell0?{query}";
+/// A second cell of the same URLs is an error.
+const CREATE_CELL: &str = "nova-manage cell_v2 list_cells | grep -q ' cell1 ' || \
+exec nova-manage cell_v2 create_cell --name cell1 --database_connection \"$0\" --transport-url \"$0\"";
+/// Whether the process has a connection to port 5672 (1628) of the broker, in state established (01).
+const CONNECTED: Probe = Probe::Command(&[
+    "grep",
+    "-Eqs",
+    ":1628 01 ",
+    "/proc/net/tcp",
+    "/proc/net/tcp6",
+]);
+
+/// What Nova consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    Definition {
+        name: "nova",
+        databases: vec!["nova", "nova_api", "nova_cell0"],
+        messaging: true,
+        account: true,
+        catalogue: vec![Entry {
+            kind: "compute",
+            name: "nova",
+            url: "http://nova:8774/v2.1",
+        }],
+        addresses: vec![Address {
+            name: "nova",
+            workload: "nova-api",
+            ports: PORTS,
+            replicas: false,
+        }],
+        volumes: vec![],
+        tasks: tasks(cloud, held),
+        workloads: vec![
+            api(cloud, held),
+            worker(cloud, held, "nova-conductor"),
+            worker(cloud, held, "nova-scheduler"),
+        ],
+    }
+}
+
+/// The schemas of the API, of cell0, which has the servers that found no host, and of cell1.
+fn tasks(cloud: &Cloud, held: &Held) -> Vec<Task> {
+    let task = |name, words: &[&str], needs| Task {
+        name,
+        run: run(cloud, held, "nova-manage", command(words)),
+        needs,
+        repeat: true,
+    };
+    vec![
+        task(
+            "nova-api-schema",
+            &["nova-manage", "api_db", "sync"],
+            vec!["databases"],
+        ),
+        task(
+            "nova-cell0",
+            &[
+                "nova-manage",
+                "cell_v2",
+                "map_cell0",
+                "--database_connection",
+                CELL0,
+            ],
+            vec!["nova-api-schema"],
+        ),
+        task(
+            "nova-cell1",
+            &["/bin/sh", "-c", CREATE_CELL, CELL],
+            vec!["nova-cell0"],
+        ),
+        task(
+            "nova-schema",
+            &["nova-manage", "db", "sync"],
+            vec!["nova-cell1"],
+        ),
+    ]
+}
+
+fn api(cloud: &Cloud, held: &Held) -> Workload {
+    Workload {
+        name: "nova-api",
+        stateful: None,
+        run: run(
+            cloud,
+            held,
+            "nova-api",
+            uwsgi("/usr/bin/nova-api-wsgi", 8774),
+        ),
+        ports: PORTS,
+        // The versions, which need no token.
+        ready: Probe::Http("http", "/"),
+        alive: Some(Probe::Tcp("http")),
+        needs: vec!["nova-schema", "broker-accounts", "identities"],
+    }
+}
+
+fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
+    Workload {
+        name,
+        stateful: None,
+        run: run(cloud, held, name, command(&[name])),
+        ports: &[],
+        ready: CONNECTED,
+        // Without a broker it reconnects by itself.
+        alive: None,
+        needs: vec!["nova-schema", "broker-accounts", "identities"],
+    }
+}
+
+fn run(cloud: &Cloud, held: &Held, component: &str, command: Vec<String>) -> Run {
+    Run {
+        command,
+        user: USER,
+        files: Service::Nova.files(cloud, held, Some(component)),
+        scratch: vec!["/tmp", "/var/lib/nova"],
+        ..Run::default()
+    }
 }

@@ -1,6 +1,10 @@
 //! Placement: what resources there are, and who uses them.
 
+use super::Service;
+use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use crate::cloud::Cloud;
 use crate::config::Config;
+use crate::held::Held;
 use crate::parameters::Parameters;
 
 /// The configuration.
@@ -13,4 +17,51 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     let why = "callers are authenticated by Keystone";
     config.require("api", "auth_strategy", "keystone", why);
     config
+}
+
+const USER: u32 = 42482;
+const PORTS: &[(&str, u16)] = &[("http", 8778)];
+
+/// What Placement consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    let run = |command: Vec<String>| Run {
+        command,
+        user: USER,
+        files: Service::Placement.files(cloud, held, None),
+        scratch: vec!["/tmp", "/var/lib/placement"],
+        ..Run::default()
+    };
+    Definition {
+        name: "placement",
+        databases: vec!["placement"],
+        account: true,
+        catalogue: vec![Entry {
+            kind: "placement",
+            name: "placement",
+            url: "http://placement:8778",
+        }],
+        addresses: vec![Address {
+            name: "placement",
+            workload: "placement-api",
+            ports: PORTS,
+            replicas: false,
+        }],
+        tasks: vec![Task {
+            name: "placement-schema",
+            run: run(command(&["placement-manage", "db", "sync"])),
+            needs: vec!["databases"],
+            repeat: true,
+        }],
+        workloads: vec![Workload {
+            name: "placement-api",
+            stateful: None,
+            run: run(uwsgi("/usr/bin/placement-api", 8778)),
+            ports: PORTS,
+            // The versions, which need no token.
+            ready: Probe::Http("http", "/"),
+            alive: Some(Probe::Tcp("http")),
+            needs: vec!["placement-schema", "identities"],
+        }],
+        ..Definition::default()
+    }
 }

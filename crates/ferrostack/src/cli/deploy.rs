@@ -10,6 +10,29 @@ use super::OutputArg;
 pub(crate) enum OpenStack {
     /// Check a file of parameters, and print the configuration files of the services.
     Config(OpenStackConfig),
+    /// Show what would be created, changed and deleted in a cluster. Nothing is written.
+    ///
+    /// Every object is sent to the API server as a dry run. The exit status is 0 when there is nothing to do, 2 when
+    /// there is, and 1 after an error.
+    Plan(OpenStackPlan),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackPlan {
+    /// File of parameters (`-` is standard input).
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Kubeconfig of the cluster [default: KUBECONFIG, then that of the default data directory of `up`].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// Plan for an empty namespace, and connect to no cluster.
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) empty: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
 }
 
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 31] = [
+const ENTRIES: [Entry; 32] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -146,6 +146,20 @@ const ENTRIES: [Entry; 31] = [
             (
                 "What an option takes, its value and the reason",
                 "ferrostack openstack config nova --explain scheduler.workers",
+            ),
+        ],
+    ),
+    entry(
+        "openstack plan",
+        "openstack.md",
+        &[
+            (
+                "What would be done in a cluster",
+                "ferrostack openstack plan -f cloud.yaml --context mycluster",
+            ),
+            (
+                "All that a cloud consists of",
+                "ferrostack openstack plan -f cloud.yaml --empty",
             ),
         ],
     ),

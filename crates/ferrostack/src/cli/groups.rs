@@ -48,7 +48,7 @@ const GROUPS: [(&str, &[&str]); 11] = [
     ),
     (
         "API server",
-        &["kubeconfig", "context", "namespace", "master"],
+        &["kubeconfig", "context", "namespace", "master", "empty"],
     ),
     (
         "Simulated cloud",

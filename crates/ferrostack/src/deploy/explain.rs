@@ -89,6 +89,10 @@ fn describe(
         (entry.secret, "it is a secret"),
         (entry.deprecated, "it is deprecated"),
         (
+            entry.mutable,
+            "the service could read it again without a restart; here every change is a restart",
+        ),
+        (
             option.renamed,
             "the name that was asked for is an earlier one",
         ),
@@ -111,6 +115,7 @@ fn document(option: &Found<'_>, config: &Config) -> Value {
         "required": option.entry.required,
         "secret": option.entry.secret,
         "deprecated": option.entry.deprecated,
+        "mutable": option.entry.mutable,
         "renamed": option.renamed,
     })
 }

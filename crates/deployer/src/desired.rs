@@ -1,0 +1,298 @@
+//! What has to be in the cluster: steps with their Kubernetes objects, in an order in which each can start when those
+//! that it needs are ready.
+
+mod names;
+mod pod;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use self::names::Names;
+use crate::cloud::Cloud;
+use crate::held::{Held, SECRETS};
+use crate::object::{Object, ObjectKind};
+use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
+use crate::service::definitions;
+
+/// The label that names the step of an object.
+pub const STEP: &str = "ferrostack.dev/step";
+/// The label of a configuration object, without the digest of its name.
+pub const CONFIGURES: &str = "ferrostack.dev/configures";
+/// The first steps: what others refer to.
+const HELD: &str = "secrets";
+const CONFIGURATION: &str = "configuration";
+/// Steps without objects: what is written to RabbitMQ and Keystone.
+const BROKER: &str = "broker-accounts";
+const IDENTITIES: &str = "identities";
+
+/// Steps, each after those that it needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// The uid of the cloud.
+    pub uid: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// A step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Steps that have to be ready before.
+    pub needs: Vec<String>,
+    /// Its objects, in the order of their creation.
+    pub objects: Vec<Object>,
+    /// What is written to RabbitMQ or Keystone, in words.
+    pub writes: Vec<String>,
+}
+
+impl Graph {
+    /// Every object with its step.
+    pub fn objects(&self) -> impl Iterator<Item = (&Step, &Object)> {
+        let steps = self.steps.iter();
+        steps.flat_map(|step| step.objects.iter().map(move |it| (step, it)))
+    }
+}
+
+/// The steps of a cloud.
+pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
+    let definitions = definitions(cloud, held);
+    let names = Names { cloud, held };
+    let mut steps = vec![secrets(&names), configuration(&names, &definitions)];
+    for definition in &definitions {
+        steps.extend(definition.tasks.iter().map(|it| names.task(it)));
+        steps.extend(definition.workloads.iter().map(|it| names.workload(it)));
+    }
+    steps.push(broker(&definitions));
+    steps.push(identities(cloud, &definitions));
+    Graph {
+        uid: held.uid().to_owned(),
+        steps: ordered(steps),
+    }
+}
+
+/// Sorts steps so that each comes after those that it needs, and otherwise as they are.
+fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
+    let mut sorted: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut done: BTreeSet<String> = BTreeSet::new();
+    while !steps.is_empty() {
+        let ready = steps
+            .iter()
+            .position(|step| step.needs.iter().all(|need| done.contains(need)));
+        // A circle is not possible: a test sorts the steps of every release.
+        let step = steps.remove(ready.unwrap_or(0));
+        done.insert(step.name.clone());
+        sorted.push(step);
+    }
+    sorted
+}
+
+/// What is made once and kept.
+fn secrets(names: &Names<'_>) -> Step {
+    let objects = SECRETS.iter().map(|(name, _)| {
+        let metadata = names.metadata(HELD);
+        let fields = json!({"type": "Opaque"});
+        Object::new(ObjectKind::Secret, name, metadata, fields).with_secret(names.held.secret(name))
+    });
+    Step {
+        name: HELD.to_owned(),
+        objects: objects.collect(),
+        ..Step::default()
+    }
+}
+
+/// Configuration files, addresses and volumes.
+fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
+    let mut objects = BTreeMap::new();
+    let mut add = |object: Object| objects.insert(object.reference().clone(), object);
+    for definition in definitions {
+        for run in runs(definition) {
+            for object in names.files(run) {
+                add(object);
+            }
+        }
+        for address in &definition.addresses {
+            add(service(names, address));
+        }
+        for volume in &definition.volumes {
+            add(claim(names, volume));
+        }
+    }
+    Step {
+        name: CONFIGURATION.to_owned(),
+        needs: vec![HELD.to_owned()],
+        objects: objects.into_values().collect(),
+        writes: vec![],
+    }
+}
+
+fn runs(definition: &Definition) -> impl Iterator<Item = &Run> {
+    let tasks = definition.tasks.iter().map(|it| &it.run);
+    tasks.chain(definition.workloads.iter().map(|it| &it.run))
+}
+
+impl Names<'_> {
+    /// The objects of the configuration files of a program.
+    fn files(&self, run: &Run) -> Vec<Object> {
+        let object = |file: &crate::service::definition::File| {
+            let name = self.file(file);
+            let mut metadata = self.metadata(CONFIGURATION);
+            metadata["labels"][CONFIGURES] = file.object.as_str().into();
+            match &file.content {
+                Content::Public(text) => {
+                    let fields = json!({"immutable": true, "data": {file.key(): text}});
+                    Object::new(ObjectKind::ConfigMap, &name, metadata, fields)
+                }
+                Content::Secret(text) => {
+                    let fields = json!({"type": "Opaque", "immutable": true});
+                    let data = BTreeMap::from([(file.key().to_owned(), text.clone())]);
+                    Object::new(ObjectKind::Secret, &name, metadata, fields).with_secret(data)
+                }
+            }
+        };
+        run.files.iter().map(object).collect()
+    }
+
+    fn task(&self, task: &Task) -> Step {
+        let image = if task.repeat { self.image() } else { "" };
+        let pod = self.pod(task.name, &task.run);
+        let mut content = pod.clone();
+        content["containers"][0]["image"] = image.into();
+        // A Job cannot be changed; another content is another Job.
+        let digest = crate::held::digest(&[&content.to_string()]);
+        let name = format!("{}-{digest}", task.name);
+        let metadata = self.metadata(task.name);
+        let fields = json!({"spec": {
+            "backoffLimit": 6,
+            "template": {
+                "metadata": {"labels": self.labels(task.name)},
+                "spec": pod::ending(pod),
+            },
+        }});
+        let object = Object::new(ObjectKind::Job, &name, metadata, fields);
+        self.step(task.name, &task.needs, object)
+    }
+
+    fn workload(&self, workload: &Workload) -> Step {
+        let name = workload.name;
+        let metadata = self.metadata(name);
+        let mut spec = json!({
+            "replicas": 1,
+            "revisionHistoryLimit": 2,
+            "selector": {"matchLabels": self.selector(name)},
+            "template": {
+                "metadata": {"labels": self.labels(name)},
+                "spec": self.serving(workload),
+            },
+        });
+        let kind = match workload.stateful {
+            Some(address) => {
+                spec["serviceName"] = address.into();
+                spec["updateStrategy"] = json!({"type": "RollingUpdate"});
+                ObjectKind::StatefulSet
+            }
+            None => {
+                // The old one ends when the new one answers.
+                spec["strategy"] = json!({"type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+                ObjectKind::Deployment
+            }
+        };
+        let object = Object::new(kind, name, metadata, json!({"spec": spec}));
+        self.step(name, &workload.needs, object)
+    }
+
+    fn step(&self, name: &str, needs: &[&str], object: Object) -> Step {
+        let needs: Vec<String> = match needs {
+            [] => vec![CONFIGURATION.to_owned()],
+            needs => needs.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        Step {
+            name: name.to_owned(),
+            needs,
+            objects: vec![object],
+            writes: vec![],
+        }
+    }
+}
+
+fn service(names: &Names<'_>, address: &Address) -> Object {
+    let port = |(name, port): &(&str, u16)| json!({"name": name, "port": port, "targetPort": name, "protocol": "TCP"});
+    let ports: Vec<_> = address.ports.iter().map(port).collect();
+    let mut spec = json!({"selector": names.selector(address.workload), "ports": ports});
+    if address.replicas {
+        spec["clusterIP"] = "None".into();
+        spec["publishNotReadyAddresses"] = true.into();
+    }
+    let fields = json!({"spec": spec});
+    let metadata = names.metadata(CONFIGURATION);
+    Object::new(ObjectKind::Service, address.name, metadata, fields)
+}
+
+fn claim(names: &Names<'_>, volume: &Volume) -> Object {
+    let fields = json!({"spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": volume.size}},
+    }});
+    let metadata = names.metadata(CONFIGURATION);
+    Object::new(
+        ObjectKind::PersistentVolumeClaim,
+        volume.name,
+        metadata,
+        fields,
+    )
+}
+
+/// Virtual hosts and accounts in RabbitMQ.
+fn broker(definitions: &[Definition]) -> Step {
+    let users = definitions.iter().filter(|it| it.messaging);
+    let writes = users.flat_map(|it| {
+        let name = it.name;
+        [
+            format!("RabbitMQ: virtual host {name}"),
+            format!("RabbitMQ: user {name}, with all rights in {name}"),
+        ]
+    });
+    Step {
+        name: BROKER.to_owned(),
+        needs: vec!["rabbitmq".to_owned()],
+        objects: vec![],
+        writes: writes.collect(),
+    }
+}
+
+/// Accounts and catalogue in Keystone, beside those of its bootstrap.
+fn identities(cloud: &Cloud, definitions: &[Definition]) -> Step {
+    let region = &cloud.parameters.region;
+    let mut writes = vec![
+        "Keystone: project service".to_owned(),
+        "Keystone: role service".to_owned(),
+    ];
+    for definition in definitions.iter().filter(|it| it.account) {
+        let name = definition.name;
+        writes.push(format!(
+            "Keystone: user {name}, with roles admin and service in project service"
+        ));
+    }
+    for entry in definitions.iter().flat_map(|it| &it.catalogue) {
+        // That of Keystone itself is made by its bootstrap.
+        if entry.kind != "identity" {
+            let (kind, name, url) = (entry.kind, entry.name, entry.url);
+            writes.push(format!("Keystone: service {kind} ({name})"));
+            writes.push(format!(
+                "Keystone: endpoints {url} of {kind} in {region}: public, internal, admin"
+            ));
+        }
+    }
+    Step {
+        name: IDENTITIES.to_owned(),
+        needs: vec!["keystone-api".to_owned()],
+        objects: vec![],
+        writes,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,154 @@
+//! Pods: without rights in the Kubernetes API, as users without privileges, on a file system that they cannot write.
+
+use serde_json::{Value as Json, json};
+
+use super::names::Names;
+use crate::held::ACCOUNTS;
+use crate::service::definition::{Content, File, Probe, Run, Variable, Workload};
+
+/// Mode of files that everybody in the container reads.
+const READABLE: u32 = 0o444;
+/// Mode of files that the user of the container reads, by its group.
+const PRIVATE: u32 = 0o440;
+
+impl Names<'_> {
+    /// The Pod of a program.
+    pub(super) fn pod(&self, name: &str, run: &Run) -> Json {
+        let mut volumes = Vec::new();
+        let mut mounts = Vec::new();
+        for file in &run.files {
+            volumes.push(self.volume(file));
+            mounts.push(json!({"name": file.object, "mountPath": file.path, "subPath": file.key(), "readOnly": true}));
+        }
+        for (secret, path) in &run.keys {
+            volumes.push(
+                json!({"name": secret, "secret": {"secretName": secret, "defaultMode": PRIVATE}}),
+            );
+            mounts.push(json!({"name": secret, "mountPath": path, "readOnly": true}));
+        }
+        for path in &run.scratch {
+            let name = path.trim_matches('/').replace('/', "-");
+            volumes.push(json!({"name": name, "emptyDir": {}}));
+            mounts.push(json!({"name": name, "mountPath": path}));
+        }
+        for (claim, path) in &run.volumes {
+            volumes.push(json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}}));
+            mounts.push(json!({"name": claim, "mountPath": path}));
+        }
+        let mut container = json!({
+            "name": name,
+            "image": self.image(),
+            "imagePullPolicy": "IfNotPresent",
+            "command": run.command,
+            "volumeMounts": mounts,
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        });
+        if !run.environment.is_empty() {
+            let variables = run.environment.iter();
+            container["env"] = variables
+                .map(|(name, value)| variable(name, value))
+                .collect();
+        }
+        json!({
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "securityContext": {
+                "runAsNonRoot": true,
+                "runAsUser": run.user,
+                "runAsGroup": run.user,
+                "fsGroup": run.user,
+                // A large volume would be walked at each start.
+                "fsGroupChangePolicy": "OnRootMismatch",
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+            "volumes": volumes,
+        })
+    }
+
+    fn volume(&self, file: &File) -> Json {
+        let name = self.file(file);
+        match file.content {
+            Content::Public(_) => {
+                json!({"name": file.object, "configMap": {"name": name, "defaultMode": READABLE}})
+            }
+            Content::Secret(_) => {
+                json!({"name": file.object, "secret": {"secretName": name, "defaultMode": PRIVATE}})
+            }
+        }
+    }
+
+    /// The Pod of a program that runs always.
+    pub(super) fn serving(&self, workload: &Workload) -> Json {
+        let mut pod = self.pod(workload.name, &workload.run);
+        pod["terminationGracePeriodSeconds"] = 60.into();
+        if workload.stateful.is_none() && !workload.run.volumes.is_empty() {
+            // The volume is on one node, and the new Pod starts before the old one ends.
+            pod["affinity"] = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
+                "labelSelector": {"matchLabels": self.selector(workload.name)},
+                "topologyKey": "kubernetes.io/hostname",
+            }]}});
+        }
+        let container = &mut pod["containers"][0];
+        if !workload.ports.is_empty() {
+            let port = |(name, port): &(&str, u16)| json!({"name": name, "containerPort": port, "protocol": "TCP"});
+            container["ports"] = workload.ports.iter().map(port).collect();
+            // Until every node has heard that the Pod ends, new connections come.
+            container["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", "5"]}}});
+        }
+        let ready = probe(&workload.ready);
+        container["readinessProbe"] = with(
+            ready.clone(),
+            json!({"periodSeconds": 5, "timeoutSeconds": 5}),
+        );
+        if let Some(alive) = &workload.alive {
+            // Ten minutes to start: a database may have to recover.
+            container["startupProbe"] = with(
+                ready,
+                json!({"periodSeconds": 2, "timeoutSeconds": 5, "failureThreshold": 300}),
+            );
+            container["livenessProbe"] = with(
+                probe(alive),
+                json!({"periodSeconds": 20, "timeoutSeconds": 10, "failureThreshold": 6}),
+            );
+        }
+        pod
+    }
+}
+
+/// The Pod of a program that ends.
+pub(super) fn ending(mut pod: Json) -> Json {
+    pod["restartPolicy"] = "OnFailure".into();
+    pod
+}
+
+fn probe(probe: &Probe) -> Json {
+    match probe {
+        Probe::Http(port, path) => json!({"httpGet": {"port": port, "path": path}}),
+        Probe::Tcp(port) => json!({"tcpSocket": {"port": port}}),
+        Probe::Command(words) => json!({"exec": {"command": words}}),
+    }
+}
+
+fn with(mut probe: Json, times: Json) -> Json {
+    if let (Some(into), Json::Object(times)) = (probe.as_object_mut(), times) {
+        into.extend(times);
+    }
+    probe
+}
+
+fn variable(name: &str, value: &Variable) -> Json {
+    match value {
+        Variable::Text(text) => json!({"name": name, "value": text}),
+        Variable::Field(path) => {
+            json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
+        }
+        Variable::Account(key) => {
+            json!({"name": name, "valueFrom": {"secretKeyRef": {"name": ACCOUNTS, "key": key}}})
+        }
+    }
+}

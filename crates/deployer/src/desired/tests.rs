@@ -1,0 +1,399 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::held::ACCOUNTS;
+use crate::object::Password;
+use crate::parameters::Parameters;
+use crate::release::Release;
+
+/// A cloud with these fields of its spec.
+pub(crate) fn cloud(spec: &Json) -> Cloud {
+    let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+        "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": spec});
+    let (parameters, _) = Parameters::read(&document).unwrap();
+    Cloud::of(&document, parameters).unwrap()
+}
+
+/// What a cluster holds, with passwords that are easy to find.
+pub(crate) fn held() -> Held {
+    let mut next = 0_u8;
+    Held::complete("cloud", &[], || {
+        next = next.wrapping_mul(5).wrapping_add(17);
+        next
+    })
+}
+
+/// Specs of any release, with any of several options.
+pub(crate) fn specs() -> impl Strategy<Value = Json> {
+    let release = prop::sample::select(Release::ALL.map(Release::name).to_vec());
+    let region = "[A-Za-z0-9._-]{1,12}";
+    let options = prop::collection::btree_map(
+        prop::sample::select(vec![
+            ("nova", "scheduler", "workers"),
+            ("nova", "filter_scheduler", "max_instances_per_host"),
+            ("nova", "conductor", "workers"),
+            ("nova", "DEFAULT", "reserved_host_memory_mb"),
+            ("keystone", "token", "expiration"),
+            ("neutron", "quotas", "quota_network"),
+            ("glance", "DEFAULT", "image_member_quota"),
+            ("placement", "DEFAULT", "debug"),
+        ]),
+        1..60_u32,
+        0..6,
+    );
+    (release, region, 1280..9000_u32, options).prop_map(|(release, region, mtu, options)| {
+        let mut spec =
+            json!({"release": release, "region": region, "network": {"mtu": mtu}, "services": {}});
+        for ((service, section, option), value) in options {
+            let value = match option {
+                "debug" => json!(value % 2 == 0),
+                _ => json!(value),
+            };
+            spec["services"][service]["config"][section][option] = value;
+        }
+        spec
+    })
+}
+
+/// The templates of all Pods, with the name of their object.
+fn pods(graph: &Graph) -> Vec<(String, Json)> {
+    let template = |object: &Object| {
+        let template = object.public().pointer("/spec/template")?.clone();
+        Some((object.reference().name.clone(), template))
+    };
+    graph.objects().filter_map(|(_, it)| template(it)).collect()
+}
+
+fn items<'a>(object: &'a Json, path: &str) -> impl Iterator<Item = &'a Json> {
+    object
+        .pointer(path)
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn text(object: &Json, path: &str) -> String {
+    object
+        .pointer(path)
+        .and_then(Json::as_str)
+        .unwrap()
+        .to_owned()
+}
+
+/// Every reference that leads nowhere.
+fn dangling(graph: &Graph) -> Vec<String> {
+    let objects: BTreeMap<(ObjectKind, String), Json> = graph
+        .objects()
+        .map(|(_, it)| {
+            let reference = it.reference();
+            ((reference.kind, reference.name.clone()), it.exposed())
+        })
+        .collect();
+    let data = |kind, name: &str| {
+        objects
+            .get(&(kind, name.to_owned()))
+            .map(|it| it["data"].clone())
+    };
+    let mut problems = Vec::new();
+    for (name, pod) in pods(graph) {
+        let mut volumes = BTreeMap::new();
+        for volume in items(&pod, "/spec/volumes") {
+            let content = if let Some(map) = volume.pointer("/configMap/name") {
+                data(ObjectKind::ConfigMap, map.as_str().unwrap())
+            } else if let Some(secret) = volume.pointer("/secret/secretName") {
+                data(ObjectKind::Secret, secret.as_str().unwrap())
+            } else if let Some(claim) = volume.pointer("/persistentVolumeClaim/claimName") {
+                data(ObjectKind::PersistentVolumeClaim, claim.as_str().unwrap())
+            } else {
+                Some(json!({}))
+            };
+            if content.is_none() {
+                problems.push(format!("{name}: {volume}"));
+            }
+            let earlier = volumes.insert(text(volume, "/name"), content);
+            assert!(
+                earlier.is_none(),
+                "{name}: two volumes have a name: {volume}"
+            );
+        }
+        let container = &pod["spec"]["containers"][0];
+        for mount in items(container, "/volumeMounts") {
+            match volumes.get(&text(mount, "/name")) {
+                None => problems.push(format!("{name}: {mount}")),
+                Some(content) => {
+                    if let (Some(key), Some(content)) = (mount["subPath"].as_str(), content)
+                        && content.get(key).is_none()
+                    {
+                        problems.push(format!("{name}: {mount}"));
+                    }
+                }
+            }
+        }
+        for variable in items(container, "/env") {
+            if let Some(key) = variable.pointer("/valueFrom/secretKeyRef") {
+                let found = data(ObjectKind::Secret, key["name"].as_str().unwrap());
+                if found.is_none_or(|it| it.get(key["key"].as_str().unwrap()).is_none()) {
+                    problems.push(format!("{name}: {variable}"));
+                }
+            }
+        }
+        let ports: Vec<String> = items(container, "/ports")
+            .map(|it| text(it, "/name"))
+            .collect();
+        for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
+            for action in ["httpGet", "tcpSocket"] {
+                if let Some(port) = container.pointer(&format!("/{probe}/{action}/port"))
+                    && !ports.contains(&port.as_str().unwrap().to_owned())
+                {
+                    problems.push(format!("{name}: {probe} {port}"));
+                }
+            }
+        }
+    }
+    for ((kind, name), object) in &objects {
+        if *kind == ObjectKind::StatefulSet {
+            let service = text(object, "/spec/serviceName");
+            if !objects.contains_key(&(ObjectKind::Service, service.clone())) {
+                problems.push(format!("{name}: {service}"));
+            }
+        }
+        if let Some(selector) = object.pointer("/spec/selector/matchLabels") {
+            let labels = &object["spec"]["template"]["metadata"]["labels"];
+            let matches = selector
+                .as_object()
+                .unwrap()
+                .iter()
+                .all(|(key, value)| labels[key] == *value);
+            if !matches {
+                problems.push(format!("{name} does not select its own Pods"));
+            }
+        }
+        if *kind == ObjectKind::Service {
+            let selected: Vec<Json> = pods(graph)
+                .into_iter()
+                .map(|(_, it)| it)
+                .filter(|pod| {
+                    let selector = object["spec"]["selector"].as_object().unwrap();
+                    selector
+                        .iter()
+                        .all(|(key, value)| pod["metadata"]["labels"][key] == *value)
+                })
+                .collect();
+            for port in items(object, "/spec/ports") {
+                let serves = |pod: &Json| {
+                    items(pod, "/spec/containers/0/ports")
+                        .any(|it| it["name"] == port["targetPort"])
+                };
+                if selected.len() != 1 || !selected.iter().all(serves) {
+                    problems.push(format!(
+                        "Service {name}: {port} has {} Pods",
+                        selected.len()
+                    ));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// `host:port` in the configuration that are no Services.
+fn unknown_addresses(graph: &Graph) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    let mut texts = Vec::new();
+    for (_, object) in graph.objects() {
+        let reference = object.reference();
+        if reference.kind == ObjectKind::Service {
+            for port in items(object.public(), "/spec/ports") {
+                known.insert(format!("{}:{}", reference.name, port["port"]));
+            }
+        }
+        if object.public()["metadata"]["labels"]
+            .get(CONFIGURES)
+            .is_some()
+        {
+            let exposed = object.exposed();
+            for key in exposed["data"].as_object().unwrap().keys() {
+                let data = match reference.kind {
+                    ObjectKind::Secret => {
+                        crate::object::decoded(&exposed, key).map(|it| it.expose().to_owned())
+                    }
+                    _ => exposed["data"][key].as_str().map(str::to_owned),
+                };
+                texts.push(data.unwrap());
+            }
+        }
+    }
+    let words = texts
+        .iter()
+        .flat_map(|text| text.split(['/', '@', ',', ' ', '\n']));
+    let mut unknown = Vec::new();
+    for word in words {
+        let word = word.strip_prefix("tcp:").unwrap_or(word);
+        if let Some((host, port)) = word.split_once(':')
+            && port.parse::<u16>().is_ok_and(|port| port > 1000)
+            && host.starts_with(|it: char| it.is_ascii_lowercase())
+            && !known.contains(word)
+        {
+            unknown.push(word.to_owned());
+        }
+    }
+    unknown
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_same_input_gives_the_same_bytes_and_every_reference_resolves(spec in specs()) {
+        let (cloud, held) = (cloud(&spec), held());
+        let graph = desired(&cloud, &held);
+        let bytes = |graph: &Graph| graph.objects().map(|(_, it)| it.exposed().to_string()).collect::<Vec<_>>();
+        prop_assert_eq!(bytes(&graph), bytes(&desired(&cloud, &held)));
+        prop_assert_eq!(dangling(&graph), Vec::<String>::new());
+        prop_assert_eq!(unknown_addresses(&graph), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_secret_is_outside_of_secrets(spec in specs()) {
+        let held = held();
+        let graph = desired(&cloud(&spec), &held);
+        let canaries: Vec<Password> = SECRETS
+            .iter()
+            .flat_map(|(name, _)| held.secret(name).into_values())
+            .collect();
+        for (_, object) in graph.objects() {
+            let public = object.public().to_string();
+            let debug = format!("{object:?}");
+            for canary in &canaries {
+                prop_assert!(!public.contains(canary.expose()), "{}", object.reference());
+                prop_assert!(!debug.contains(canary.expose()), "{}", object.reference());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_account_of_a_configuration_has_a_password() {
+    for release in Release::ALL {
+        let held = held();
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held);
+        let passwords = held.secret(ACCOUNTS);
+        let mut used = BTreeSet::new();
+        for (_, object) in graph.objects() {
+            let exposed = object.exposed();
+            if object.public()["metadata"]["labels"]
+                .get(CONFIGURES)
+                .is_none()
+                || object.reference().kind != ObjectKind::Secret
+            {
+                continue;
+            }
+            for key in exposed["data"].as_object().unwrap().keys() {
+                let text = crate::object::decoded(&exposed, key).unwrap();
+                let text = text.expose();
+                assert!(
+                    !text.contains(":@") && !text.contains("= \n") && !text.contains("''"),
+                    "{text}"
+                );
+                let found = passwords
+                    .iter()
+                    .filter(|(_, it)| text.contains(it.expose()));
+                used.extend(found.map(|(name, _)| name.clone()));
+            }
+        }
+        // That of the administrator is in an environment variable; the last one is for names.
+        used.extend(["identity-admin".to_owned(), "names".to_owned()]);
+        assert_eq!(used, passwords.into_keys().collect(), "{release}");
+    }
+}
+
+#[test]
+fn steps_come_after_those_that_they_need() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let mut done = BTreeSet::new();
+        for step in &graph.steps {
+            for need in &step.needs {
+                assert!(
+                    done.contains(need.as_str()),
+                    "{release}: {} needs {need}",
+                    step.name
+                );
+            }
+            assert!(
+                done.insert(step.name.as_str()),
+                "{release}: two steps {}",
+                step.name
+            );
+        }
+        for name in [
+            "mariadb",
+            "keystone-api",
+            "nova-scheduler",
+            "neutron-api",
+            "identities",
+        ] {
+            assert!(done.contains(name), "{release}: {name}");
+        }
+    }
+}
+
+#[test]
+fn pods_have_no_rights_in_kubernetes_and_none_on_their_node() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let all = pods(&graph);
+        assert!(all.len() > 20, "{}", all.len());
+        for (name, pod) in all {
+            let spec = &pod["spec"];
+            assert_eq!(spec["automountServiceAccountToken"], false, "{name}");
+            assert_eq!(spec["securityContext"]["runAsNonRoot"], true, "{name}");
+            assert!(spec.get("initContainers").is_none(), "{name}");
+            assert!(spec.get("serviceAccountName").is_none(), "{name}");
+            let containers = spec["containers"].as_array().unwrap();
+            assert_eq!(containers.len(), 1, "{name}");
+            let context = &containers[0]["securityContext"];
+            assert_eq!(context["readOnlyRootFilesystem"], true, "{name}");
+            assert_eq!(context["allowPrivilegeEscalation"], false, "{name}");
+            assert_eq!(context["capabilities"]["drop"], json!(["ALL"]), "{name}");
+            let runs_always = spec.get("restartPolicy").is_none();
+            assert_eq!(
+                containers[0].get("readinessProbe").is_some(),
+                runs_always,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_task_runs_again_when_what_it_does_changes_and_not_before() {
+    let jobs = |spec: Json| -> BTreeSet<String> {
+        let graph = desired(&cloud(&spec), &held());
+        let jobs = graph.objects().map(|(_, it)| it.reference());
+        let jobs = jobs.filter(|it| it.kind == ObjectKind::Job);
+        jobs.map(|it| it.name.clone()).collect()
+    };
+    let zed = jobs(json!({"release": "zed"}));
+    let debug = json!({"release": "zed", "services": {"keystone": {"config": {"DEFAULT": {"debug": true}}}}});
+    let changed = jobs(debug);
+    let new: Vec<&String> = changed.difference(&zed).collect();
+    assert_eq!(new.len(), 2, "{new:?}");
+    assert!(
+        new.iter().all(|name| name.starts_with("keystone-")),
+        "{new:?}"
+    );
+    // Another image migrates the schemas again, and leaves the volumes alone.
+    let epoxy = jobs(json!({"release": "2025.1"}));
+    let stays: Vec<&String> = epoxy.intersection(&zed).collect();
+    for name in ["mariadb-install-", "ovn-nb-create-", "databases-"] {
+        assert!(
+            stays.iter().any(|it| it.starts_with(name)),
+            "{name}: {stays:?}"
+        );
+    }
+    assert!(!stays.iter().any(|it| it.contains("-schema-")), "{stays:?}");
+}

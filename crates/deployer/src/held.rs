@@ -1,0 +1,160 @@
+//! What is made once for a cloud and kept: its uid, passwords and keys. They live in Secrets of the cluster.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use crate::object::{Password, decoded};
+
+/// The label with the uid of the cloud: what carries it is the cloud's.
+pub const UID: &str = "ferrostack.dev/cloud-uid";
+/// The label with the name of the cloud.
+pub const PART_OF: &str = "app.kubernetes.io/part-of";
+/// Length of a password.
+const LENGTH: usize = 32;
+const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// The Secret of the passwords. Each key is an account: `database-nova`, `messaging-nova`, `identity-nova`.
+pub(crate) const ACCOUNTS: &str = "openstack-accounts";
+/// The Secret of the keys that encrypt tokens.
+pub(crate) const FERNET: &str = "keystone-fernet-keys";
+/// The Secret of the keys that encrypt credentials in Keystone.
+pub(crate) const CREDENTIAL: &str = "keystone-credential-keys";
+/// The Secrets of this module, with the keys that each of them needs.
+pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
+    (
+        ACCOUNTS,
+        &[
+            "database-admin",
+            "database-glance",
+            "database-keystone",
+            "database-neutron",
+            "database-nova",
+            "database-placement",
+            "identity-admin",
+            "identity-glance",
+            "identity-neutron",
+            "identity-nova",
+            "identity-placement",
+            "messaging-admin",
+            "messaging-neutron",
+            "messaging-nova",
+            "names",
+        ],
+    ),
+    // A staged key and a primary one.
+    (FERNET, &["0", "1"]),
+    (CREDENTIAL, &["0", "1"]),
+];
+
+/// What is made once for a cloud and kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    uid: String,
+    secrets: BTreeMap<String, BTreeMap<String, Password>>,
+}
+
+impl Held {
+    /// Reads what the objects of a namespace hold for the cloud of this name, and makes what is missing from random
+    /// bytes.
+    pub fn complete(cloud: &str, objects: &[Json], mut random: impl FnMut() -> u8) -> Self {
+        let ours = |name: &str| {
+            objects.iter().find(|it| {
+                it["kind"] == "Secret"
+                    && it["metadata"]["name"] == name
+                    && it["metadata"]["labels"][PART_OF] == cloud
+            })
+        };
+        let uid = SECRETS
+            .iter()
+            .filter_map(|(name, _)| ours(name)?["metadata"]["labels"][UID].as_str())
+            .next()
+            .map_or_else(|| uid(&mut random), str::to_owned);
+        let mut secrets = BTreeMap::new();
+        for (name, keys) in SECRETS {
+            // Another uid: the Secret of a cloud that was deleted, whose passwords are not used.
+            let found = ours(name).filter(|it| it["metadata"]["labels"][UID] == uid);
+            let mut values: BTreeMap<String, Password> = found
+                .and_then(|secret| {
+                    let keys = secret.get("data")?.as_object()?.keys();
+                    Some(
+                        keys.filter_map(|key| Some((key.clone(), decoded(secret, key)?)))
+                            .collect(),
+                    )
+                })
+                .unwrap_or_default();
+            for key in keys {
+                let missing = values.get(*key).is_none_or(|it| it.expose().is_empty());
+                if missing {
+                    values.insert((*key).to_owned(), made(name, &mut random));
+                }
+            }
+            secrets.insert(name.to_owned(), values);
+        }
+        Self { uid, secrets }
+    }
+
+    /// The uid of the cloud.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// The password of an account, such as `database-nova`.
+    pub(crate) fn password(&self, account: &str) -> Password {
+        self.secrets
+            .get(ACCOUNTS)
+            .and_then(|all| all.get(account))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// The content of a Secret.
+    pub(crate) fn secret(&self, name: &str) -> BTreeMap<String, Password> {
+        self.secrets.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The name of a Secret by its content. It is mixed with a password, so that nobody can try contents by their name.
+    pub(crate) fn digest(&self, content: &str) -> String {
+        digest(&[self.password("names").expose(), content])
+    }
+}
+
+/// Eight hexadecimal digits that differ when the parts differ.
+pub(crate) fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let bytes = hash.finalize();
+    bytes.iter().take(4).map(|it| format!("{it:02x}")).collect()
+}
+
+fn uid(random: &mut impl FnMut() -> u8) -> String {
+    (0..16).map(|_| format!("{:02x}", random())).collect()
+}
+
+fn made(secret: &str, random: &mut impl FnMut() -> u8) -> Password {
+    let mut text = String::with_capacity(LENGTH);
+    while text.len() < LENGTH {
+        // The rest of the bytes would make some letters likelier than others.
+        let byte = usize::from(random());
+        if let Some(letter) = ALPHABET
+            .get(byte % ALPHABET.len())
+            .filter(|_| byte < 4 * ALPHABET.len())
+        {
+            text.push(char::from(*letter));
+        }
+    }
+    match secret {
+        // A Fernet key is 32 bytes in base64.
+        FERNET | CREDENTIAL => Password::new(URL_SAFE.encode(text)),
+        _ => Password::new(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

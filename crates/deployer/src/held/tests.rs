@@ -1,0 +1,84 @@
+use serde_json::json;
+
+use super::*;
+
+fn counter() -> impl FnMut() -> u8 {
+    let mut next = 0_u8;
+    move || {
+        next = next.wrapping_add(1);
+        next
+    }
+}
+
+/// The Secrets as the cluster has them.
+fn stored(held: &Held, cloud: &str) -> Vec<Json> {
+    use base64::engine::general_purpose::STANDARD;
+    SECRETS
+        .iter()
+        .map(|(name, _)| {
+            let data: BTreeMap<String, String> = held
+                .secret(name)
+                .into_iter()
+                .map(|(key, value)| (key, STANDARD.encode(value.expose())))
+                .collect();
+            json!({"kind": "Secret", "metadata": {"name": name,
+                "labels": {PART_OF: cloud, UID: held.uid()}}, "data": data})
+        })
+        .collect()
+}
+
+#[test]
+fn passwords_have_32_letters_and_digits_and_keys_are_32_bytes() {
+    let held = Held::complete("cloud", &[], counter());
+    for (name, keys) in SECRETS {
+        for key in keys {
+            let text = held.secret(name)[*key].expose().to_owned();
+            if name == ACCOUNTS {
+                assert_eq!(text.len(), 32, "{key}");
+                assert!(text.chars().all(|it| it.is_ascii_alphanumeric()), "{key}");
+            } else {
+                assert_eq!(URL_SAFE.decode(&text).unwrap().len(), 32, "{key}");
+            }
+        }
+    }
+    let accounts = held.secret(ACCOUNTS);
+    let different: std::collections::BTreeSet<&str> =
+        accounts.values().map(Password::expose).collect();
+    assert_eq!(different.len(), accounts.len());
+}
+
+#[test]
+fn what_is_there_is_kept_and_only_what_is_missing_is_made() {
+    let held = Held::complete("cloud", &[], counter());
+    let mut objects = stored(&held, "cloud");
+    assert_eq!(Held::complete("cloud", &objects, || 7), held);
+    objects[0]["data"]
+        .as_object_mut()
+        .unwrap()
+        .remove("database-nova");
+    objects[0]["data"]["of-an-earlier-version"] = "eA==".into();
+    let again = Held::complete("cloud", &objects, || 7);
+    assert_eq!(again.uid(), held.uid());
+    assert_eq!(again.password("database-nova").expose(), "H".repeat(32));
+    assert_eq!(
+        again.password("database-glance"),
+        held.password("database-glance")
+    );
+    assert_eq!(again.password("of-an-earlier-version").expose(), "x");
+}
+
+#[test]
+fn secrets_of_another_cloud_are_not_used() {
+    let held = Held::complete("cloud", &[], counter());
+    let other = Held::complete("other", &stored(&held, "cloud"), || 7);
+    assert_ne!(other.uid(), held.uid());
+    assert_ne!(other.password("names"), held.password("names"));
+}
+
+#[test]
+fn no_debug_form_has_a_password() {
+    let held = Held::complete("cloud", &[], counter());
+    let text = format!("{held:?}");
+    assert!(!text.contains(held.password("identity-admin").expose()));
+    assert!(text.contains("********"));
+}

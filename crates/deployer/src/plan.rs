@@ -1,0 +1,240 @@
+//! From what is there to what is desired: what is created, changed and deleted, what restarts and why, and what each
+//! step waits for.
+
+mod difference;
+mod readiness;
+mod removal;
+mod restart;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::desired::Graph;
+use crate::held::{PART_OF, UID};
+use crate::object::{Object, ObjectKind, Reference};
+
+/// The field manager of every object of a cloud.
+pub const FIELD_MANAGER: &str = "ferrostack-openstack";
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Plan {
+    /// The steps in order, with those that have nothing to do.
+    pub steps: Vec<PlannedStep>,
+    /// What is deleted afterwards, in this order.
+    pub deletions: Vec<Reference>,
+    /// What is not desired and stays: data, and the configuration before the last change.
+    pub kept: Vec<Reference>,
+    /// Workloads that restart.
+    pub restarts: Vec<Restart>,
+    /// What forbids the plan.
+    pub conflicts: Vec<String>,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PlannedStep {
+    /// Its name.
+    pub name: String,
+    /// Steps that have to be ready before.
+    pub needs: Vec<String>,
+    /// Those of them that are not and for which the plan does nothing, with the reason. Empty when there is nothing to do.
+    pub waits: Vec<String>,
+    /// What is done, in this order.
+    pub actions: Vec<Action>,
+    /// What is written to RabbitMQ or Keystone, which the plan does not ask what they have.
+    pub writes: Vec<String>,
+}
+
+/// What is done with an object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Action {
+    /// What is done.
+    pub verb: Verb,
+    /// The object.
+    pub object: Reference,
+    /// The fields that change; empty for a new object.
+    pub changes: Vec<Change>,
+}
+
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// It is created.
+    Create,
+    /// Fields of it change.
+    Change,
+    /// It is deleted and created, because a field cannot change.
+    Replace,
+}
+
+/// A field that changes. Those of Secrets are masked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Its path.
+    pub path: String,
+    /// Its value.
+    pub from: Option<Json>,
+    /// Its value afterwards.
+    pub to: Option<Json>,
+}
+
+/// A workload that restarts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Restart {
+    /// The workload.
+    pub workload: Reference,
+    /// Why.
+    pub causes: Vec<String>,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.deletions.is_empty() && self.actions().next().is_none()
+    }
+
+    /// What is done with objects, in order.
+    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.steps.iter().flat_map(|step| &step.actions)
+    }
+}
+
+/// What is in the namespace of the cloud: every object of the kinds that a cloud has.
+pub(crate) struct Observed<'a> {
+    objects: BTreeMap<Reference, &'a Json>,
+}
+
+impl<'a> Observed<'a> {
+    fn of(objects: &'a [Json]) -> Self {
+        let objects = objects
+            .iter()
+            .filter_map(|it| Some((Reference::of(it)?, it)));
+        Self {
+            objects: objects.collect(),
+        }
+    }
+
+    fn get(&self, reference: &Reference) -> Option<&'a Json> {
+        self.objects.get(reference).copied()
+    }
+}
+
+/// The plan that leads from the objects of the namespace to the desired ones.
+pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
+    let observed = Observed::of(objects);
+    let mut plan = Plan {
+        conflicts: other_clouds(graph, &observed),
+        ..Plan::default()
+    };
+    for step in &graph.steps {
+        let mut planned = PlannedStep {
+            name: step.name.clone(),
+            needs: step.needs.clone(),
+            writes: step.writes.clone(),
+            ..PlannedStep::default()
+        };
+        for object in &step.objects {
+            let reference = object.reference();
+            match observed.get(reference) {
+                None => planned.actions.push(Action {
+                    verb: Verb::Create,
+                    object: reference.clone(),
+                    changes: vec![],
+                }),
+                Some(there) if label(there, UID) != Some(&graph.uid) => {
+                    plan.conflicts.push(format!("{reference} is there and is not of this cloud: it has no label {UID} with its uid"));
+                }
+                Some(there) => planned.actions.extend(changed(object, there)),
+            }
+        }
+        plan.steps.push(planned);
+    }
+    readiness::waits(graph, &mut plan, &observed);
+    plan.restarts = restart::restarts(graph, &plan, &observed);
+    (plan.deletions, plan.kept) = removal::removed(graph, &observed);
+    plan
+}
+
+/// Each other cloud of which there are objects.
+fn other_clouds(graph: &Graph, observed: &Observed<'_>) -> Vec<String> {
+    let mut found: BTreeMap<&str, String> = BTreeMap::new();
+    for (reference, object) in &observed.objects {
+        if let Some(uid) = label(object, UID).filter(|uid| *uid != graph.uid) {
+            let name = label(object, PART_OF).unwrap_or("another one");
+            found.entry(uid).or_insert_with(|| {
+                format!("the namespace holds objects of cloud {name} with uid {uid}, such as {reference}")
+            });
+        }
+    }
+    found.into_values().collect()
+}
+
+/// What is done with an object of this cloud that is there.
+fn changed(object: &Object, there: &Json) -> Option<Action> {
+    let reference = object.reference();
+    // A Job is named by its content, and the server rejects every change of it.
+    if reference.kind == ObjectKind::Job {
+        return None;
+    }
+    let changes = difference::changes(&object.exposed(), there);
+    if changes.is_empty() {
+        return None;
+    }
+    let fixed = changes
+        .iter()
+        .any(|it| is_fixed(reference.kind, there, &it.path));
+    let verb = if fixed { Verb::Replace } else { Verb::Change };
+    let changes = match reference.kind {
+        ObjectKind::Secret => changes.into_iter().map(masked).collect(),
+        _ => changes,
+    };
+    Some(Action {
+        verb,
+        object: reference.clone(),
+        changes,
+    })
+}
+
+/// Whether the API server rejects a change of the field.
+fn is_fixed(kind: ObjectKind, there: &Json, path: &str) -> bool {
+    let below = |parts: &[&str]| parts.iter().any(|part| path.starts_with(part));
+    match kind {
+        ObjectKind::ConfigMap | ObjectKind::Secret => {
+            there["immutable"] == true && below(&["data", "immutable"]) || path == "type"
+        }
+        ObjectKind::StatefulSet => !below(&[
+            "metadata",
+            "spec.template",
+            "spec.replicas",
+            "spec.updateStrategy",
+            "spec.revisionHistoryLimit",
+        ]),
+        ObjectKind::Deployment => below(&["spec.selector"]),
+        ObjectKind::Service => path == "spec.clusterIP",
+        // Replacing it would lose its data; the server's refusal tells what is possible.
+        ObjectKind::PersistentVolumeClaim | ObjectKind::Job => false,
+    }
+}
+
+fn masked(change: Change) -> Change {
+    if !change.path.starts_with("data") {
+        return change;
+    }
+    let mask = |value: Option<Json>| value.map(|_| "********".into());
+    Change {
+        from: mask(change.from),
+        to: mask(change.to),
+        ..change
+    }
+}
+
+fn label<'a>(object: &'a Json, name: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests;

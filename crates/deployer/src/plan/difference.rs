@@ -1,0 +1,141 @@
+//! The fields in which an object differs from the desired one. Fields that only others have set are theirs.
+
+use serde_json::Value as Json;
+
+use super::{Change, FIELD_MANAGER};
+
+/// The fields that differ, in the order of their paths.
+pub(super) fn changes(desired: &Json, there: &Json) -> Vec<Change> {
+    let mut found = Vec::new();
+    compare(desired, there, "", &mut found);
+    if let Some(owned) = owned(there) {
+        removed(owned, desired, there, "", &mut found);
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn compare(desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
+    match (desired, there) {
+        (Json::Object(fields), Json::Object(others)) => {
+            for (name, value) in fields {
+                let path = field(path, name);
+                match others.get(name) {
+                    Some(other) => compare(value, other, &path, found),
+                    // An empty value and an absent one are the same to the API server.
+                    None if is_empty(value) => {}
+                    None => found.push(change(path, None, Some(value))),
+                }
+            }
+        }
+        (Json::Array(items), Json::Array(others)) if !items.is_empty() && keyed(items) => {
+            for item in items {
+                let Some((name, key)) = key(item) else {
+                    continue;
+                };
+                let path = format!("{path}[{}]", text(key));
+                match others.iter().find(|other| other.get(name) == Some(key)) {
+                    Some(other) => compare(item, other, &path, found),
+                    None => found.push(change(path, None, Some(item))),
+                }
+            }
+        }
+        (Json::Array(items), Json::Array(others)) if items.len() == others.len() => {
+            for (index, (item, other)) in items.iter().zip(others).enumerate() {
+                compare(item, other, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ if desired == there => {}
+        _ => found.push(change(path.to_owned(), Some(there), Some(desired))),
+    }
+}
+
+/// The fields that we have set, as the API server notes them.
+fn owned(there: &Json) -> Option<&Json> {
+    let managers = there.pointer("/metadata/managedFields")?.as_array()?;
+    let ours = managers.iter().find(|it| {
+        it["manager"] == FIELD_MANAGER && it["operation"] == "Apply" && it["subresource"].is_null()
+    })?;
+    ours.get("fieldsV1")
+}
+
+/// Fields that we have set, that are there, and that are not desired any more.
+fn removed(owned: &Json, desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
+    let Some(owned) = owned.as_object() else {
+        return;
+    };
+    for (name, below) in owned {
+        let (path, wanted, other) = if let Some(name) = name.strip_prefix("f:") {
+            (field(path, name), desired.get(name), there.get(name))
+        } else if let Some(keys) = name.strip_prefix("k:") {
+            let Ok(Json::Object(keys)) = serde_json::from_str(keys) else {
+                continue;
+            };
+            let item = |list: &Json| {
+                let matches =
+                    |item: &&Json| keys.iter().all(|(name, key)| item.get(name) == Some(key));
+                list.as_array()?.iter().find(matches).cloned()
+            };
+            let path = format!(
+                "{path}[{}]",
+                keys.values().map(text).collect::<Vec<_>>().join(",")
+            );
+            match (item(desired), item(there)) {
+                (Some(wanted), Some(other)) => removed(below, &wanted, &other, &path, found),
+                (None, Some(other)) => found.push(change(path, Some(&other), None)),
+                (_, None) => {}
+            }
+            continue;
+        } else {
+            continue;
+        };
+        match (wanted, other) {
+            (Some(wanted), Some(other)) => removed(below, wanted, other, &path, found),
+            (None, Some(other)) => found.push(change(path, Some(other), None)),
+            (_, None) => {}
+        }
+    }
+}
+
+/// What distinguishes the items of a list whose order does not matter.
+fn key(item: &Json) -> Option<(&'static str, &Json)> {
+    ["mountPath", "name"]
+        .into_iter()
+        .find_map(|name| Some((name, item.get(name)?)))
+}
+
+fn keyed(items: &[Json]) -> bool {
+    items.iter().all(|item| key(item).is_some())
+}
+
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => fields.is_empty(),
+        Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+fn change(path: String, from: Option<&Json>, to: Option<&Json>) -> Change {
+    Change {
+        path,
+        from: from.cloned(),
+        to: to.cloned(),
+    }
+}
+
+fn field(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+fn text(value: &Json) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,109 @@
+//! Whether what a step needs is ready, read from the objects.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::{Observed, Plan};
+use crate::desired::{Graph, Step};
+use crate::object::{ObjectKind, Reference};
+
+/// Sets what each step with something to do waits for.
+pub(super) fn waits(graph: &Graph, plan: &mut Plan, observed: &Observed<'_>) {
+    let reasons: BTreeMap<&str, Option<String>> = graph
+        .steps
+        .iter()
+        .zip(&plan.steps)
+        .map(|(step, planned)| {
+            // What the plan does itself is in its order.
+            let reason = match planned.actions.is_empty() {
+                true => unready(step, observed),
+                false => None,
+            };
+            (step.name.as_str(), reason)
+        })
+        .collect();
+    for planned in &mut plan.steps {
+        if planned.actions.is_empty() {
+            continue;
+        }
+        let needs = planned.needs.iter();
+        planned.waits = needs
+            .filter_map(|need| reasons.get(need.as_str())?.clone())
+            .collect();
+    }
+}
+
+/// Why a step is not ready.
+fn unready(step: &Step, observed: &Observed<'_>) -> Option<String> {
+    if step.objects.is_empty() && !step.writes.is_empty() {
+        return Some(format!("{}: not known here", step.name));
+    }
+    step.objects.iter().find_map(|object| {
+        let reference = object.reference();
+        let problem = problem(reference, observed.get(reference)?)?;
+        Some(format!("{}: {reference} {problem}", step.name))
+    })
+}
+
+/// Why an object is not ready.
+fn problem(reference: &Reference, there: &Json) -> Option<String> {
+    let number = |path: &str| there.pointer(path).and_then(Json::as_i64).unwrap_or(0);
+    let wanted = there
+        .pointer("/spec/replicas")
+        .and_then(Json::as_i64)
+        .unwrap_or(1);
+    let stale = || number("/status/observedGeneration") < number("/metadata/generation");
+    match reference.kind {
+        ObjectKind::StatefulSet => {
+            let (updated, ready) = (
+                number("/status/updatedReplicas"),
+                number("/status/readyReplicas"),
+            );
+            if stale() {
+                Some("has not been looked at by its controller".to_owned())
+            } else if updated < wanted {
+                Some(format!("has updated {updated} of {wanted} replicas"))
+            } else {
+                (ready < wanted).then(|| format!("has {ready} of {wanted} replicas ready"))
+            }
+        }
+        ObjectKind::Deployment => {
+            let (all, updated, available) = (
+                number("/status/replicas"),
+                number("/status/updatedReplicas"),
+                number("/status/availableReplicas"),
+            );
+            if stale() {
+                Some("has not been looked at by its controller".to_owned())
+            } else if updated < wanted {
+                Some(format!("has updated {updated} of {wanted} replicas"))
+            } else if all > updated {
+                Some(format!("has {} old replicas", all - updated))
+            } else {
+                (available < wanted)
+                    .then(|| format!("has {available} of {wanted} replicas available"))
+            }
+        }
+        ObjectKind::Job => {
+            let conditions = there.pointer("/status/conditions").and_then(Json::as_array);
+            let holds = |kind: &str| {
+                conditions.is_some_and(|all| {
+                    all.iter()
+                        .any(|it| it["type"] == kind && it["status"] == "True")
+                })
+            };
+            if holds("Complete") {
+                None
+            } else if holds("Failed") {
+                Some(format!("has failed: kubectl logs job/{}", reference.name))
+            } else {
+                Some("has not completed".to_owned())
+            }
+        }
+        ObjectKind::ConfigMap
+        | ObjectKind::Secret
+        | ObjectKind::Service
+        | ObjectKind::PersistentVolumeClaim => None,
+    }
+}

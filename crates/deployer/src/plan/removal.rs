@@ -1,0 +1,72 @@
+//! What of this cloud is no longer wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+
+use super::{Observed, label};
+use crate::desired::{CONFIGURES, Graph, STEP};
+use crate::held::{SECRETS, UID};
+use crate::object::{ObjectKind, Reference};
+
+/// What is deleted, in the reverse order of the steps, and what is kept.
+pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>, Vec<Reference>) {
+    let desired: BTreeSet<&Reference> = graph.objects().map(|(_, it)| it.reference()).collect();
+    let unwanted = observed.objects.iter().filter(|(reference, object)| {
+        label(object, UID) == Some(&graph.uid) && !desired.contains(reference)
+    });
+    let unwanted: Vec<(&Reference, &Json)> = unwanted.map(|(it, object)| (it, *object)).collect();
+    let last = last_configuration(graph, &unwanted);
+    let (kept, mut deleted): (Vec<_>, Vec<_>) = unwanted
+        .into_iter()
+        .partition(|(reference, _)| is_data(reference) || last.contains(reference));
+    let ranks: BTreeMap<&str, usize> = graph
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(rank, step)| (step.name.as_str(), rank))
+        .collect();
+    let rank = |(reference, object): &(&Reference, &Json)| {
+        // A step that is gone was one of the last.
+        let step = label(object, STEP).and_then(|step| ranks.get(step));
+        (step.copied().unwrap_or(usize::MAX), (*reference).clone())
+    };
+    deleted.sort_by_key(|it| std::cmp::Reverse(rank(it)));
+    let references =
+        |all: Vec<(&Reference, &Json)>| all.into_iter().map(|(it, _)| it.clone()).collect();
+    (references(deleted), references(kept))
+}
+
+/// Whether an object holds what cannot be made again.
+fn is_data(reference: &Reference) -> bool {
+    match reference.kind {
+        ObjectKind::PersistentVolumeClaim => true,
+        ObjectKind::Secret => SECRETS.iter().any(|(name, _)| *name == reference.name),
+        _ => false,
+    }
+}
+
+/// Of each configuration file that is still desired, the newest former content: Pods that end may still mount it, and
+/// it is what one goes back to.
+fn last_configuration<'a>(
+    graph: &Graph,
+    unwanted: &[(&'a Reference, &Json)],
+) -> BTreeSet<&'a Reference> {
+    let configures = |object: &Json| label(object, CONFIGURES).map(str::to_owned);
+    let desired: BTreeSet<(ObjectKind, String)> = graph
+        .objects()
+        .filter_map(|(_, it)| Some((it.reference().kind, configures(it.public())?)))
+        .collect();
+    let mut newest: BTreeMap<(ObjectKind, String), (&str, &Reference)> = BTreeMap::new();
+    for (reference, object) in unwanted {
+        let Some(file) = configures(object).map(|file| (reference.kind, file)) else {
+            continue;
+        };
+        let time = object.pointer("/metadata/creationTimestamp");
+        let entry = (time.and_then(Json::as_str).unwrap_or_default(), *reference);
+        if desired.contains(&file) && newest.get(&file).is_none_or(|it| *it < entry) {
+            newest.insert(file, entry);
+        }
+    }
+    newest.into_values().map(|(_, it)| it).collect()
+}

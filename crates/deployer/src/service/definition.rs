@@ -1,0 +1,201 @@
+//! What a service consists of, as data. `desired` makes Kubernetes objects of it.
+
+use crate::object::Password;
+
+/// A service: what it needs from others, and what runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Definition {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Its databases, on which the account of its name has all rights.
+    pub(crate) databases: Vec<&'static str>,
+    /// Whether it has a virtual host and an account in the message broker.
+    pub(crate) messaging: bool,
+    /// Whether it has an account in Keystone.
+    pub(crate) account: bool,
+    /// What others find in the catalogue.
+    pub(crate) catalogue: Vec<Entry>,
+    /// Its addresses.
+    pub(crate) addresses: Vec<Address>,
+    /// Its volumes.
+    pub(crate) volumes: Vec<Volume>,
+    /// What runs once.
+    pub(crate) tasks: Vec<Task>,
+    /// What runs always.
+    pub(crate) workloads: Vec<Workload>,
+}
+
+/// A service in the catalogue of Keystone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Its type, such as `compute`.
+    pub(crate) kind: &'static str,
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The URL inside the cluster.
+    pub(crate) url: &'static str,
+}
+
+/// A Kubernetes Service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    /// Its name: other services connect to it.
+    pub(crate) name: &'static str,
+    /// The workload behind it.
+    pub(crate) workload: &'static str,
+    /// Names and numbers of its ports.
+    pub(crate) ports: &'static [(&'static str, u16)],
+    /// Whether each replica has a name of its own, from before it is ready.
+    pub(crate) replicas: bool,
+}
+
+/// A volume that outlives its Pods.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Volume {
+    /// Name of the claim.
+    pub(crate) name: &'static str,
+    /// Its size.
+    pub(crate) size: &'static str,
+}
+
+/// What runs once, as a Job that is named by its content.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// Its name, which is the name of its step.
+    pub(crate) name: &'static str,
+    /// What runs.
+    pub(crate) run: Run,
+    /// The steps before it.
+    pub(crate) needs: Vec<&'static str>,
+    /// Whether it runs again for another image.
+    pub(crate) repeat: bool,
+}
+
+/// What runs always.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    /// Its name, which is the name of its step.
+    pub(crate) name: &'static str,
+    /// For a StatefulSet, the address that names its replicas; without one it is a Deployment.
+    pub(crate) stateful: Option<&'static str>,
+    /// What runs.
+    pub(crate) run: Run,
+    /// Names and numbers of the ports on which it listens.
+    pub(crate) ports: &'static [(&'static str, u16)],
+    /// How the kubelet finds out whether it is ready.
+    pub(crate) ready: Probe,
+    /// How the kubelet finds out whether it has to be restarted; none when a program that hangs cannot be recognized.
+    pub(crate) alive: Option<Probe>,
+    /// The steps before it.
+    pub(crate) needs: Vec<&'static str>,
+}
+
+/// A program with its files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run {
+    /// The command. It never holds a secret.
+    pub(crate) command: Vec<String>,
+    /// The number of the user, which images have to give to the packages' users.
+    pub(crate) user: u32,
+    /// Configuration files.
+    pub(crate) files: Vec<File>,
+    /// Directories of keys: the Secret, and where it is.
+    pub(crate) keys: Vec<(&'static str, &'static str)>,
+    /// Writable directories that end with the Pod.
+    pub(crate) scratch: Vec<&'static str>,
+    /// Claims, and where they are.
+    pub(crate) volumes: Vec<(&'static str, &'static str)>,
+    /// Environment variables.
+    pub(crate) environment: Vec<(&'static str, Variable)>,
+}
+
+/// The value of an environment variable.
+#[derive(Clone, Debug)]
+pub(crate) enum Variable {
+    /// A text, in which `$(NAME)` is an earlier variable.
+    Text(String),
+    /// A field of the Pod.
+    Field(&'static str),
+    /// The password of an account, such as `identity-admin`.
+    Account(&'static str),
+}
+
+/// A configuration file: an immutable object that is named by its content, and where it is mounted.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    /// Begin of the name of the object; a digest follows.
+    pub(crate) object: String,
+    /// The path in the container.
+    pub(crate) path: String,
+    /// What it contains.
+    pub(crate) content: Content,
+}
+
+/// The content of a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// Without secrets: a ConfigMap.
+    Public(String),
+    /// With secrets: a Secret.
+    Secret(Password),
+}
+
+/// How the kubelet asks a program.
+#[derive(Clone, Debug)]
+pub(crate) enum Probe {
+    /// A GET of the path on the port of this name is answered with a status below 400.
+    Http(&'static str, &'static str),
+    /// The port of this name accepts connections.
+    Tcp(&'static str),
+    /// The command succeeds.
+    Command(&'static [&'static str]),
+}
+
+impl File {
+    /// A file in a ConfigMap.
+    pub(super) fn public(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
+        Self {
+            object: object.into(),
+            path: path.into(),
+            content: Content::Public(text),
+        }
+    }
+
+    /// A file in a Secret.
+    pub(super) fn secret(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
+        Self {
+            object: object.into(),
+            path: path.into(),
+            content: Content::Secret(Password::new(text)),
+        }
+    }
+
+    /// The name of the file, which is the key in the object.
+    pub(crate) fn key(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// A command from its words.
+pub(super) fn command(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A WSGI script in uWSGI on this port. A request that is under way when the Pod ends is answered.
+pub(super) fn uwsgi(script: &str, port: u16) -> Vec<String> {
+    let mut words = command(&["uwsgi", "--plugin", "python3", "--http-socket"]);
+    words.push(format!("0.0.0.0:{port}"));
+    words.extend(command(&["--wsgi-file", script, "--master"]));
+    words.extend(command(&["--processes", "2", "--threads", "1"]));
+    words.extend(command(&["--enable-threads", "--lazy-apps", "--need-app"]));
+    words.extend(command(&["--buffer-size", "65535", "--listen", "100"]));
+    // It closes connections, and would not announce it.
+    words.extend(command(&["--add-header", "Connection: close"]));
+    words.extend(command(&[
+        "--hook-master-start",
+        "unix_signal:15 gracefully_kill_them_all",
+    ]));
+    words.extend(command(&["--die-on-term", "--no-orphans", "--log-4xx"]));
+    words.push("--disable-logging".to_owned());
+    words
+}

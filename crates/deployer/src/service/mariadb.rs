@@ -1,0 +1,139 @@
+//! MariaDB: the databases of all services. One replica on one volume.
+
+use super::definition::{Address, Definition, File, Probe, Run, Task, Volume, Workload, command};
+use crate::held::Held;
+
+const USER: u32 = 42434;
+const PORTS: &[(&str, u16)] = &[("mysql", 3306)];
+const DATA: &str = "/var/lib/mysql";
+const VOLUME: &str = "mariadb-data";
+
+/// The server's options.
+const OPTIONS: &str = "[mariadbd]
+datadir = /var/lib/mysql/data
+socket = /run/mysqld/mysqld.sock
+pid-file = /run/mysqld/mariadbd.pid
+tmpdir = /tmp
+init-file = /etc/mysql/init.sql
+bind-address = 0.0.0.0
+port = 3306
+skip-name-resolve
+character-set-server = utf8mb3
+max-connections = 1000
+max-allowed-packet = 64M
+innodb-buffer-pool-size = 256M
+";
+
+/// The directory of the database is made beside its place and moved there: an interrupted task leaves nothing that
+/// looks like a database, and a volume that has one keeps it.
+const INSTALL: &str = "test -d /var/lib/mysql/data && exit 0
+rm -rf /var/lib/mysql/new
+mariadb-install-db --no-defaults --datadir=/var/lib/mysql/new --auth-root-authentication-method=socket \
+--auth-root-socket-user=mysql --skip-test-db && mv /var/lib/mysql/new /var/lib/mysql/data";
+
+/// What MariaDB consists of; `databases` are those of all services, with the account that has all rights on each.
+pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]) -> Definition {
+    Definition {
+        name: "mariadb",
+        addresses: vec![Address {
+            name: "mariadb",
+            workload: "mariadb",
+            ports: PORTS,
+            replicas: false,
+        }],
+        volumes: vec![Volume {
+            name: VOLUME,
+            size: "10Gi",
+        }],
+        tasks: vec![install(), accounts(held, databases)],
+        workloads: vec![server(held)],
+        ..Definition::default()
+    }
+}
+
+fn install() -> Task {
+    Task {
+        name: "mariadb-install",
+        run: Run {
+            command: command(&["/bin/sh", "-c", INSTALL]),
+            user: USER,
+            scratch: vec!["/tmp"],
+            volumes: vec![(VOLUME, DATA)],
+            ..Run::default()
+        },
+        needs: vec![],
+        // The server has the volume by then.
+        repeat: false,
+    }
+}
+
+fn server(held: &Held) -> Workload {
+    // Run at each start, before the first connection: the account has this password, whatever the volume holds.
+    let admin = account("ferrostack", held.password("database-admin").expose())
+        + "GRANT ALL ON *.* TO 'ferrostack'@'%' WITH GRANT OPTION;\n";
+    Workload {
+        name: "mariadb",
+        stateful: Some("mariadb"),
+        run: Run {
+            command: command(&["mariadbd", "--defaults-file=/etc/mysql/ferrostack.cnf"]),
+            user: USER,
+            files: vec![
+                File::public("mariadb", "/etc/mysql/ferrostack.cnf", OPTIONS.to_owned()),
+                File::secret("mariadb-init", "/etc/mysql/init.sql", admin),
+            ],
+            scratch: vec!["/tmp", "/run/mysqld"],
+            volumes: vec![(VOLUME, DATA)],
+            ..Run::default()
+        },
+        ports: PORTS,
+        ready: Probe::Tcp("mysql"),
+        alive: Some(Probe::Command(&[
+            "mariadb-admin",
+            "--no-defaults",
+            "--socket=/run/mysqld/mysqld.sock",
+            "ping",
+        ])),
+        needs: vec!["mariadb-install"],
+    }
+}
+
+/// Databases and accounts of the services.
+fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
+    let mut sql = String::new();
+    for (service, database) in databases {
+        let password = held.password(&format!("database-{service}"));
+        sql += &format!("CREATE DATABASE IF NOT EXISTS `{database}` CHARACTER SET utf8mb3;\n");
+        sql += &account(service, password.expose());
+        sql += &format!("GRANT ALL ON `{database}`.* TO '{service}'@'%';\n");
+    }
+    let client = format!(
+        "[client]\nhost = mariadb\nuser = ferrostack\npassword = {}\n",
+        held.password("database-admin").expose()
+    );
+    Task {
+        name: "databases",
+        run: Run {
+            command: command(&[
+                "mariadb",
+                "--defaults-file=/etc/accounts/client.cnf",
+                "--execute=source /etc/accounts/databases.sql",
+            ]),
+            user: USER,
+            files: vec![
+                File::secret("databases-client", "/etc/accounts/client.cnf", client),
+                File::secret("databases", "/etc/accounts/databases.sql", sql),
+            ],
+            scratch: vec!["/tmp"],
+            ..Run::default()
+        },
+        needs: vec!["mariadb"],
+        repeat: false,
+    }
+}
+
+/// An account with this password. Passwords have letters and digits only.
+fn account(name: &str, password: &str) -> String {
+    format!(
+        "CREATE USER IF NOT EXISTS '{name}'@'%';\nALTER USER '{name}'@'%' IDENTIFIED BY '{password}';\n"
+    )
+}

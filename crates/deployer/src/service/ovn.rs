@@ -1,0 +1,126 @@
+//! OVN: the databases of networks, and northd between them.
+
+use super::definition::{Address, Definition, Probe, Run, Task, Volume, Workload, command};
+
+const USER: u32 = 42424;
+const NORTHBOUND: &[(&str, u16)] = &[("ovsdb", 6641)];
+const SOUTHBOUND: &[(&str, u16)] = &[("ovsdb", 6642)];
+
+/// What OVN consists of.
+pub(super) fn definition() -> Definition {
+    let address = |name, ports| Address {
+        name,
+        workload: name,
+        ports,
+        replicas: false,
+    };
+    let volume = |name| Volume { name, size: "1Gi" };
+    Definition {
+        name: "ovn",
+        addresses: vec![address("ovn-nb", NORTHBOUND), address("ovn-sb", SOUTHBOUND)],
+        volumes: vec![volume("ovn-nb-data"), volume("ovn-sb-data")],
+        tasks: vec![
+            create(
+                "ovn-nb-create",
+                "ovn-nb-data",
+                "/usr/share/ovn/ovn-nb.ovsschema",
+            ),
+            create(
+                "ovn-sb-create",
+                "ovn-sb-data",
+                "/usr/share/ovn/ovn-sb.ovsschema",
+            ),
+        ],
+        workloads: vec![
+            database(
+                "ovn-nb",
+                "ovn-nb-data",
+                "ovn-nb-create",
+                NORTHBOUND,
+                "ptcp:6641",
+            ),
+            database(
+                "ovn-sb",
+                "ovn-sb-data",
+                "ovn-sb-create",
+                SOUTHBOUND,
+                "ptcp:6642",
+            ),
+            northd(),
+        ],
+        ..Definition::default()
+    }
+}
+
+/// A database with this schema on the volume, unless one is there.
+fn create(name: &'static str, volume: &'static str, schema: &str) -> Task {
+    let script = "test -e /var/lib/ovn/ovn.db && exit 0
+rm -f /var/lib/ovn/new.db
+ovsdb-tool create /var/lib/ovn/new.db \"$0\" && mv /var/lib/ovn/new.db /var/lib/ovn/ovn.db";
+    Task {
+        name,
+        run: Run {
+            command: command(&["/bin/sh", "-c", script, schema]),
+            user: USER,
+            scratch: vec!["/tmp"],
+            volumes: vec![(volume, "/var/lib/ovn")],
+            ..Run::default()
+        },
+        needs: vec![],
+        // The server has the volume by then.
+        repeat: false,
+    }
+}
+
+fn database(
+    name: &'static str,
+    volume: &'static str,
+    create: &'static str,
+    ports: &'static [(&'static str, u16)],
+    remote: &str,
+) -> Workload {
+    Workload {
+        name,
+        stateful: Some(name),
+        run: Run {
+            command: [
+                command(&["ovsdb-server", "/var/lib/ovn/ovn.db"]),
+                vec![format!("--remote={remote}:0.0.0.0")],
+                command(&["--unixctl=/run/ovn/ovn.ctl", "-vconsole:warn"]),
+            ]
+            .concat(),
+            user: USER,
+            scratch: vec!["/tmp", "/run/ovn"],
+            volumes: vec![(volume, "/var/lib/ovn")],
+            ..Run::default()
+        },
+        ports,
+        ready: Probe::Tcp("ovsdb"),
+        alive: Some(Probe::Tcp("ovsdb")),
+        needs: vec![create],
+    }
+}
+
+fn northd() -> Workload {
+    Workload {
+        name: "ovn-northd",
+        stateful: None,
+        run: Run {
+            command: command(&[
+                "ovn-northd",
+                "--ovnnb-db=tcp:ovn-nb:6641",
+                "--ovnsb-db=tcp:ovn-sb:6642",
+                "--unixctl=/run/ovn/northd.ctl",
+                "-vconsole:warn",
+            ]),
+            user: USER,
+            scratch: vec!["/tmp", "/run/ovn"],
+            ..Run::default()
+        },
+        ports: &[],
+        // Active or standby: while a new one starts, the old one has the lock of the southbound database.
+        ready: Probe::Command(&["ovn-appctl", "-t", "/run/ovn/northd.ctl", "status"]),
+        alive: None,
+        needs: vec!["ovn-nb", "ovn-sb"],
+    }
+}

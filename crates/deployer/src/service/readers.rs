@@ -1,0 +1,44 @@
+//! Which programs of a service read which options. A change of an option restarts those that do.
+//!
+//! Only what the sources of both releases leave no doubt about is listed; every other option is read by all.
+
+use super::Service;
+
+/// Service, section, option (empty: every other one of the section), programs that read it (empty: all).
+type Row = (Service, &'static str, &'static str, &'static [&'static str]);
+
+const ALL: &[&str] = &[];
+const SCHEDULER: &[&str] = &["nova-scheduler"];
+const CONDUCTOR: &[&str] = &["nova-conductor"];
+
+const ROWS: [Row; 11] = [
+    // nova/scheduler/utils.py and the client of the scheduler are part of other programs, too.
+    (Service::Nova, "scheduler", "max_attempts", ALL),
+    (Service::Nova, "scheduler", "max_placement_results", ALL),
+    (Service::Nova, "scheduler", "", SCHEDULER),
+    (Service::Nova, "filter_scheduler", "enabled_filters", ALL),
+    (Service::Nova, "filter_scheduler", "weight_classes", ALL),
+    (Service::Nova, "filter_scheduler", "pci_in_placement", ALL),
+    (
+        Service::Nova,
+        "filter_scheduler",
+        "track_instance_changes",
+        ALL,
+    ),
+    (Service::Nova, "filter_scheduler", "", SCHEDULER),
+    (Service::Nova, "metrics", "", SCHEDULER),
+    (Service::Nova, "conductor", "", CONDUCTOR),
+    (Service::Nova, "keystone_authtoken", "", &["nova-api"]),
+];
+
+/// Whether a program reads an option.
+pub(super) fn reads(service: Service, program: &str, section: &str, name: &str) -> bool {
+    let rows = || {
+        ROWS.iter()
+            .filter(|row| row.0 == service && row.1 == section)
+    };
+    let row = rows()
+        .find(|row| row.2 == name)
+        .or_else(|| rows().find(|row| row.2.is_empty()));
+    row.is_none_or(|row| row.3.is_empty() || row.3.contains(&program))
+}

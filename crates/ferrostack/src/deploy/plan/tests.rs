@@ -1,0 +1,321 @@
+use apiserver::ApiServer;
+use clap::Parser;
+use deployer::{ObjectKind, Verb};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
+    PostParams, ValidationDirective,
+};
+
+use super::*;
+use crate::cli::{Cli, Command, OpenStack};
+
+fn cloud(namespace: &str, spec: &Value) -> Cloud {
+    let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+        "metadata": {"name": "cloud", "namespace": namespace}, "spec": spec});
+    let (parameters, _) = deployer::Parameters::read(&document).unwrap();
+    Cloud::of(&document, parameters).unwrap()
+}
+
+fn api(client: &Client, namespace: &str, kind: ObjectKind) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk(kind.group(), "v1", kind.name());
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
+}
+
+fn namespaces(client: &Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("", "v1", "Namespace");
+    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+async fn create_namespace(client: &Client, name: &str) {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let object = serde_json::from_value(object).unwrap();
+    namespaces(client)
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
+}
+
+/// Does what the plan says.
+async fn apply(client: &Client, cloud: &Cloud, plan: &Plan) {
+    let objects = cluster::objects(client, &cloud.namespace).await.unwrap();
+    let graph = graph(cloud, &objects);
+    let params = PatchParams {
+        field_manager: Some(deployer::FIELD_MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+        force: true,
+        dry_run: false,
+    };
+    let delete = DeleteParams::background();
+    for action in plan.actions() {
+        let object = graph
+            .objects()
+            .find(|(_, it)| *it.reference() == action.object);
+        let (name, object) = (&action.object.name, object.unwrap().1.exposed());
+        let api = api(client, &cloud.namespace, action.object.kind);
+        if action.verb == Verb::Replace {
+            api.delete(name, &delete).await.unwrap();
+        }
+        api.patch(name, &params, &Patch::Apply(object))
+            .await
+            .unwrap();
+    }
+    for object in &plan.deletions {
+        let api = api(client, &cloud.namespace, object.kind);
+        api.delete(&object.name, &delete).await.unwrap();
+    }
+}
+
+/// Plans and applies a cloud, changes it, and plans again: on any API server.
+async fn life(client: &Client, namespace: &str, release: &str) {
+    let before = cloud(namespace, &json!({"release": release}));
+    let missing = outcome(&before, Some(client)).await.unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        format!("there is no namespace {namespace}: kubectl create namespace {namespace}")
+    );
+    create_namespace(client, namespace).await;
+
+    let first = outcome(&before, Some(client)).await.unwrap();
+    rejected(&before, &first).unwrap();
+    assert!(
+        first.plan.actions().count() > 60,
+        "{}",
+        first.plan.actions().count()
+    );
+    assert!(first.plan.actions().all(|it| it.verb == Verb::Create));
+    let listed = cluster::objects(client, namespace).await.unwrap();
+    assert!(
+        listed.iter().all(|it| it["kind"] != "Deployment"),
+        "a plan writes nothing"
+    );
+
+    apply(client, &before, &first.plan).await;
+    let again = outcome(&before, Some(client)).await.unwrap();
+    rejected(&before, &again).unwrap();
+    assert!(again.plan.is_empty(), "{:#?}", again.plan);
+
+    let after = cloud(
+        namespace,
+        &json!({"release": release, "services": {"nova": {"config": {"scheduler": {"workers": 2}}}}}),
+    );
+    let change = outcome(&after, Some(client)).await.unwrap();
+    rejected(&after, &change).unwrap();
+    let restarts: Vec<&str> = change
+        .plan
+        .restarts
+        .iter()
+        .map(|it| it.workload.name.as_str())
+        .collect();
+    assert_eq!(restarts, ["nova-scheduler"]);
+    let printed = text::of(&after, &change.plan);
+    assert!(
+        printed.contains(
+            "\nrestarts\n  Deployment nova-scheduler\n      [scheduler] workers: not set → 2\n"
+        ),
+        "{printed}"
+    );
+    apply(client, &after, &change.plan).await;
+    assert!(outcome(&after, Some(client)).await.unwrap().plan.is_empty());
+
+    // A field that we have set, in a file that lacks it now, and one that somebody else has changed.
+    let deployments = api(client, namespace, ObjectKind::Deployment);
+    let params = PatchParams::apply(deployer::FIELD_MANAGER).force();
+    let mut extra = graph(&after, &cluster::objects(client, namespace).await.unwrap())
+        .objects()
+        .find(|(_, it)| it.reference().name == "placement-api")
+        .map(|(_, it)| it.exposed())
+        .unwrap();
+    extra["spec"]["template"]["spec"]["containers"][0]["env"] =
+        json!([{"name": "EXTRA", "value": "1"}]);
+    deployments
+        .patch("placement-api", &params, &Patch::Apply(extra))
+        .await
+        .unwrap();
+    let scaled = json!({"spec": {"replicas": 0}});
+    deployments
+        .patch("glance-api", &PatchParams::default(), &Patch::Merge(scaled))
+        .await
+        .unwrap();
+    let drift = outcome(&after, Some(client)).await.unwrap().plan;
+    let paths: Vec<String> = drift
+        .actions()
+        .flat_map(|it| {
+            it.changes
+                .iter()
+                .map(|change| format!("{} {}", it.object.name, change.path))
+        })
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "glance-api spec.replicas",
+            "placement-api spec.template.spec.containers[placement-api].env",
+        ]
+    );
+    apply(client, &after, &drift).await;
+    assert!(outcome(&after, Some(client)).await.unwrap().plan.is_empty());
+
+    // Passwords that somebody else has changed are passed on, and not shown.
+    let secrets = api(client, namespace, ObjectKind::Secret);
+    let changed = json!({"stringData": {"database-placement": "canary"}});
+    secrets
+        .patch(
+            "openstack-accounts",
+            &PatchParams::default(),
+            &Patch::Merge(changed),
+        )
+        .await
+        .unwrap();
+    let rotated = outcome(&after, Some(client)).await.unwrap();
+    let json = document(&after, &rotated).unwrap() + &text::of(&after, &rotated.plan);
+    assert!(
+        !json.contains("canary") && !json.contains("Y2FuYXJ5"),
+        "{json}"
+    );
+    let restarts: Vec<&str> = rotated
+        .plan
+        .restarts
+        .iter()
+        .map(|it| it.workload.name.as_str())
+        .collect();
+    assert_eq!(restarts, ["placement-api"]);
+    namespaces(client)
+        .delete(namespace, &DeleteParams::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn every_object_is_accepted_and_planned_again_there_is_nothing_to_do() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let client = Client::new(server.in_process(), "default");
+    life(&client, "zed", "zed").await;
+    life(&client, "epoxy", "2025.1").await;
+}
+
+#[tokio::test]
+async fn a_real_api_server_accepts_every_object() {
+    let default = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../target/kubernetes/kubeconfig"
+    );
+    let path = std::env::var_os("FERROSTACK_REAL_KUBECONFIG").unwrap_or(default.into());
+    let Ok(kubeconfig) = kube::config::Kubeconfig::read_from(&path) else {
+        skipped::because("no kube-apiserver: tests/kubernetes/up starts one");
+        return;
+    };
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    let client = Client::try_from(config).unwrap();
+    if client.apiserver_version().await.is_err() {
+        skipped::because("kube-apiserver does not answer: tests/kubernetes/up starts it");
+        return;
+    }
+    for (release, name) in [("zed", "zed"), ("2025.1", "epoxy")] {
+        let namespace = format!("plan-{name}-{}", std::process::id());
+        life(&client, &namespace, release).await;
+    }
+}
+
+/// What the command prints, and its exit status.
+async fn command(arguments: &[&str], file: &str) -> Result<(String, String), String> {
+    let written = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(written.path(), file).unwrap();
+    let path = written.path().to_str().unwrap();
+    let mut line = vec!["ferrostack", "openstack", "plan", "-f", path];
+    line.extend(arguments);
+    let Command::OpenStack(OpenStack::Plan(args)) = Cli::parse_from(line).command else {
+        panic!("another command");
+    };
+    let printed = std::cell::RefCell::new(String::new());
+    let print = |text: &str| {
+        printed.borrow_mut().push_str(text);
+        Ok(())
+    };
+    let code = plan(&args, &Environment::of_process(), print, |_| ()).await;
+    let code = code.map_err(|error| format!("{error:#}").replace(path, "cloud.yaml"))?;
+    Ok((printed.into_inner(), format!("{code:?}")))
+}
+
+#[tokio::test]
+async fn without_a_cluster_all_is_created_in_order() {
+    let (text, code) = command(&["--empty"], "release: zed\n").await.unwrap();
+    assert_eq!(code, format!("{:?}", ExitCode::from(2)));
+    assert!(text.starts_with("Cloud cloud in namespace openstack, release zed\n\nsecrets\n  + Secret openstack-accounts\n"), "{text}");
+    assert!(
+        text.contains("\nmariadb, after mariadb-install\n  + StatefulSet mariadb\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\nbroker-accounts, after rabbitmq\n  ? RabbitMQ: virtual host neutron\n"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("What RabbitMQ and Keystone hold is not compared.\n"),
+        "{text}"
+    );
+    // Two plans are the same, though no password exists.
+    assert_eq!(
+        command(&["--empty"], "release: zed\n").await.unwrap().0,
+        text
+    );
+    let (json, _) = command(&["--empty", "-o", "json"], "release: zed\n")
+        .await
+        .unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["namespace"], "openstack");
+    assert_eq!(json["steps"][0]["actions"][0]["verb"], "create");
+    assert_eq!(
+        json["steps"][0]["actions"][0]["object"],
+        json!({"kind": "Secret", "name": "openstack-accounts"})
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_is_rejected_is_not_planned() {
+    let file = "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: Cloud}\nspec: {release: zed}\n";
+    assert_eq!(
+        command(&["--empty"], file).await.unwrap_err(),
+        "cloud.yaml: metadata.name: it has to be at most 40 lower case letters, digits and `-`, and begin with a letter"
+    );
+    let file = "release: zed\nservices: {nova: {config: {scheduler: {wokers: 1}}}}\n";
+    let error = command(&["--empty"], file).await.unwrap_err();
+    assert!(
+        error.contains("cloud.yaml:2: services.nova.config.scheduler.wokers: ")
+            && error.contains("did you mean workers?"),
+        "{error}"
+    );
+}
+
+#[test]
+fn refusals_and_conflicts_are_errors_that_name_the_object() {
+    let cloud = cloud("openstack", &json!({"release": "zed"}));
+    let refusal = Refusal {
+        object: Reference {
+            kind: ObjectKind::Deployment,
+            name: "nova-api".to_owned(),
+        },
+        message: "exceeded quota: small".to_owned(),
+    };
+    let mut outcome = Outcome {
+        plan: Plan::default(),
+        refusals: vec![refusal],
+    };
+    assert_eq!(
+        rejected(&cloud, &outcome).unwrap_err().to_string(),
+        "the API server rejects:\n  Deployment nova-api: exceeded quota: small"
+    );
+    outcome
+        .plan
+        .conflicts
+        .push("Service mariadb is there".to_owned());
+    assert_eq!(
+        rejected(&cloud, &outcome).unwrap_err().to_string(),
+        "the plan cannot be applied in namespace openstack, which a cloud needs for itself:\n  Service mariadb is there"
+    );
+}
