@@ -7,6 +7,8 @@ use anyhow::{Context, bail};
 
 use crate::invariants;
 
+mod names;
+
 /// The maximum number of lines of a Rust file that is not generated.
 const LONGEST: usize = 800;
 /// Module names that do not describe a purpose.
@@ -101,6 +103,14 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
                 "{name}:{}: a debug form, where users read a message: {}",
                 index + 1,
                 line.trim()
+            ));
+        }
+        if !name.starts_with("xtask/src/tidy")
+            && let Some(vague) = names::vague(line)
+        {
+            problems.push(format!(
+                "{name}:{}: `{vague}` stands for several things: name it after what it is",
+                index + 1
             ));
         }
         // The harness hides the output of tests that pass.

@@ -131,7 +131,7 @@ pub(crate) async fn management(
 
 /// A client of any cluster, found in the same way.
 pub(crate) async fn cluster(
-    args: &ConnectArgs,
+    args: &ServerArgs,
     environment: &Environment,
 ) -> anyhow::Result<Client> {
     let (client, address, found) = configured(args, environment).await?;
@@ -151,7 +151,7 @@ pub(crate) async fn cluster(
 
 /// A client with its address and where it was found.
 async fn configured(
-    args: &ConnectArgs,
+    args: &ServerArgs,
     environment: &Environment,
 ) -> anyhow::Result<(Client, String, Found)> {
     let found = find(args, environment);

@@ -61,9 +61,9 @@ impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
 }
 
 /// Runs `controller` until shutdown.
+///
 /// The [`Retry`] of an error decides when its object is reconciled again. Consecutive failures of an object increase
 /// its back-off without delaying other objects. A panic is caught, logged and retried.
-/// object back off without slowing the others. A panic is contained, logged and retried.
 pub async fn run<K, C, E, F, Fut>(
     controller: Controller<K>,
     reconcile: F,

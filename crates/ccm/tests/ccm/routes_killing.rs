@@ -1,6 +1,5 @@
 //! Routes after kills in the middle of any write, and after requests that fail in every way.
 
-use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
@@ -83,7 +82,7 @@ async fn killed_at_any_write_to_the_cloud_the_routes_end_the_same() {
                 tokio::select! {
                     () = routed.settled(&wanted) => {}
                     () = async {
-                        while !cut.load(Ordering::SeqCst) {
+                        while !cut.is_cut() {
                             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                         }
                     } => was_cut = true,

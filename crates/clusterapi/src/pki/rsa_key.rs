@@ -19,8 +19,12 @@ const CERTAINTY: u32 = 128;
 /// A new key with a modulus of `bits` bits, which is even.
 pub(super) fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
     let mut random = UnwrapErr(SysRng);
+    let half = bits / 2;
+    let options = fips::FipsOptions::with_error_bound(half, CERTAINTY)
+        .ok_or("no number of tests suffices for primes of this size")?;
+    let mut prime = || prime(half, options, &mut random);
     loop {
-        let (p, q) = (prime(bits / 2, &mut random)?, prime(bits / 2, &mut random)?);
+        let (p, q) = (prime()?, prime()?);
         // Fails for a pair of equal primes, or if one of them minus one is a multiple of the exponent.
         if let Ok(key) = RsaPrivateKey::from_p_q(p, q, BigUint::from(EXPONENT)) {
             key.validate()?;
@@ -30,9 +34,11 @@ pub(super) fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
 }
 
 /// A prime whose two highest bits are set, so that the product of two has twice as many bits.
-fn prime(bits: u32, random: &mut impl CryptoRng) -> Result<BigUint, Failure> {
-    let options = fips::FipsOptions::with_error_bound(bits, CERTAINTY)
-        .ok_or("no number of tests suffices for primes of this size")?;
+fn prime(
+    bits: u32,
+    options: fips::FipsOptions,
+    random: &mut impl CryptoRng,
+) -> Result<BigUint, Failure> {
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb)
         .map_err(|error| error.to_string())?;
     let is_prime = |random: &mut _, candidate: &BoxedUint| {

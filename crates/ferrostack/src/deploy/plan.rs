@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{read, warnings};
-use crate::cli::{ConnectArgs, OpenStackPlan, Output};
+use crate::cli::{ServerArgs, OpenStackPlan, Output};
 use crate::connect;
 use crate::environment::Environment;
 
@@ -63,11 +63,11 @@ pub(crate) async fn plan(
     })
 }
 
-fn connection(args: &OpenStackPlan) -> ConnectArgs {
-    ConnectArgs {
+fn connection(args: &OpenStackPlan) -> ServerArgs {
+    ServerArgs {
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),
-        ..ConnectArgs::default()
+        ..ServerArgs::default()
     }
 }
 
