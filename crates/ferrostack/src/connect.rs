@@ -8,6 +8,7 @@ use kube::{Client, Config};
 
 use crate::cli::{DataDirArg, ServerArgs};
 use crate::environment::Environment;
+use crate::up::resume;
 
 /// The version of the Cluster API kinds that the commands use.
 const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
@@ -118,11 +119,8 @@ pub(crate) async fn management(
             "no API server answers at {address}: {}. {}",
             root_cause(&source),
             match found {
-                Found::DataDir { directory, .. } => format!(
-                    "Start it: {} up --data-dir {}",
-                    environment.program,
-                    quoted(&directory)
-                ),
+                Found::DataDir { directory, .. } =>
+                    format!("Start it: {}", resume(&environment.program, &directory)),
                 _ => advice(&found),
             }
         ),

@@ -106,7 +106,7 @@ fn replicas(item: &Item) -> Option<String> {
         .zip(generation)
         .is_some_and(|(observed, generation)| observed < generation)
     {
-        return Some("its change has not been looked at yet".to_owned());
+        return Some("its change has not been reconciled yet".to_owned());
     }
     let (all, ready) = (count("/status/replicas"), count("/status/readyReplicas"));
     let current = item

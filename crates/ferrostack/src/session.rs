@@ -7,11 +7,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
-use crate::connect::{self, quoted};
+use crate::connect;
 use crate::data_dir::holder;
 use crate::environment::Environment;
 use crate::readiness;
 use crate::snapshot::{Kind, Snapshot};
+use crate::up::resume;
 use crate::up::welcome::Welcome;
 
 /// Reports whether `up` runs on the data directory, what its clusters wait for, and how to connect to them.
@@ -83,10 +84,9 @@ fn stopped(
             )
         }
         (Output::Text, true) => format!(
-            "`up` does not run on {}. Go on with: {} up --data-dir {}\n",
+            "`up` does not run on {}. Go on with: {}\n",
             data.display(),
-            environment.program,
-            quoted(data)
+            resume(&environment.program, data)
         ),
         (Output::Text, false) => format!(
             "{} is not there: `up` has not run with this data directory\n",
@@ -122,10 +122,9 @@ pub(crate) async fn down(
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     say(&format!(
-        "stopped; the clusters stay in {}. Go on with: {} up --data-dir {}",
+        "stopped; the clusters stay in {}. Go on with: {}",
         data.display(),
-        environment.program,
-        quoted(&data)
+        resume(&environment.program, &data)
     ));
     Ok(())
 }

@@ -26,11 +26,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::endpoints::Endpoints;
+pub(crate) use self::endpoints::{openstack, resume};
 use self::input::Input;
 use self::management::Management;
+pub(crate) use self::observer::observe;
 use self::progress::Progress;
 use self::welcome::Welcome;
-pub(crate) use self::{endpoints::openstack, observer::observe};
 use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;
@@ -118,7 +119,8 @@ pub(crate) async fn run(
         Outcome::Ready => Ok(()),
         Outcome::Interrupted => {
             progress.leave();
-            progress.say("stopped; `up` with the same data directory resumes")?;
+            let command = resume(&environment.program, data.path());
+            progress.say(&format!("stopped; go on with: {command}"))?;
             Ok(())
         }
         Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),

@@ -74,7 +74,7 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
     let Some(ready) = item.condition("Ready") else {
         return Cause::waiting(match item.kind {
             Kind::OpenStackCluster => "creating the network",
-            _ => "not looked at yet",
+            _ => "not reconciled yet",
         });
     };
     (ready.status != "True").then(|| of_condition(&ready))
@@ -265,6 +265,14 @@ fn in_users_words(text: &str) -> String {
         Some((_, detail)) => lower_case_start(without_conditions(detail)),
         None => lower_case_start(text),
     };
+    // Its id says less than the name of the machine, which is beside it.
+    let text = match text
+        .strip_prefix("server ")
+        .and_then(|rest| rest.split_once(' '))
+    {
+        Some((id, rest)) if is_id(id) => format!("the server {rest}"),
+        _ => text,
+    };
     let is = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end);
     let network = "waiting for the network and the load balancer";
     let first_node = "waiting for the first control plane node";
@@ -289,6 +297,14 @@ fn in_users_words(text: &str) -> String {
         _ => return text,
     };
     short.to_owned()
+}
+
+/// Whether a word is an id that OpenStack gives.
+fn is_id(word: &str) -> bool {
+    word.len() == 36
+        && word
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// Conditions begin with a capital, progress output does not. Names keep their capitals.

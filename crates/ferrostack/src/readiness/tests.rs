@@ -76,7 +76,7 @@ fn a_change_that_nobody_has_looked_at_and_a_rollout_are_not_ready() {
     );
     assert_eq!(
         deployment(2, 3).as_deref(),
-        Some("its change has not been looked at yet")
+        Some("its change has not been reconciled yet")
     );
 }
 

@@ -93,6 +93,18 @@ pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
     Ok(endpoints.openstack)
 }
 
+/// The command that starts `up` on a data directory again, with the cloud that it was used with.
+pub(crate) fn resume(program: &str, data: &Path) -> String {
+    // A directory without the file has not been used with a cloud.
+    let cloud = openstack(data).ok().flatten();
+    let cloud = cloud.map(|name| format!(" --cloud {}", quoted(Path::new(&name))));
+    format!(
+        "{program} up{} --data-dir {}",
+        cloud.unwrap_or_default(),
+        quoted(data)
+    )
+}
+
 /// Listens on the requested address, or else the stored one, or else a free port of 127.0.0.1.
 pub(super) async fn listen(
     what: &str,
@@ -131,6 +143,24 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+
+    #[test]
+    fn the_command_to_go_on_with_names_the_cloud() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        let end = format!("--data-dir {}", data.display());
+        assert_eq!(resume("ferrostack", data), format!("ferrostack up {end}"));
+        for (content, expected) in [
+            ("{}", format!("ferrostack up {end}")),
+            (
+                r#"{"openstack": "my cloud"}"#,
+                format!("ferrostack up --cloud 'my cloud' {end}"),
+            ),
+        ] {
+            std::fs::write(data.join("endpoints.json"), content).unwrap();
+            assert_eq!(resume("ferrostack", data), expected);
+        }
+    }
 
     fn up(args: &[&str]) -> Box<Up> {
         let words = [&["ferrostack", "up"], args].concat();

@@ -171,13 +171,16 @@ impl Progress {
         let room = height.saturating_sub(1 + lines.len() + rows_below);
         let picture = picture::lines(snapshot, width, room);
         lines.extend(picture.into_iter().map(|line| self.colored(&line)));
-        let mut out = io::stdout().lock();
-        erase(&mut out, self.drawn_rows(width))?;
+        // In one write, so that the terminal never shows a part of it.
+        let mut frame = Vec::new();
+        erase(&mut frame, self.drawn_rows(width))?;
         for line in lines.iter().chain(&below) {
-            writeln!(out, "{line}")?;
+            writeln!(frame, "{line}")?;
         }
         self.drawn = lines.into_iter().chain(below).collect();
         self.drawn_size = (width, height);
+        let mut out = io::stdout().lock();
+        out.write_all(&frame)?;
         out.flush()
     }
 

@@ -182,6 +182,11 @@ fn every_line_begins_alike_and_names_keep_their_capitals() {
             "waiting for the node to join",
         ),
         ("Quota exceeded", "quota exceeded"),
+        (
+            "Server 72c5110d-7f43-48d4-994a-d8d9183030a0 was deleted by somebody else",
+            "the server was deleted by somebody else",
+        ),
+        ("server a is BUILD", "server a is BUILD"),
         ("Machine a is being deleted", "Machine a is being deleted"),
         (
             "OpenStackMachine is being deleted",
