@@ -31,6 +31,8 @@ const IDENTITIES: &str = "identities";
 pub struct Graph {
     /// The uid of the cloud.
     pub uid: String,
+    /// What forbids to make a cloud of these steps.
+    pub problems: Vec<String>,
     /// The steps.
     pub steps: Vec<Step>,
 }
@@ -69,6 +71,7 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     steps.push(identities(cloud, &definitions));
     Graph {
         uid: held.uid().to_owned(),
+        problems: held.problems(),
         steps: ordered(steps),
     }
 }

@@ -97,6 +97,18 @@ impl Held {
         Self { uid, secrets }
     }
 
+    /// Passwords that somebody has set and that files and URLs cannot hold.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let unreserved = |it: char| it.is_ascii_alphanumeric() || "-._~".contains(it);
+        let accounts = self.secrets.get(ACCOUNTS).into_iter().flatten();
+        accounts
+            .filter(|(_, password)| !password.expose().chars().all(unreserved))
+            .map(|(key, _)| {
+                format!("Secret {ACCOUNTS}: {key} may only have letters, digits, `-`, `.`, `_` and `~`, and no line break at its end")
+            })
+            .collect()
+    }
+
     /// The uid of the cloud.
     pub fn uid(&self) -> &str {
         &self.uid

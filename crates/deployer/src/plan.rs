@@ -127,9 +127,10 @@ impl<'a> Observed<'a> {
 pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
     let observed = Observed::of(objects);
     let mut plan = Plan {
-        conflicts: other_clouds(graph, &observed),
+        conflicts: graph.problems.clone(),
         ..Plan::default()
     };
+    plan.conflicts.extend(other_clouds(graph, &observed));
     for step in &graph.steps {
         let mut planned = PlannedStep {
             name: step.name.clone(),

@@ -82,3 +82,17 @@ fn no_debug_form_has_a_password() {
     assert!(!text.contains(held.password("identity-admin").expose()));
     assert!(text.contains("********"));
 }
+
+#[test]
+fn a_password_that_ends_a_line_is_rejected_and_not_shown() {
+    let mut objects = stored(&Held::complete("cloud", &[], counter()), "cloud");
+    // `canary` and a line break.
+    objects[0]["data"]["database-nova"] = "Y2FuYXJ5Cg==".into();
+    let problems = Held::complete("cloud", &objects, counter()).problems();
+    assert_eq!(
+        problems,
+        [
+            "Secret openstack-accounts: database-nova may only have letters, digits, `-`, `.`, `_` and `~`, and no line break at its end"
+        ]
+    );
+}

@@ -1,6 +1,6 @@
 //! Whether what a step needs is ready, read from the objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -10,13 +10,21 @@ use crate::object::{ObjectKind, Reference};
 
 /// Sets what each step with something to do waits for.
 pub(super) fn waits(graph: &Graph, plan: &mut Plan, observed: &Observed<'_>) {
+    let busy: BTreeSet<&str> = plan
+        .steps
+        .iter()
+        .filter(|step| !step.actions.is_empty())
+        .map(|step| step.name.as_str())
+        .collect();
     let reasons: BTreeMap<&str, Option<String>> = graph
         .steps
         .iter()
         .zip(&plan.steps)
         .map(|(step, planned)| {
-            // What the plan does itself is in its order.
-            let reason = match planned.actions.is_empty() {
+            // What the plan does itself is in its order, and so is what is written after it.
+            let writes = step.objects.is_empty();
+            let follows = writes && step.needs.iter().any(|need| busy.contains(need.as_str()));
+            let reason = match planned.actions.is_empty() && !follows {
                 true => unready(step, observed),
                 false => None,
             };

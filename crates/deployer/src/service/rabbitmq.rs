@@ -12,7 +12,6 @@ const VOLUME: &str = "rabbitmq-data";
 const OPTIONS: &str = "listeners.tcp.default = 5672
 management.tcp.port = 15672
 default_user = ferrostack
-loopback_users = none
 vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 200MB
 log.file = false

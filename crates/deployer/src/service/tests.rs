@@ -56,3 +56,19 @@ fn what_the_user_sets_replaces_a_default() {
     assert_eq!(setting.value, Value::List(vec!["ovn-router".to_owned()]));
     assert_eq!(setting.source, Source::User);
 }
+
+#[test]
+fn a_secret_among_the_users_options_is_in_the_secret_file() {
+    let document = serde_json::json!({"release": "zed",
+        "services": {"nova": {"config": {"cache": {"backend_argument": ["password:canary", "url:x"]}}}}});
+    let (parameters, _) = Parameters::read(&document).unwrap();
+    let config = configure(Service::Nova, &parameters);
+    assert!(!config.public().contains("canary"));
+    let secret = config.secret(|_| String::new());
+    assert!(
+        secret.contains("[cache]\nbackend_argument = password:canary\nbackend_argument = url:x\n"),
+        "{secret}"
+    );
+    let setting = config.get("cache", "backend_argument").unwrap();
+    assert_eq!(setting.value.masked(), "********");
+}

@@ -27,12 +27,56 @@ fn namespaces(client: &Client) -> Api<DynamicObject> {
 }
 
 async fn create_namespace(client: &Client, name: &str) {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name,
+        "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     let object = serde_json::from_value(object).unwrap();
     namespaces(client)
         .create(&PostParams::default(), &object)
         .await
         .unwrap();
+}
+
+/// Whether the API server would take the Pods of every workload and task, in a namespace for those without privileges.
+async fn pods_are_accepted(client: &Client, cloud: &Cloud) {
+    let kind = GroupVersionKind::gvk("", "v1", "ServiceAccount");
+    let accounts: Api<DynamicObject> = Api::namespaced_with(
+        client.clone(),
+        &cloud.namespace,
+        &ApiResource::from_gvk(&kind),
+    );
+    // A controller makes it after the namespace.
+    for _ in 0..200 {
+        if accounts.get_opt("default").await.unwrap().is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    let kind = GroupVersionKind::gvk("", "v1", "Pod");
+    let pods: Api<DynamicObject> = Api::namespaced_with(
+        client.clone(),
+        &cloud.namespace,
+        &ApiResource::from_gvk(&kind),
+    );
+    let params = PatchParams {
+        field_manager: Some(deployer::FIELD_MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+        force: true,
+        dry_run: true,
+    };
+    let graph = graph(cloud, &[]);
+    let templates = graph.objects().filter_map(|(_, it)| {
+        Some((
+            it.reference(),
+            it.public().pointer("/spec/template")?.clone(),
+        ))
+    });
+    for (reference, mut pod) in templates {
+        pod["apiVersion"] = "v1".into();
+        pod["kind"] = "Pod".into();
+        pod["metadata"]["name"] = "pod".into();
+        let answer = pods.patch("pod", &params, &Patch::Apply(pod)).await;
+        answer.unwrap_or_else(|error| panic!("{reference}: {error}"));
+    }
 }
 
 /// Does what the plan says.
@@ -75,6 +119,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
     );
     create_namespace(client, namespace).await;
 
+    pods_are_accepted(client, &before).await;
     let first = outcome(&before, Some(client)).await.unwrap();
     rejected(&before, &first).unwrap();
     assert!(
