@@ -115,6 +115,10 @@ const RULES: &[Rule] = &[
         ],
         except: &[
             (
+                "crates/ccm/src/routes/passes.rs",
+                "the passes over all nodes are a task of their own, not a worker",
+            ),
+            (
                 "crates/clusterapi/src/remote/connection.rs",
                 "the watch of a workload cluster is a task of its own, not a worker",
             ),

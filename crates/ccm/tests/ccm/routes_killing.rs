@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
-use testbed::eventually;
+use testbed::{Fuse, eventually};
 
 use crate::faults::{classes, inject, left};
 use crate::routes::{Routed, atomic};
@@ -97,6 +97,35 @@ async fn killed_at_any_write_to_the_cloud_the_routes_end_the_same() {
                 assert!(nth > 3, "only {nth} writes");
                 break;
             }
+        }
+    }
+}
+
+/// Here the writes to the API server are those that are cut off, again and again: the record and the conditions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_every_nth_write_to_the_cluster_the_routes_end_the_same() {
+    let mut routed = Routed::open(atomic()).await;
+    let servers = Servers::create(&routed).await;
+    let client = routed.world.cluster.client.clone();
+    for nth in [1, 2, 3] {
+        for phase in PHASES {
+            servers.begin(&routed, phase).await;
+            let wanted = servers.wanted(&routed, phase).await;
+            for kills in 0.. {
+                assert!(kills < 100, "no end with kills at every write {nth}");
+                let fuse = Fuse::at(nth);
+                routed.world.client = Some(fuse.protect(&client));
+                routed.world.run();
+                let killed = tokio::select! {
+                    () = fuse.blown() => true,
+                    () = routed.settled(&wanted) => false,
+                };
+                routed.world.kill().await;
+                if !killed {
+                    break;
+                }
+            }
+            routed.settled(&wanted).await;
         }
     }
 }
