@@ -35,7 +35,10 @@ mod tests {
         for (line, name) in [
             ("    let said = world.answer();", Some("said")),
             ("    let mut made = Vec::new();", Some("made")),
-            ("fn own_labels(deployment: &D) -> Labels {", Some("own_labels")),
+            (
+                "fn own_labels(deployment: &D) -> Labels {",
+                Some("own_labels"),
+            ),
             ("enum Told {", Some("Told")),
             ("async fn shown<T>(value: T) -> String {", Some("shown")),
             ("    let owner = object.owner(); // said before", None),

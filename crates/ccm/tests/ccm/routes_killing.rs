@@ -1,6 +1,5 @@
 //! Routes after kills in the middle of any write, and after requests that fail in every way.
 
-
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
 use testbed::{Fuse, eventually};

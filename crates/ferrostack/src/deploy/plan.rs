@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{read, warnings};
-use crate::cli::{ServerArgs, OpenStackPlan, Output};
+use crate::cli::{OpenStackPlan, Output, ServerArgs};
 use crate::connect;
 use crate::environment::Environment;
 

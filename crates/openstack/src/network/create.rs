@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use super::resource::{AddressPair, AllocationPool, BindingProfile, FixedIp, HostRoute, SubPort};
+use super::resource::{
+    AddressPair, AllocationPool, BindingProfile, ExtraRoute, FixedIp, HostRoute, SubPort,
+};
 
 /// A new network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -150,6 +152,9 @@ pub struct RouterUpdate {
     /// Its external gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_gateway_info: Option<ExternalGateway>,
+    /// All its routes besides those of its subnets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<Vec<ExtraRoute>>,
 }
 
 /// A requested external gateway.

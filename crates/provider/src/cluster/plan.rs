@@ -45,6 +45,8 @@ pub enum Step {
     DeleteFloatingIp(String),
     DeleteServer(String),
     DeleteVolume(String),
+    /// All routes of a router, whoever has created them: an interface through which one goes cannot be removed.
+    RemoveRoutes(String),
     /// The ids of router and subnet.
     RemoveInterface(String, String),
     DeleteRouter(String),
@@ -124,6 +126,7 @@ impl Step {
             Step::DeleteFloatingIp(_) => "DeleteFloatingIP",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeleteVolume(_) => "DeleteVolume",
+            Step::RemoveRoutes(_) => "UpdateRouter",
             Step::RemoveInterface(..) => "RemoveRouterInterface",
             Step::DeleteRouter(_) => "DeleteRouter",
             Step::DeletePort(_) => "DeletePort",
@@ -172,6 +175,7 @@ impl fmt::Display for Step {
             Step::DeleteFloatingIp(id) => write!(f, "delete floating IP {id}"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
+            Step::RemoveRoutes(id) => write!(f, "remove the routes of router {id}"),
             Step::RemoveInterface(router, subnet) => {
                 write!(f, "disconnect subnet {subnet} from router {router}")
             }
@@ -572,6 +576,11 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
         .iter()
         .map(|subnet| subnet.id.as_str())
         .collect();
+    let with_routes = observed
+        .routers
+        .iter()
+        .filter(|router| !router.routes.is_empty());
+    steps.extend(with_routes.map(|router| Step::RemoveRoutes(router.id.clone())));
     let routers = observed.routers.iter().map(|router| router.id.as_str());
     for router in routers.chain(existing_router) {
         for (_, subnet) in observed.interfaces(router) {

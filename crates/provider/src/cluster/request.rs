@@ -128,6 +128,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 id,
                 RouterUpdate {
                     external_gateway_info,
+                    ..RouterUpdate::default()
                 },
             )
         }
@@ -253,6 +254,13 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
         Step::DeleteFloatingIp(id) => Request::DeleteFloatingIp(id.clone()),
         Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
         Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
+        Step::RemoveRoutes(id) => Request::UpdateRouter(
+            id.clone(),
+            RouterUpdate {
+                routes: Some(Vec::new()),
+                ..RouterUpdate::default()
+            },
+        ),
         Step::RemoveInterface(router, subnet) => Request::RemoveInterface {
             router: router.clone(),
             subnet: subnet.clone(),

@@ -1,6 +1,7 @@
 //! Clusters are created, do not change without cause, and are deleted completely.
 
 use api::infra::v1beta2::OpenStackCluster;
+use openstack::Service;
 use serde_json::json;
 
 use crate::world::{World, eventually};
@@ -35,6 +36,21 @@ async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     assert_eq!(world.writes(), writes);
 
+    world.delete::<OpenStackCluster>("demo").await;
+    world.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.left_over(), Default::default());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_goes_although_its_router_has_routes_to_pods() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    let cluster = world.cluster_ready().await;
+    let router = cluster.status.unwrap().router.unwrap().id;
+    let routes =
+        json!({"router": {"routes": [{"destination": "10.244.0.0/24", "nexthop": "10.6.0.99"}]}});
+    let path = format!("/v2.0/routers/{router}");
+    world.request(Service::Network, "PUT", &path, routes).await;
     world.delete::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
     assert_eq!(world.left_over(), Default::default());

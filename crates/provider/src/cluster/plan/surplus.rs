@@ -11,6 +11,9 @@ use crate::reason::Type;
 /// Surplus routers and their interfaces: only one router can have the gateway address of a subnet.
 pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     for router in observed.routers.iter().skip(1) {
+        if !router.routes.is_empty() {
+            steps.push(Step::RemoveRoutes(router.id.clone()));
+        }
         for (_, subnet) in observed.interfaces(&router.id) {
             steps.push(Step::RemoveInterface(router.id.clone(), subnet.to_owned()));
         }

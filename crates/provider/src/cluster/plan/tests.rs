@@ -340,6 +340,14 @@ proptest! {
     fn a_half_made_cluster_can_be_taken_down(mut scene in scene(), budget in 0..40usize) {
         let before = scene.model.inventory();
         scene.converge(&mut budget.clone());
+        // As a cloud controller manager leaves them.
+        let ours = |router: &&mut net::Router| router.id != "their-router";
+        for router in scene.model.routers.iter_mut().filter(ours) {
+            router.routes = vec![net::ExtraRoute {
+                destination: "10.244.0.0/24".into(),
+                nexthop: "10.6.0.10".into(),
+            }];
+        }
         scene.take_down(&mut usize::MAX.clone());
         scene.model.members.clear();
         prop_assert_eq!(scene.model.inventory(), before);

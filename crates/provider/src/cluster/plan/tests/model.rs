@@ -202,8 +202,10 @@ impl Model {
             }
             Request::UpdateRouter(id, change) => {
                 let router = self.routers.iter_mut().find(|r| r.id == id).unwrap();
-                let gateway = change.external_gateway_info.unwrap();
-                router.external_gateway_info = Some(gateway_of(gateway));
+                if let Some(gateway) = change.external_gateway_info {
+                    router.external_gateway_info = Some(gateway_of(gateway));
+                }
+                router.routes = change.routes.unwrap_or(std::mem::take(&mut router.routes));
             }
             Request::AddInterface { router, subnet } => {
                 let taken = self
@@ -408,6 +410,11 @@ impl Model {
                         .iter()
                         .all(|ip| ip.port_id.is_none() || ip.description.is_empty()),
                     "floating IPs need the interface"
+                );
+                let router_of = self.routers.iter().find(|r| r.id == router);
+                assert!(
+                    router_of.is_none_or(|r| r.routes.is_empty()),
+                    "the interface is required by routes"
                 );
                 self.ports
                     .retain(|p| p.device_id != router || p.fixed_ips[0].subnet_id != subnet);
