@@ -157,6 +157,7 @@ async fn apply_once_neither_changes_nor_restores_anything() {
     drop(settings(&world).delete("settings", &params).await.unwrap());
     let data = json!({ "data": manifests("blue")["data"] });
     world.merge::<ConfigMap>("manifests", data).await;
+    world.stop_provider();
     tokio::time::sleep(Duration::from_secs(1300)).await;
     let found = settings(&world).get_opt("settings").await.unwrap();
     assert_eq!(found, None);
@@ -306,6 +307,7 @@ async fn a_set_at_rest_writes_nothing_and_reads_no_resource_again() {
     applied(&world, "True", "").await;
     let writes = written_at_rest(world.kill(), |fuse| world.run_with(fuse)).await;
     assert_eq!(writes, Vec::<String>::new());
+    world.stop_provider();
     let (_running, reads) = world.run_counting();
     tokio::time::sleep(Duration::from_secs(60)).await;
     let count = || {
@@ -315,6 +317,6 @@ async fn a_set_at_rest_writes_nothing_and_reads_no_resource_again() {
     };
     // After the start, each is read once for its hash.
     assert_eq!(count(), (1, 1));
-    tokio::time::sleep(Duration::from_secs(2500)).await;
+    tokio::time::sleep(Duration::from_secs(1300)).await;
     assert_eq!(count(), (1, 1));
 }

@@ -97,6 +97,14 @@ const GROUPS: [(&str, &[&str]); 11] = [
             "controllers",
             "openstackcluster_concurrency",
             "openstackmachine_concurrency",
+            "cluster_concurrency",
+            "machine_concurrency",
+            "machineset_concurrency",
+            "machinedeployment_concurrency",
+            "machinehealthcheck_concurrency",
+            "clusterresourceset_concurrency",
+            "kubeadmconfig_concurrency",
+            "kubeadmcontrolplane_concurrency",
             "concurrent_node_syncs",
             "concurrent_service_syncs",
             "node_monitor_period",
@@ -108,7 +116,7 @@ const GROUPS: [(&str, &[&str]); 11] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 20] = [
+const LONG_ONLY: [&str; 28] = [
     "switch_cloud",
     "simulated_listen",
     "guest_runner",
@@ -126,6 +134,14 @@ const LONG_ONLY: [&str; 20] = [
     "leader_elect_resource_lock",
     "openstackcluster_concurrency",
     "openstackmachine_concurrency",
+    "cluster_concurrency",
+    "machine_concurrency",
+    "machineset_concurrency",
+    "machinedeployment_concurrency",
+    "machinehealthcheck_concurrency",
+    "clusterresourceset_concurrency",
+    "kubeadmconfig_concurrency",
+    "kubeadmcontrolplane_concurrency",
     "node_monitor_period",
     "node_status_update_frequency",
     "seed",
