@@ -152,10 +152,10 @@ async fn send(server: &ApiServer, request: Request<Vec<u8>>) -> Answer {
     let value: Option<Value> = serde_json::from_slice(&body).ok();
     assert!(!json || value.is_some(), "{asked}: no JSON");
     let words = String::from_utf8_lossy(&body);
-    let own = status.is_server_error()
+    let internal = status.is_server_error()
         && status != 504
         && !FOREIGN.iter().any(|known| words.contains(known));
-    assert!(!own, "{asked}: {status} {words}");
+    assert!(!internal, "{asked}: {status} {words}");
     Answer {
         status,
         value,

@@ -68,15 +68,15 @@ async fn up_goes_on_from_a_backup_in_another_place() {
         refused.unwrap_err().trim_end(),
         format!("error: cannot write {nowhere}/b: there is no directory {nowhere}")
     );
-    let said = admin(home.path(), &["backup", &running, "--data-dir", data]).await;
-    let said = said.unwrap();
+    let backup = admin(home.path(), &["backup", &running, "--data-dir", data]).await;
+    let backup = backup.unwrap();
     assert!(
-        said.contains("the authority of the management API"),
-        "{said}"
+        backup.contains("the authority of the management API"),
+        "{backup}"
     );
     assert!(
-        said.starts_with("warning: the simulated cloud is not in this backup"),
-        "{said}"
+        backup.starts_with("warning: the simulated cloud is not in this backup"),
+        "{backup}"
     );
     let mode = std::fs::metadata(&running).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -93,20 +93,20 @@ async fn up_goes_on_from_a_backup_in_another_place() {
     up.stop().await;
 
     let stopped = path("stopped.backup");
-    let said = admin(home.path(), &["backup", &stopped, "--data-dir", data]).await;
-    let said = said.unwrap();
-    assert!(said.contains("the simulated cloud"), "{said}");
-    assert!(!said.contains("warning: "), "{said}");
+    let backup = admin(home.path(), &["backup", &stopped, "--data-dir", data]).await;
+    let backup = backup.unwrap();
+    assert!(backup.contains("the simulated cloud"), "{backup}");
+    assert!(!backup.contains("warning: "), "{backup}");
     let disks = home.path().join("data/machines");
     std::fs::create_dir(&disks).unwrap();
     std::fs::write(disks.join("disk"), "content").unwrap();
     let with_machines = path("machines.backup");
-    let said = admin(home.path(), &["backup", &with_machines, "--data-dir", data])
+    let backup = admin(home.path(), &["backup", &with_machines, "--data-dir", data])
         .await
         .unwrap();
     assert!(
-        said.starts_with("warning: the disks of the machines"),
-        "{said}"
+        backup.starts_with("warning: the disks of the machines"),
+        "{backup}"
     );
     std::fs::remove_dir_all(&disks).unwrap();
 

@@ -69,8 +69,8 @@ async fn what_the_cloud_has_is_filled_in_and_can_be_repeated() {
     let cloud = TestCloud::start(home).await;
     let external = cloud.external_network().await;
     let version = ["--kubernetes-version", "v1.34.2"];
-    let (success, manifests, said) = generate(home, &version).await;
-    assert!(success, "{said}");
+    let (success, manifests, notes) = generate(home, &version).await;
+    assert!(success, "{notes}");
     for line in [
         "filled in from cloud simulated of ",
         "  the credentials, from clouds.yaml",
@@ -79,23 +79,23 @@ async fn what_the_cloud_has_is_filled_in_and_can_be_repeated() {
         "  OPENSTACK_NODE_MACHINE_FLAVOR=m1.small  (the smallest with ",
         "  OPENSTACK_SSH_KEY_NAME=''  (you have no key pair",
     ] {
-        let found = said.lines().any(|said| said.starts_with(line));
-        assert!(found, "{line}\n{said}");
+        let found = notes.lines().any(|notes| notes.starts_with(line));
+        assert!(found, "{line}\n{notes}");
     }
     assert!(
-        said.contains(&format!("OPENSTACK_EXTERNAL_NETWORK_ID={external}  (")),
-        "{said}"
+        notes.contains(&format!("OPENSTACK_EXTERNAL_NETWORK_ID={external}  (")),
+        "{notes}"
     );
-    assert!(!said.contains("secret"), "{said}");
+    assert!(!notes.contains("secret"), "{notes}");
     assert!(manifests.contains(&external) && manifests.contains("kind: KubeadmControlPlane"));
 
-    let repeat = said.lines().last().unwrap();
+    let repeat = notes.lines().last().unwrap();
     assert!(repeat.contains(" --kubernetes-version v1.34.2"), "{repeat}");
     assert_eq!(shell(home, repeat, None).await, manifests);
 
     // What the list says is where these values come from.
-    let (_, list, said) = generate(home, &["--list-variables"]).await;
-    assert!(said.is_empty(), "{said}");
+    let (_, list, notes) = generate(home, &["--list-variables"]).await;
+    assert!(notes.is_empty(), "{notes}");
     for (name, text) in [
         (
             "OPENSTACK_NODE_MACHINE_FLAVOR",

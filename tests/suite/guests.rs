@@ -37,14 +37,14 @@ async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
     let found = nodes.list(&ListParams::default()).await.unwrap();
     assert_eq!(found.items.len(), 2);
 
-    let mut told = Vec::new();
-    while told
+    let mut boot_lines = Vec::new();
+    while boot_lines
         .iter()
         .filter(|line: &&String| line.ends_with(": is a node"))
         .count()
         < 2
     {
-        told.push(
+        boot_lines.push(
             lines
                 .next_line()
                 .await
@@ -53,13 +53,14 @@ async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
         );
     }
     assert!(
-        told.iter().any(|line| line.contains(": boots (")),
-        "{told:?}"
+        boot_lines.iter().any(|line| line.contains(": boots (")),
+        "{boot_lines:?}"
     );
     assert!(
-        told.iter()
+        boot_lines
+            .iter()
             .any(|line| line.contains("leads to a load balancer of")),
-        "{told:?}"
+        "{boot_lines:?}"
     );
     up.stop().await;
     guests.kill().await.unwrap();
@@ -73,8 +74,8 @@ async fn guests_need_an_administrator_and_say_so() {
     command
         .args(["simulate", "guests", "--cloud", "simulated"])
         .envs(cloud.variables());
-    let (_, said) = texts(&command.output().await.unwrap());
-    assert!(said.contains("needs an administrator"), "{said}");
-    let (_, said) = texts(&run(home.path(), &["simulate", "guests"]).await);
-    assert!(said.contains("--cloud"), "{said}");
+    let (_, errors) = texts(&command.output().await.unwrap());
+    assert!(errors.contains("needs an administrator"), "{errors}");
+    let (_, errors) = texts(&run(home.path(), &["simulate", "guests"]).await);
+    assert!(errors.contains("--cloud"), "{errors}");
 }

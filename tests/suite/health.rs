@@ -72,10 +72,10 @@ async fn machines_whose_kubelet_dies_are_replaced_workers_and_control_plane() {
         ),
     ];
     for (name, selector) in selectors {
-        let made = checks
+        let created = checks
             .create(&PostParams::default(), &check(name, selector))
             .await;
-        made.unwrap();
+        created.unwrap();
     }
     let machines = machines(&client);
     let nodes: Api<Node> = Api::all(workload_client(home.path()).await);

@@ -91,7 +91,7 @@ impl Error {
             Self::Cloud { doing, source } => {
                 format!("{doing}: {}{}", source.words(), advice(source))
             }
-            other => operator::controller::chain(other),
+            other => operator::words::chain(other),
         }
     }
 }

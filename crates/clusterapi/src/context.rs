@@ -142,8 +142,8 @@ impl Context {
 
     /// The maximum number of concurrent reconciles of the controller.
     fn concurrency(&self) -> u16 {
-        let own = self.options.limits.get(self.controller).copied();
-        own.unwrap_or(self.options.concurrency)
+        let of_controller = self.options.limits.get(self.controller).copied();
+        of_controller.unwrap_or(self.options.concurrency)
     }
 
     /// The current time.

@@ -51,7 +51,7 @@ use operator::events::Recorder;
 
 use crate::Context;
 use crate::feed::{Feed, Memory};
-use crate::machineset::own_template;
+use crate::machineset::set_owner_of_template;
 use crate::remote::{Change, ClusterKey};
 use crate::{news, owners, pause};
 
@@ -151,7 +151,7 @@ async fn reconcile(
         return add_finalizer(&planes, &subject).await;
     }
     let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
-    let owned = own_template(&scope.context, template, &subject.cluster).await;
+    let owned = set_owner_of_template(&scope.context, template, &subject.cluster).await;
     let foundation = secrets::ensure(&scope, &subject).await;
     let seen = observe::observe(&scope, &subject, &foundation).await?;
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {

@@ -255,11 +255,11 @@ fn triggers(
     let (of_machines, of_clusters, of_remote) = (configs.clone(), configs.clone(), configs.clone());
     let machines = context.machines.touched().flat_map(move |machine| {
         let namespace = machine.namespace().unwrap_or_default();
-        let own = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
+        let of_machine = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
         // A machine that is being deleted may have the lock for which others wait.
         let others = (machine.is_deleting() && machine.is_control_plane())
             .then(|| pending(&of_machines, &namespace, &machine.spec.cluster_name));
-        futures::stream::iter(own.into_iter().chain(others.into_iter().flatten()))
+        futures::stream::iter(of_machine.into_iter().chain(others.into_iter().flatten()))
     });
     let clusters = context.clusters.touched().flat_map(move |cluster| {
         let namespace = cluster.namespace().unwrap_or_default();

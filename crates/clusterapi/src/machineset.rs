@@ -30,7 +30,7 @@ mod status;
 mod sync;
 
 pub(crate) use preflight::WAITING;
-pub(crate) use sync::{own_template, templates};
+pub(crate) use sync::{set_owner_of_template, templates};
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {

@@ -9,8 +9,8 @@ use api::conditions;
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::{Resource, ResourceExt};
-use operator::controller::chain;
 use operator::events::Type;
+use operator::words::chain;
 
 use crate::Context;
 use crate::machineset::WAITING;

@@ -89,7 +89,7 @@ impl Held {
             for key in keys {
                 let missing = values.get(*key).is_none_or(|it| it.expose().is_empty());
                 if missing {
-                    values.insert((*key).to_owned(), made(name, &mut random));
+                    values.insert((*key).to_owned(), generate(name, &mut random));
                 }
             }
             secrets.insert(name.to_owned(), values);
@@ -149,7 +149,7 @@ fn uid(random: &mut impl FnMut() -> u8) -> String {
     (0..16).map(|_| format!("{:02x}", random())).collect()
 }
 
-fn made(secret: &str, random: &mut impl FnMut() -> u8) -> Password {
+fn generate(secret: &str, random: &mut impl FnMut() -> u8) -> Password {
     let mut text = String::with_capacity(LENGTH);
     while text.len() < LENGTH {
         // The rest of the bytes would make some letters likelier than others.

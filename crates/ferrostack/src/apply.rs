@@ -118,7 +118,7 @@ async fn one(
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => Err(explain(document, &status)),
         Err(other) => {
-            let cause = operator::controller::chain(&other);
+            let cause = operator::words::chain(&other);
             Err(vec![format!(
                 "{}: {}: {cause}",
                 document.place(""),
@@ -224,7 +224,7 @@ impl Kinds<'_> {
                 "{}: the kind {kind} of {api_version} is not known here",
                 document.place("kind")
             )),
-            Err(other) => Err(operator::controller::chain(&other)),
+            Err(other) => Err(operator::words::chain(&other)),
         }
     }
 }

@@ -191,8 +191,8 @@ fn election(args: &CloudControllerManager) -> election::Config {
 
 fn session_options(args: &CloudControllerManager, settings: &Settings) -> SessionOptions {
     let timeout = settings.conf.metadata.request_timeout;
-    let own = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
-    let agent: Vec<&str> = std::iter::once(own)
+    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
+    let agent: Vec<&str> = std::iter::once(product)
         .chain(args.user_agent.iter().map(String::as_str))
         .collect();
     SessionOptions {

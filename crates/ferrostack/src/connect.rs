@@ -348,9 +348,9 @@ mod tests {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("kubeconfig");
-        let (_, own) = self_issued("client", vec!["client".to_owned()]).unwrap();
-        let key = own.key.expose_secret();
-        let text = crate::kubeconfig::admin(server, authority, &own.certificate, key);
+        let (_, issued) = self_issued("client", vec!["client".to_owned()]).unwrap();
+        let key = issued.key.expose_secret();
+        let text = crate::kubeconfig::admin(server, authority, &issued.certificate, key);
         std::fs::write(&file, text).unwrap();
         let args = ServerArgs {
             kubeconfig: Some(file),

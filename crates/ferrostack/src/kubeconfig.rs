@@ -49,7 +49,7 @@ pub(crate) async fn merge(
     args: &GetKubeconfig,
     environment: &Environment,
 ) -> anyhow::Result<String> {
-    let own = of_workload(&args.name, &args.connect, environment).await?;
+    let added = of_workload(&args.name, &args.connect, environment).await?;
     let context = match args.connect.namespace.as_str() {
         "default" => args.name.clone(),
         namespace => format!("{namespace}-{}", args.name),
@@ -64,7 +64,7 @@ pub(crate) async fn merge(
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => bail!("cannot read {}: {source}", path.display()),
     };
-    let merged = merged(&before, &own, &context)
+    let merged = merged(&before, &added, &context)
         .with_context(|| format!("{} cannot be changed", path.display()))?;
     write_private(&path, &merged).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(format!(
@@ -73,17 +73,17 @@ pub(crate) async fn merge(
     ))
 }
 
-/// `before` with the cluster, user and context of `own`, all three renamed to `name`. Everything else is unchanged.
-fn merged(before: &str, own: &str, name: &str) -> anyhow::Result<String> {
+/// `before` with the cluster, user and context of `added`, all three renamed to `name`. Everything else is unchanged.
+fn merged(before: &str, added: &str, name: &str) -> anyhow::Result<String> {
     let parse = |text: &str| -> anyhow::Result<Value> {
         if text.trim().is_empty() {
             return Ok(json!({"apiVersion": "v1", "kind": "Config"}));
         }
         serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))
     };
-    let (mut all, own) = (parse(before)?, parse(own)?);
+    let (mut all, added) = (parse(before)?, parse(added)?);
     for (list, field) in [("clusters", "cluster"), ("users", "user")] {
-        let content = own[list][0][field].clone();
+        let content = added[list][0][field].clone();
         put(&mut all, list, json!({"name": name, field: content}))?;
     }
     let context = json!({"name": name, "context": {"cluster": name, "user": name}});
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn the_first_context_is_the_current_one_and_nonsense_is_refused() {
-        let own = admin("https://a:1", "ca", "cert", "key");
-        let all: Value = serde_saphyr::from_str(&merged("", &own, "demo").unwrap()).unwrap();
+        let added = admin("https://a:1", "ca", "cert", "key");
+        let all: Value = serde_saphyr::from_str(&merged("", &added, "demo").unwrap()).unwrap();
         assert_eq!(all["current-context"], "demo");
-        assert!(merged("[1]", &own, "demo").is_err());
-        assert!(merged("clusters: no", &own, "demo").is_err());
+        assert!(merged("[1]", &added, "demo").is_err());
+        assert!(merged("clusters: no", &added, "demo").is_err());
     }
 }

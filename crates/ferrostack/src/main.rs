@@ -77,7 +77,7 @@ fn main() -> ExitCode {
 
 /// An error with its causes, in words.
 fn message(error: &anyhow::Error) -> String {
-    operator::controller::chain(&**error)
+    operator::words::chain(&**error)
 }
 
 /// Runs the command. Its exit status is 0, but for those that answer a question by it.

@@ -209,11 +209,11 @@ async fn machines(
 /// A runner that cannot be executed would set every server to ERROR.
 fn check_program(program: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let shown = program.display();
+    let displayed = program.display();
     let found = std::fs::metadata(program)
-        .with_context(|| format!("--guest-runner {shown}: there is no such program"))?;
+        .with_context(|| format!("--guest-runner {displayed}: there is no such program"))?;
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
-        anyhow::bail!("--guest-runner {shown}: not a program; is it executable (chmod +x)?");
+        anyhow::bail!("--guest-runner {displayed}: not a program; is it executable (chmod +x)?");
     }
     Ok(())
 }

@@ -75,10 +75,10 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
     }
     for control_plane in snapshot.belonging(cluster, Kind::KubeadmControlPlane) {
         let mut node = branch(control_plane, "Available", "ControlPlane - ");
-        let own = machines
+        let of_set = machines
             .iter()
             .filter(|machine| machine.is_owned_by(control_plane));
-        node.children = machine_branches(own.copied().collect());
+        node.children = machine_branches(of_set.copied().collect());
         root.children.push(node);
     }
     let mut workers = Branch {
@@ -91,10 +91,10 @@ pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) ->
             .of_kind(Kind::MachineSet)
             .filter(|set| set.is_owned_by(deployment))
             .collect();
-        let own = machines
+        let of_set = machines
             .iter()
             .filter(|m| sets.iter().any(|set| m.is_owned_by(set)));
-        node.children = machine_branches(own.copied().collect());
+        node.children = machine_branches(of_set.copied().collect());
         workers.children.push(node);
     }
     if !workers.children.is_empty() {
@@ -272,9 +272,9 @@ fn count(count: Option<i64>) -> String {
     count.map(|count| count.to_string()).unwrap_or_default()
 }
 
-fn flatten(node: &Branch, own: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 11]>) {
+fn flatten(node: &Branch, of_set: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 11]>) {
     rows.push([
-        format!("{own}{}", node.name),
+        format!("{of_set}{}", node.name),
         node.version.clone(),
         node.node.clone(),
         match (node.replicas, node.desired_replicas) {

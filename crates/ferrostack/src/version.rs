@@ -34,11 +34,11 @@ pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::R
 async fn server(args: &Version, environment: &Environment) -> Option<Result<String, String>> {
     let client = match connect::client(&args.server, environment).await {
         Ok(client) => client,
-        Err(problem) => return Some(Err(operator::controller::chain(&*problem))),
+        Err(problem) => return Some(Err(operator::words::chain(&*problem))),
     };
     let info = client.apiserver_version().await;
     Some(
         info.map(|info| info.git_version)
-            .map_err(|source| operator::controller::chain(&source)),
+            .map_err(|source| operator::words::chain(&source)),
     )
 }

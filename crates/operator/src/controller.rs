@@ -17,7 +17,7 @@ use tracing::{debug, error, warn};
 
 use crate::metrics::Metrics;
 use crate::retry::{Failures, Retry, When};
-pub use crate::words::chain;
+use crate::words::chain;
 
 /// The interval in which every object is reconciled without a change, as `--sync-period` of the Go managers.
 pub const RESYNC: Duration = Duration::from_secs(600);

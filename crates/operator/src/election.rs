@@ -250,7 +250,7 @@ impl Watched {
         let lease = read
             .await
             .map_err(|_| "no answer from the API server".to_owned())?
-            .map_err(|source| crate::controller::chain(&source))?;
+            .map_err(|source| crate::words::chain(&source))?;
         self.observed
             .see(lease.and_then(|lease| lease.spec), Instant::now());
         Ok(())

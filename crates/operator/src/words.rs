@@ -39,9 +39,11 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 fn without_source(error: &(dyn Error + 'static)) -> String {
     let text = error.to_string();
     let source = error.source().map(ToString::to_string);
-    let own = source.and_then(|source| text.strip_suffix(&source));
-    match own {
-        Some(own) if !own.is_empty() => plain(own.trim_end_matches([':', ' '])),
+    let before_source = source.and_then(|source| text.strip_suffix(&source));
+    match before_source {
+        Some(before_source) if !before_source.is_empty() => {
+            plain(before_source.trim_end_matches([':', ' ']))
+        }
         _ => plain(&text),
     }
 }

@@ -150,8 +150,8 @@ fn show(
     if let Some(endpoint) = status::endpoint(spec, desired, &outcome.observed) {
         next.spec.control_plane_endpoint = Some(endpoint);
     }
-    let shown = next.status.get_or_insert_default();
-    status::resources(shown, spec, desired, &outcome.observed);
+    let reported = next.status.get_or_insert_default();
+    status::resources(reported, spec, desired, &outcome.observed);
     let verdicts = [problem.as_ref(), unusable.as_ref()];
     status::verdicts(next, &outcome.plan, verdicts, ctx.now());
     match problem.or(unusable) {
@@ -270,11 +270,11 @@ async fn delete(
         Err(error) => return Err(error),
     };
     let generation = next.metadata.generation;
-    let shown = next.status.get_or_insert_default();
+    let reported = next.status.get_or_insert_default();
     let deleting = (Status::True, reason, message.as_str());
-    status::condition(shown, generation, ctx.now(), Type::Deleting, deleting);
+    status::condition(reported, generation, ctx.now(), Type::Deleting, deleting);
     let ready = (Status::False, Reason::Deleting, message.as_str());
-    status::condition(shown, generation, ctx.now(), Type::Ready, ready);
+    status::condition(reported, generation, ctx.now(), Type::Ready, ready);
     if let Err(Error::Problem(problem)) = &action {
         announce(ctx, object, &next, problem).await;
     }
@@ -408,9 +408,9 @@ fn labelled(cluster: &str) -> ListParams {
 async fn pause(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Error> {
     let mut next = object.clone();
     let generation = next.metadata.generation;
-    let shown = next.status.get_or_insert_default();
+    let reported = next.status.get_or_insert_default();
     let verdict = (Status::True, Reason::Paused, "");
-    status::condition(shown, generation, ctx.now(), Type::Paused, verdict);
+    status::condition(reported, generation, ctx.now(), Type::Paused, verdict);
     let stored = patch::status(&api(ctx, object), object, &next).await;
     stored.map_err(Error::kubernetes("storing the status"))?;
     Ok(Action::await_change())
@@ -418,9 +418,9 @@ async fn pause(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Error
 
 fn not_paused(next: &mut OpenStackCluster, ctx: &Context) {
     let generation = next.metadata.generation;
-    let shown = next.status.get_or_insert_default();
+    let reported = next.status.get_or_insert_default();
     let verdict = (Status::False, Reason::NotPaused, "");
-    status::condition(shown, generation, ctx.now(), Type::Paused, verdict);
+    status::condition(reported, generation, ctx.now(), Type::Paused, verdict);
 }
 
 fn api(ctx: &Context, object: &OpenStackCluster) -> Api<OpenStackCluster> {

@@ -75,7 +75,7 @@ pub(crate) fn security_groups<'v>(
             .collect(),
     };
     if found.is_empty() {
-        return Err(absent(table, "security group", &shown(param)));
+        return Err(absent(table, "security group", &described(param)));
     }
     Ok(found)
 }
@@ -190,11 +190,11 @@ fn one<'v, T: Resource, F: serde::Serialize>(
     };
     match found.as_slice() {
         [item] => Ok(item),
-        [] => Err(absent(table, what, &shown(param))),
+        [] => Err(absent(table, what, &described(param))),
         several => Err(format!(
             "{} {what}s match {}: {}. Give one's id",
             several.len(),
-            shown(param),
+            described(param),
             names(several.iter().map(|item| item.id()))
         )),
     }
@@ -205,29 +205,29 @@ fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> String {
     format!("{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}")
 }
 
-fn shown<F: serde::Serialize>(param: &Param<F>) -> String {
+fn described<F: serde::Serialize>(param: &Param<F>) -> String {
     match param {
         Param::Id(id) => format!("`{id}`"),
-        Param::Filter(filter) => shown_filter(filter),
+        Param::Filter(filter) => described_filter(filter),
     }
 }
 
 /// The fields of a filter that are set.
-fn shown_filter<F: serde::Serialize>(filter: &F) -> String {
+fn described_filter<F: serde::Serialize>(filter: &F) -> String {
     let fields = serde_json::to_value(filter).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten();
     let set: Vec<_> = fields
-        .filter_map(|(name, value)| Some(format!("{name} `{}`", shown_value(value)?)))
+        .filter_map(|(name, value)| Some(format!("{name} `{}`", described_value(value)?)))
         .collect();
     format!("with {}", set.join(" and "))
 }
 
-fn shown_value(value: &Value) -> Option<String> {
+fn described_value(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().filter_map(shown_value).collect();
+            let items: Vec<_> = items.iter().filter_map(described_value).collect();
             (!items.is_empty()).then(|| items.join(", "))
         }
         other => Some(other.to_string()),

@@ -38,8 +38,8 @@ pub(crate) fn machines(
             Kind::LoadBalancers | Kind::Pools | Kind::Members
         );
         let members = cluster_of(change).filter(|_| balances).map(Key::Members);
-        let own = mark_of(change).map(Key::Mark);
-        own.into_iter().chain(members).collect()
+        let of_resource = mark_of(change).map(Key::Mark);
+        of_resource.into_iter().chain(members).collect()
     })
 }
 

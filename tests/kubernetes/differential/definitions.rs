@@ -14,7 +14,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 
 /// The suite's own folder, and those of the upstream projects where they are there.
 pub(crate) fn folders() -> Vec<PathBuf> {
-    let own = root().join("config/crd");
+    let ours = root().join("config/crd");
     let mut folders = Vec::new();
     let upstream = root().join("../shared/upstream/crds");
     match std::fs::read_dir(&upstream) {
@@ -25,7 +25,7 @@ pub(crate) fn folders() -> Vec<PathBuf> {
         )),
     }
     folders.sort();
-    folders.insert(0, own);
+    folders.insert(0, ours);
     if let Some(only) = only() {
         folders.retain(|folder| folder.ends_with(&only));
     }

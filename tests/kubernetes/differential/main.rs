@@ -55,7 +55,7 @@ async fn the_embedded_api_server_answers_as_the_real_one() {
     let _turn = TURN.lock().await;
     let steps = scenario::load();
     let (side, server) = Embedded::new(Store::Memory).open().await;
-    let (mut own, mut on_file) = tokio::join!(play(&side, &steps), durable::play(&steps));
+    let (mut ours, mut on_file) = tokio::join!(play(&side, &steps), durable::play(&steps));
     server.close().await;
     let real = match Side::real() {
         Ok(side) => {
@@ -69,14 +69,14 @@ async fn the_embedded_api_server_answers_as_the_real_one() {
             skipped::because(format_args!(
                 "playing on a real kube-apiserver: {why}; compared with its record"
             ));
-            own = record::summed(&own);
+            ours = record::summed(&ours);
             on_file = record::summed(&on_file);
             record::read()
         }
     };
     let accepted = verdict::accepted(&root().join("docs/apiserver.md"));
-    for (store, own) in [("in memory", own), ("on a file", on_file)] {
-        let verdict = verdict::compare(&real, &own, &accepted);
+    for (store, ours) in [("in memory", ours), ("on a file", on_file)] {
+        let verdict = verdict::compare(&real, &ours, &accepted);
         eprintln!(
             "{store}: {} requests compared, {} accepted differences",
             real.len(),
@@ -107,9 +107,9 @@ async fn definitions_are_served_as_by_the_real_one() {
     for folder in definitions::folders() {
         let steps = definitions::steps(&folder, &mut seen);
         let (side, server) = Embedded::new(Store::Memory).open().await;
-        let (own, theirs) = tokio::join!(play(&side, &steps), play(&real, &steps));
+        let (ours, theirs) = tokio::join!(play(&side, &steps), play(&real, &steps));
         server.close().await;
-        let verdict = verdict::compare(&theirs, &own, &[]);
+        let verdict = verdict::compare(&theirs, &ours, &[]);
         eprintln!(
             "{}: {} requests compared, {} differences",
             folder.display(),

@@ -12,7 +12,7 @@ pub(crate) struct Accepted {
     step: String,
     place: String,
     real: String,
-    own: String,
+    ours: String,
 }
 
 /// The comparison of two plays.
@@ -37,7 +37,7 @@ pub(crate) fn accepted(document: &Path) -> Vec<Accepted> {
                 .split(" | ")
                 .map(|cell| cell.trim().trim_matches('`').replace("\\|", "|"))
                 .collect();
-            let [step, place, real, own, reason] = cells.as_slice() else {
+            let [step, place, real, ours, reason] = cells.as_slice() else {
                 panic!("five columns: {line}");
             };
             assert!(!reason.is_empty(), "a reason: {line}");
@@ -45,15 +45,15 @@ pub(crate) fn accepted(document: &Path) -> Vec<Accepted> {
                 step: step.clone(),
                 place: place.clone(),
                 real: real.clone(),
-                own: own.clone(),
+                ours: ours.clone(),
             }
         })
         .collect()
 }
 
 /// Compares what the real server answered with what ours did.
-pub(crate) fn compare(real: &[Outcome], own: &[Outcome], accepted: &[Accepted]) -> Verdict {
-    let answers: BTreeMap<&str, &Value> = own
+pub(crate) fn compare(real: &[Outcome], ours: &[Outcome], accepted: &[Accepted]) -> Verdict {
+    let answers: BTreeMap<&str, &Value> = ours
         .iter()
         .map(|outcome| (outcome.name.as_str(), &outcome.answer))
         .collect();
@@ -64,37 +64,37 @@ pub(crate) fn compare(real: &[Outcome], own: &[Outcome], accepted: &[Accepted]) 
     };
     for outcome in real {
         let name = outcome.name.as_str();
-        let Some(own) = answers.get(name) else {
+        let Some(ours) = answers.get(name) else {
             verdict
                 .problems
                 .push(format!("{name}: recorded, and not in the scenario"));
             continue;
         };
         let mut found = Vec::new();
-        differences(String::new(), Some(&outcome.answer), Some(own), &mut found);
-        for (place, real, own) in found {
+        differences(String::new(), Some(&outcome.answer), Some(ours), &mut found);
+        for (place, real, ours) in found {
             let row = accepted.iter().position(|row| {
                 fits(&row.step, name)
                     && fits(&row.place, &place)
                     && fits(&row.real, &real)
-                    && fits(&row.own, &own)
+                    && fits(&row.ours, &ours)
             });
             match row {
                 Some(row) => {
                     used[row] = true;
                     verdict.accepted += 1;
                     if std::env::var_os("FERROSTACK_DIFFERENCES").is_some() {
-                        eprintln!("accepted: {name} | {place} | {real} | {own}");
+                        eprintln!("accepted: {name} | {place} | {real} | {ours}");
                     }
                 }
                 None => verdict
                     .problems
-                    .push(format!("{name} | {place} | {real} | {own}")),
+                    .push(format!("{name} | {place} | {real} | {ours}")),
             }
         }
     }
     let recorded: Vec<&str> = real.iter().map(|outcome| outcome.name.as_str()).collect();
-    for outcome in own
+    for outcome in ours
         .iter()
         .filter(|outcome| !recorded.contains(&outcome.name.as_str()))
     {
@@ -106,7 +106,7 @@ pub(crate) fn compare(real: &[Outcome], own: &[Outcome], accepted: &[Accepted]) 
     for (row, _) in accepted.iter().zip(used).filter(|(_, used)| !used) {
         verdict.problems.push(format!(
             "docs/apiserver.md accepts a difference that is not there: {} | {} | {} | {}",
-            row.step, row.place, row.real, row.own
+            row.step, row.place, row.real, row.ours
         ));
     }
     verdict
@@ -116,10 +116,10 @@ pub(crate) fn compare(real: &[Outcome], own: &[Outcome], accepted: &[Accepted]) 
 fn differences(
     place: String,
     real: Option<&Value>,
-    own: Option<&Value>,
+    ours: Option<&Value>,
     found: &mut Vec<(String, String, String)>,
 ) {
-    match (real, own) {
+    match (real, ours) {
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let mut names: Vec<&String> = left.keys().chain(right.keys()).collect();
             names.sort();

@@ -95,15 +95,15 @@ impl Player<'_> {
                         .as_ref()
                         .and_then(|json| json.pointer(&until.at))
                         .cloned();
-                    let shown = state.as_ref().map_or_else(
+                    let reached = state.as_ref().map_or_else(
                         || "-".to_owned(),
                         |state| state.as_str().map_or_else(|| state.to_string(), seen),
                     );
-                    if states.last() != Some(&shown) {
-                        states.push(shown.clone());
+                    if states.last() != Some(&reached) {
+                        states.push(reached.clone());
                     }
-                    let failed =
-                        shown.eq_ignore_ascii_case("error") || until.is.is_some() && shown == "-";
+                    let failed = reached.eq_ignore_ascii_case("error")
+                        || until.is.is_some() && reached == "-";
                     !failed
                         && match &until.is {
                             Some(wanted) => state.as_ref() != Some(wanted),

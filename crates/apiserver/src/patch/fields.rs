@@ -93,7 +93,7 @@ impl Set {
     pub(crate) fn insert_children(&mut self, element: Element, children: Set) {
         if !children.is_empty() {
             let merged = match self.children.remove(&element) {
-                Some(own) => own.union(&children),
+                Some(mine) => mine.union(&children),
                 None => children,
             };
             self.children.insert(element, merged);
@@ -141,7 +141,7 @@ impl Set {
         result.members.extend(other.members.iter().cloned());
         for (element, children) in &other.children {
             let merged = match result.children.remove(element) {
-                Some(own) => own.union(children),
+                Some(mine) => mine.union(children),
                 None => children.clone(),
             };
             result.children.insert(element.clone(), merged);
@@ -151,8 +151,8 @@ impl Set {
 
     pub(crate) fn intersection(&self, other: &Set) -> Set {
         let members = self.members.intersection(&other.members).cloned().collect();
-        let both = self.children.iter().filter_map(|(element, own)| {
-            let common = own.intersection(other.children.get(element)?);
+        let both = self.children.iter().filter_map(|(element, mine)| {
+            let common = mine.intersection(other.children.get(element)?);
             (!common.is_empty()).then(|| (element.clone(), common))
         });
         Set {
@@ -173,13 +173,13 @@ impl Set {
 
     fn subtract(&self, other: &Set, recursive: bool) -> Set {
         let members = self.members.difference(&other.members).cloned().collect();
-        let children = self.children.iter().filter_map(|(element, own)| {
+        let children = self.children.iter().filter_map(|(element, mine)| {
             if recursive && other.members.contains(element) {
                 return None;
             }
             let rest = match other.children.get(element) {
-                Some(other) => own.subtract(other, recursive),
-                None => own.clone(),
+                Some(other) => mine.subtract(other, recursive),
+                None => mine.clone(),
             };
             (!rest.is_empty()).then(|| (element.clone(), rest))
         });

@@ -83,9 +83,10 @@ async fn text_of_another_encoding_is_repaired_as_go_does_it_or_refused() {
     let json = [("content-type", "application/json")];
     let latin =
         b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"gr\xfc\xe2\x82n\"}}";
-    let (code, made) = read(send(&server, Method::POST, MAPS, &json, latin.to_vec()).await).await;
-    assert_eq!(code, 201, "{made}");
-    assert_eq!(made["data"]["k"], "gr\u{fffd}\u{fffd}\u{fffd}n");
+    let (code, created) =
+        read(send(&server, Method::POST, MAPS, &json, latin.to_vec()).await).await;
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["data"]["k"], "gr\u{fffd}\u{fffd}\u{fffd}n");
     let wide: Vec<u8> = "\u{feff}{}"
         .encode_utf16()
         .flat_map(u16::to_le_bytes)

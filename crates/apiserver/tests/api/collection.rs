@@ -53,8 +53,8 @@ async fn a_foreground_deletion_waits_for_dependents_that_block() {
     let server = server().await;
     let (_, a) = post(&server, MAPS, &config_map("a", "1")).await;
     owned(&server, "b", &a, true).await;
-    let hold = json!({"metadata": {"finalizers": ["example.org/hold"]}});
-    patch(&server, &format!("{MAPS}/b"), MERGE, &hold).await;
+    let finalizer = json!({"metadata": {"finalizers": ["example.org/hold"]}});
+    patch(&server, &format!("{MAPS}/b"), MERGE, &finalizer).await;
     let (_, marked) = remove(&server, "a", "Foreground").await;
     assert_eq!(
         marked["metadata"]["finalizers"],
@@ -79,7 +79,7 @@ async fn a_foreground_deletion_waits_for_dependents_that_block() {
 }
 
 /// Makes one of these maps the owner of the other, which blocks it.
-async fn own(server: &ApiServer, owner: &Value, name: &str) {
+async fn set_owner(server: &ApiServer, owner: &Value, name: &str) {
     let reference = json!({"metadata": {"ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true,
@@ -95,7 +95,7 @@ async fn a_cycle_of_owners_is_deleted_in_the_foreground() {
         for name in &names[1..] {
             last = owned(&server, name, &last, true).await;
         }
-        own(&server, &last, names[0]).await;
+        set_owner(&server, &last, names[0]).await;
         remove(&server, names[0], "Foreground").await;
         for name in names {
             until(&server, &format!("{MAPS}/{name}"), 404).await;
@@ -108,7 +108,7 @@ async fn a_cycle_whose_objects_are_deleted_one_by_one_goes_too() {
     let server = server().await;
     let (_, a) = post(&server, MAPS, &config_map("a", "1")).await;
     let b = owned(&server, "b", &a, true).await;
-    own(&server, &b, "a").await;
+    set_owner(&server, &b, "a").await;
     let (a, b) = tokio::join!(
         remove(&server, "a", "Foreground"),
         remove(&server, "b", "Foreground")
@@ -142,9 +142,9 @@ async fn an_object_whose_owner_never_was_goes() {
 async fn a_deleted_namespace_takes_everything_in_it() {
     let server = server().await;
     let namespace = json!({"metadata": {"name": "n"}});
-    let (_, made) = post(&server, "/api/v1/namespaces", &namespace).await;
+    let (_, created) = post(&server, "/api/v1/namespaces", &namespace).await;
     assert_eq!(
-        made["metadata"]["labels"]["kubernetes.io/metadata.name"],
+        created["metadata"]["labels"]["kubernetes.io/metadata.name"],
         "n"
     );
     let maps = "/api/v1/namespaces/n/configmaps";

@@ -61,9 +61,12 @@ async fn status_and_specification_are_written_apart() {
     post(&server, CRDS, &widgets()).await;
     let mut new = widget("a");
     new["status"] = json!({"phase": "Lost"});
-    let (_, made) = post(&server, WIDGETS, &new).await;
+    let (_, created) = post(&server, WIDGETS, &new).await;
     assert_eq!(
-        (made.get("status"), made["metadata"]["generation"].as_i64()),
+        (
+            created.get("status"),
+            created["metadata"]["generation"].as_i64()
+        ),
         (None, Some(1))
     );
     let path = format!("{WIDGETS}/a");
@@ -105,12 +108,12 @@ async fn a_new_object_with_an_unreadable_status_has_no_record_of_its_writers() {
     ] {
         let mut new = widget(name);
         new["status"] = json!({"conditions": [{"type": kind}]});
-        let (code, made) = post(&server, WIDGETS, &new).await;
-        assert_eq!((code, made.get("status")), (201, None), "{made}");
+        let (code, created) = post(&server, WIDGETS, &new).await;
+        assert_eq!((code, created.get("status")), (201, None), "{created}");
         assert_eq!(
-            made["metadata"]["managedFields"].is_array(),
+            created["metadata"]["managedFields"].is_array(),
             recorded,
-            "{made}"
+            "{created}"
         );
     }
 }
@@ -135,11 +138,11 @@ async fn every_served_version_shows_the_same_objects() {
     let mut old = widget("a");
     old["apiVersion"] = json!("example.org/v1beta1");
     let path = WIDGETS.replace("/v1/", "/v1beta1/");
-    let (code, made) = post(&server, &path, &old).await;
+    let (code, created) = post(&server, &path, &old).await;
     assert_eq!(
-        (code, made["apiVersion"].as_str()),
+        (code, created["apiVersion"].as_str()),
         (201, Some("example.org/v1beta1")),
-        "{made}"
+        "{created}"
     );
     let (_, new) = get(&server, &format!("{WIDGETS}/a")).await;
     assert_eq!(new["apiVersion"], "example.org/v1");
@@ -166,11 +169,11 @@ async fn defaults_of_the_stored_version_are_seen_in_the_others_too() {
     old["spec"]["bastion"] = json!({});
     let path = WIDGETS.replace("/v1/", "/v1beta1/");
     for query in ["?dryRun=All", ""] {
-        let (code, made) = post(&server, &format!("{path}{query}"), &old).await;
+        let (code, created) = post(&server, &format!("{path}{query}"), &old).await;
         assert_eq!(
-            (code, &made["spec"]["bastion"]),
+            (code, &created["spec"]["bastion"]),
             (201, &json!({"enabled": true})),
-            "{made}"
+            "{created}"
         );
     }
 }
@@ -229,8 +232,8 @@ async fn a_definition_changes_while_objects_exist() {
         (200, Some(2)),
         "{crd}"
     );
-    let (_, made) = post(&server, WIDGETS, &widget("b")).await;
-    assert_eq!(made["spec"]["weight"], 7);
+    let (_, created) = post(&server, WIDGETS, &widget("b")).await;
+    assert_eq!(created["spec"]["weight"], 7);
 
     let scope = json!({"spec": {"scope": "Cluster"}});
     let (code, status) = patch(&server, &path, MERGE, &scope).await;
@@ -399,9 +402,9 @@ async fn unknown_fields_are_dropped_with_a_warning_or_refused() {
         response.headers()["warning"],
         "299 - \"unknown field \\\"spec.taste\\\"\""
     );
-    let (code, made) = read(response).await;
+    let (code, created) = read(response).await;
     assert_eq!(
-        (code, &made["spec"]),
+        (code, &created["spec"]),
         (201, &json!({"color": "red", "size": 3}))
     );
     let twice = odd.to_string().replacen(

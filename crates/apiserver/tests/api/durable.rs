@@ -58,12 +58,12 @@ async fn a_schema_that_changed_shows_its_objects_the_same_after_a_restart() {
     let weight = json!([{"op": "add", "path": at, "value": {"type": "integer", "default": 7}}]);
     let definition = format!("{CRDS}/widgets.example.org");
     patch(&server, &definition, "application/json-patch+json", &weight).await;
-    let (_, shown) = get(&server, &format!("{WIDGETS}/a")).await;
-    assert_eq!(shown["spec"]["weight"], 7);
+    let (_, read) = get(&server, &format!("{WIDGETS}/a")).await;
+    assert_eq!(read["spec"]["weight"], 7);
     server.close().await;
 
     let server = open(&path).await.unwrap();
-    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await, (200, shown));
+    assert_eq!(get(&server, &format!("{WIDGETS}/a")).await, (200, read));
     let bytes = server.stats().object_bytes;
     delete(&server, &format!("{WIDGETS}/a")).await;
     assert!(server.stats().object_bytes < bytes);
@@ -121,11 +121,11 @@ async fn the_child_writes_until_it_is_killed() {
     let server = open(path.as_ref()).await.unwrap();
     for n in 0.. {
         let name = format!("m-{}-{n}", std::process::id());
-        let (code, made) = post(&server, MAPS, &config_map(&name, "1")).await;
+        let (code, created) = post(&server, MAPS, &config_map(&name, "1")).await;
         assert_eq!(code, 201);
         println!(
             "acknowledged {name} {}",
-            made["metadata"]["resourceVersion"].as_str().unwrap()
+            created["metadata"]["resourceVersion"].as_str().unwrap()
         );
     }
 }

@@ -57,8 +57,8 @@ async fn painted() -> ApiServer {
     .unwrap();
     let mut crd = widgets();
     crd["spec"]["conversion"] = json!({"strategy": "Webhook"});
-    let (code, made) = post(&server, CRDS, &crd).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, CRDS, &crd).await;
+    assert_eq!(code, 201, "{created}");
     server
 }
 
@@ -69,11 +69,11 @@ async fn an_old_version_is_stored_as_the_new_one_and_read_as_both() {
     let mut object = widget("a");
     object["apiVersion"] = json!("example.org/v1beta1");
     object["spec"] = json!({"size": 2});
-    let (code, made) = post(&server, &old, &object).await;
+    let (code, created) = post(&server, &old, &object).await;
     assert_eq!(
-        (code, &made["spec"]),
+        (code, &created["spec"]),
         (201, &json!({"size": 2, "color": "green"})),
-        "{made}"
+        "{created}"
     );
     let (_, new) = get(&server, &format!("{WIDGETS}/a")).await;
     assert_eq!(new["spec"], json!({"size": 20, "color": "green"}));

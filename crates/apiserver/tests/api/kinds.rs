@@ -16,11 +16,11 @@ async fn services_get_addresses_and_node_ports_that_nobody_else_has() {
     let server = server().await;
     let mut given = Vec::new();
     for name in ["a", "b"] {
-        let (code, made) = post(&server, SERVICES, &service(name, &json!({"port": 80}))).await;
-        assert_eq!(code, 201, "{made}");
-        let port = made["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
+        let (code, created) = post(&server, SERVICES, &service(name, &json!({"port": 80}))).await;
+        assert_eq!(code, 201, "{created}");
+        let port = created["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
         assert!((30_000..=32_767).contains(&port), "{port}");
-        let address = made["spec"]["clusterIP"].as_str().unwrap().to_owned();
+        let address = created["spec"]["clusterIP"].as_str().unwrap().to_owned();
         assert!(
             address.starts_with("10.9") || address.starts_with("10.10"),
             "{address}"
@@ -59,8 +59,8 @@ async fn an_eviction_waits_for_the_disruption_budget() {
         "metadata": {"name": "p", "labels": {"app": "a"}},
         "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
     });
-    let (code, made) = post(&server, pods, &pod).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, pods, &pod).await;
+    assert_eq!(code, 201, "{created}");
     let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     patch(&server, &format!("{pods}/p/status"), MERGE, &running).await;
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -68,10 +68,10 @@ async fn an_eviction_waits_for_the_disruption_budget() {
         "metadata": {"name": "b"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
     });
-    let (_, made) = post(&server, budgets, &budget).await;
+    let (_, created) = post(&server, budgets, &budget).await;
     let none = json!({"status": {
         "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1,
-        "observedGeneration": made["metadata"]["generation"],
+        "observedGeneration": created["metadata"]["generation"],
     }});
     patch(&server, &format!("{budgets}/b/status"), MERGE, &none).await;
     let eviction =
@@ -117,8 +117,8 @@ async fn custom_resources_are_selected_by_the_fields_that_their_definition_names
     let server = server().await;
     let mut crd = widgets();
     crd["spec"]["versions"][1]["selectableFields"] = json!([{"jsonPath": ".spec.color"}]);
-    let (code, made) = post(&server, CRDS, &crd).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, CRDS, &crd).await;
+    assert_eq!(code, 201, "{created}");
     for (name, color) in [("a", "red"), ("b", "green")] {
         let mut widget = widget(name);
         widget["spec"]["color"] = json!(color);
@@ -212,9 +212,9 @@ async fn reviews_tell_what_a_user_may_do() {
             "{review}"
         );
     }
-    let own = format!("{reviews}/selfsubjectaccessreviews");
+    let selfsubject = format!("{reviews}/selfsubjectaccessreviews");
     let spec = json!({"resourceAttributes": wanted});
-    let (_, review) = post(&server, &own, &json!({"spec": spec})).await;
+    let (_, review) = post(&server, &selfsubject, &json!({"spec": spec})).await;
     assert_eq!(review["status"]["allowed"], true);
     let binding = json!({
         "metadata": {"name": "jane"},

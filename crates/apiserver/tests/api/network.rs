@@ -27,11 +27,11 @@ impl Site {
         let key = KeyPair::generate().unwrap();
         let ca = params.self_signed(&key).unwrap().pem();
         let issuer = Issuer::new(params, key);
-        let own = KeyPair::generate().unwrap();
+        let serving_key = KeyPair::generate().unwrap();
         let names = vec!["127.0.0.1".to_owned()];
         let certificate = CertificateParams::new(names)
             .unwrap()
-            .signed_by(&own, &issuer)
+            .signed_by(&serving_key, &issuer)
             .unwrap();
         let options = Options {
             client_ca: Some(ca.clone()),
@@ -42,7 +42,8 @@ impl Site {
             ..Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();
-        let tls = server_config(&certificate.pem(), &own.serialize_pem(), Some(&ca)).unwrap();
+        let tls =
+            server_config(&certificate.pem(), &serving_key.serialize_pem(), Some(&ca)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
@@ -130,8 +131,8 @@ async fn certificates_tokens_and_strangers_get_what_is_theirs() {
     );
     let node = site.client(Some(("system:node:n1", "system:nodes")));
     assert_eq!(site.get(&node, "/api/v1/pods", None).await.0, 403);
-    let own = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1";
-    assert_eq!(site.get(&node, own, None).await.0, 200);
+    let of_node = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1";
+    assert_eq!(site.get(&node, of_node, None).await.0, 200);
     assert_eq!(site.get(&node, CRDS, None).await.0, 403);
     site.stop.cancel();
     site.task.await.unwrap();

@@ -9,9 +9,9 @@ use crate::support::*;
 #[tokio::test]
 async fn a_created_object_has_what_the_server_adds() {
     let server = server().await;
-    let (code, made) = post(&server, MAPS, &config_map("a", "1")).await;
-    assert_eq!(code, 201, "{made}");
-    let metadata = &made["metadata"];
+    let (code, created) = post(&server, MAPS, &config_map("a", "1")).await;
+    assert_eq!(code, 201, "{created}");
+    let metadata = &created["metadata"];
     assert_eq!(metadata["namespace"], "default");
     assert!(metadata["uid"].as_str().is_some_and(|uid| uid.len() == 36));
     assert!(
@@ -27,7 +27,7 @@ async fn a_created_object_has_what_the_server_adds() {
             .unwrap()
             > 1
     );
-    assert_eq!(get(&server, &format!("{MAPS}/a")).await, (200, made));
+    assert_eq!(get(&server, &format!("{MAPS}/a")).await, (200, created));
 }
 
 #[tokio::test]
@@ -59,8 +59,8 @@ async fn a_generated_name_starts_with_its_base() {
     let server = server().await;
     let mut map = config_map("", "1");
     map["metadata"] = json!({"generateName": "base-"});
-    let (code, made) = post(&server, MAPS, &map).await;
-    let name = made["metadata"]["name"].as_str().unwrap();
+    let (code, created) = post(&server, MAPS, &map).await;
+    let name = created["metadata"]["name"].as_str().unwrap();
     assert!(
         code == 201 && name.starts_with("base-") && name.len() == 10,
         "{name}"
@@ -88,21 +88,24 @@ async fn an_update_of_an_old_revision_is_a_conflict() {
 #[tokio::test]
 async fn an_update_that_changes_nothing_makes_no_revision() {
     let server = server().await;
-    let (_, made) = post(&server, MAPS, &config_map("a", "1")).await;
-    let (code, same) = put(&server, &format!("{MAPS}/a"), &made).await;
-    assert_eq!((code, same), (200, made));
+    let (_, created) = post(&server, MAPS, &config_map("a", "1")).await;
+    let (code, same) = put(&server, &format!("{MAPS}/a"), &created).await;
+    assert_eq!((code, same), (200, created));
 }
 
 #[tokio::test]
 async fn a_dry_run_stores_nothing() {
     let server = server().await;
-    let (code, made) = post(
+    let (code, created) = post(
         &server,
         &format!("{MAPS}?dryRun=All"),
         &config_map("a", "1"),
     )
     .await;
-    assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some("a")));
+    assert_eq!(
+        (code, created["metadata"]["name"].as_str()),
+        (201, Some("a"))
+    );
     assert_eq!(get(&server, &format!("{MAPS}/a")).await.0, 404);
 }
 
@@ -162,10 +165,10 @@ async fn secrets_take_text_and_keep_base64() {
     let server = server().await;
     let path = "/api/v1/namespaces/default/secrets";
     let secret = json!({"metadata": {"name": "s"}, "stringData": {"a": "hello"}});
-    let (code, made) = post(&server, path, &secret).await;
-    assert_eq!((code, &made["data"]), (201, &json!({"a": "aGVsbG8="})));
+    let (code, created) = post(&server, path, &secret).await;
+    assert_eq!((code, &created["data"]), (201, &json!({"a": "aGVsbG8="})));
     assert_eq!(
-        (made["type"].as_str(), made.get("stringData")),
+        (created["type"].as_str(), created.get("stringData")),
         (Some("Opaque"), None)
     );
     let broken = json!({"metadata": {"name": "t"}, "data": {"a": "***"}});
@@ -360,28 +363,28 @@ async fn media_types_that_are_not_there_are_refused_with_those_that_are() {
     }
     let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     let text = [("content-type", "text/plain"), ("accept", "text/html")];
-    let told = async |method: Method, path: &str, headers: &[(&str, &str)]| {
+    let answer = async |method: Method, path: &str, headers: &[(&str, &str)]| {
         let (code, status) = read(send(&server, method, path, headers, "x").await).await;
         (code, status["message"].as_str().unwrap().to_owned())
     };
     let unknown = format!(
         "the body of the request was in an unknown format - accepted media types include: {known}"
     );
-    assert_eq!(told(Method::POST, MAPS, &text[..1]).await, (415, unknown));
+    assert_eq!(answer(Method::POST, MAPS, &text[..1]).await, (415, unknown));
     let none = format!("406: Not Acceptable\n\nAvailable representations: {known}");
     let one = format!("{MAPS}/a");
     assert_eq!(
-        told(Method::GET, &one, &text[1..]).await,
+        answer(Method::GET, &one, &text[1..]).await,
         (406, none.clone())
     );
     let streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
     assert_eq!(
-        told(Method::GET, MAPS, &text[1..]).await,
+        answer(Method::GET, MAPS, &text[1..]).await,
         (406, format!("{none}, {streams}"))
     );
     let form = [("accept", "application/json;as=Chart;v=v1;g=meta.k8s.io")];
     assert_eq!(
-        told(Method::GET, &one, &form).await,
+        answer(Method::GET, &one, &form).await,
         (
             406,
             format!("only the following media types are accepted: {known}")

@@ -388,10 +388,10 @@ async fn what_a_kubelet_says_against_a_command_reaches_the_client() {
         "v5.channel.k8s.io",
     )
     .await;
-    let said = tokio::time::timeout(LIMIT, client.next()).await.unwrap();
-    let said = said.unwrap().unwrap().into_data();
-    assert_eq!(said[0], 3);
-    let status: Value = serde_json::from_slice(&said[1..]).unwrap();
+    let frame = tokio::time::timeout(LIMIT, client.next()).await.unwrap();
+    let frame = frame.unwrap().unwrap().into_data();
+    assert_eq!(frame[0], 3);
+    let status: Value = serde_json::from_slice(&frame[1..]).unwrap();
     assert_eq!(
         status["message"],
         "Internal error occurred: unable to upgrade connection: why not"

@@ -38,10 +38,10 @@ impl Site {
         let key = KeyPair::generate().unwrap();
         let ca = params.self_signed(&key).unwrap();
         let issuer = Issuer::new(params, key);
-        let own = KeyPair::generate().unwrap();
+        let serving_key = KeyPair::generate().unwrap();
         let names = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-        let certificate = names.signed_by(&own, &issuer).unwrap();
-        let tls = server_config(&certificate.pem(), &own.serialize_pem(), None).unwrap();
+        let certificate = names.signed_by(&serving_key, &issuer).unwrap();
+        let tls = server_config(&certificate.pem(), &serving_key.serialize_pem(), None).unwrap();
         let admin = UserInfo {
             name: "admin".to_owned(),
             groups: vec!["system:masters".to_owned()],
@@ -224,19 +224,19 @@ async fn kubectl_shows_why_a_port_refuses() {
     // kubectl ends when a connection to the pod fails.
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
     let output = output.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("error forwarding port 9 to pod p, uid "),
-        "{said}"
+        printed.contains("error forwarding port 9 to pod p, uid "),
+        "{printed}"
     );
-    assert!(said.contains("connect: connection refused"), "{said}");
+    assert!(printed.contains("connect: connection refused"), "{printed}");
 }
 
 #[tokio::test]
 async fn kubectl_reads_logs_and_is_told_that_nothing_runs() {
     let site = Site::start().await;
     let (_directory, kubeconfig) = site.kubeconfig();
-    for (arguments, said, complained) in [
+    for (arguments, printed, complained) in [
         (&["logs", "p"][..], "p/c starts\nit runs\n", ""),
         (
             &["logs", "p", "--tail=1", "--follow"],
@@ -273,7 +273,7 @@ async fn kubectl_reads_logs_and_is_told_that_nothing_runs() {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
-        assert_eq!(out, said, "{arguments:?}: {err}");
+        assert_eq!(out, printed, "{arguments:?}: {err}");
         assert!(err.ends_with(complained), "{arguments:?}: {err}");
         assert_eq!(
             output.status.success(),

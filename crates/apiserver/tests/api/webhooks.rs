@@ -121,12 +121,12 @@ async fn a_validating_hook_refuses_what_it_does_not_like_and_leaves_no_trace() {
         "admission webhook \"h.example.com\" denied the request: k is bad"
     );
     assert_eq!(get(&server, &format!("{MAPS}/a")).await.0, 404);
-    let (code, made) = post(&server, MAPS, &config_map("a", "good")).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, MAPS, &config_map("a", "good")).await;
+    assert_eq!(code, 201, "{created}");
     let worse = json!({"data": {"k": "bad"}});
     let path = format!("{MAPS}/a");
     assert_eq!(patch(&server, &path, MERGE, &worse).await.0, 403);
-    assert_eq!(get(&server, &path).await.1, made);
+    assert_eq!(get(&server, &path).await.1, created);
     let asked = hook.asked();
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[2]["oldObject"]["data"]["k"], "good");
@@ -147,8 +147,12 @@ async fn what_a_mutating_hook_sets_is_validated_and_nobodys() {
     assert_eq!(post(&server, MUTATING, &configuration).await.0, 201);
     let mut wanted = widget("w");
     wanted["spec"]["size"] = json!(8);
-    let (code, made) = post(&server, WIDGETS, &wanted).await;
-    assert_eq!((code, &made["spec"]["size"]), (201, &json!(5)), "{made}");
+    let (code, created) = post(&server, WIDGETS, &wanted).await;
+    assert_eq!(
+        (code, &created["spec"]["size"]),
+        (201, &json!(5)),
+        "{created}"
+    );
     // The default of 3 is filled in before the hook sees the object; nothing is below what the schema allows.
     let (code, status) = post(&server, WIDGETS, &widget("x")).await;
     assert_eq!(code, 422, "{status}");
@@ -208,8 +212,8 @@ async fn a_hook_behind_a_service_is_found_through_its_endpoints() {
         "ports": [{"name": "https", "port": hook.port}], "endpoints": [{"addresses": ["127.0.0.1"]}],
     });
     let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-    let (code, made) = post(&server, slices, &slice).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, slices, &slice).await;
+    assert_eq!(code, 201, "{created}");
     let response = send(
         &server,
         Method::POST,
@@ -245,8 +249,8 @@ async fn objects_are_converted_by_the_webhook_of_their_definition_once() {
     definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
         "clientConfig": hook.client_config(), "conversionReviewVersions": ["v1"],
     }});
-    let (code, made) = post(&server, CRDS, &definition).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = post(&server, CRDS, &definition).await;
+    assert_eq!(code, 201, "{created}");
     let older = "/apis/example.org/v1beta1/namespaces/default/widgets";
     for name in ["a", "b", "c"] {
         let mut widget = widget(name);
@@ -266,8 +270,12 @@ async fn objects_are_converted_by_the_webhook_of_their_definition_once() {
     assert_eq!(get(&server, older).await.1, list);
     assert!(hook.asked().is_empty(), "what is known is not asked again");
     let bigger = json!({"spec": {"size": 7}});
-    let (code, made) = patch(&server, &format!("{older}/a"), MERGE, &bigger).await;
-    assert_eq!((code, &made["spec"]["size"]), (200, &json!(7)), "{made}");
+    let (code, created) = patch(&server, &format!("{older}/a"), MERGE, &bigger).await;
+    assert_eq!(
+        (code, &created["spec"]["size"]),
+        (200, &json!(7)),
+        "{created}"
+    );
     let (_, stored) = get(&server, &format!("{WIDGETS}/a")).await;
     assert_eq!(stored["spec"]["size"], 70);
 }

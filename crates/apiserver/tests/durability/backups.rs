@@ -51,10 +51,10 @@ async fn a_running_server_is_backed_up_by_its_administrator() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = elsewhere.path().join("copy");
     std::fs::write(&copy, database).unwrap();
-    let made = backup::complete(&copy, &files()).unwrap();
+    let created = backup::complete(&copy, &files()).unwrap();
     let path = elsewhere.path().join("objects.db");
     let restored = backup::restore(&copy, &path).unwrap();
-    assert_eq!(restored, made);
+    assert_eq!(restored, created);
     assert_eq!(restored.files, files());
     let server = open(&path).await.unwrap();
     assert!(server.stats().revision > restored.revision);

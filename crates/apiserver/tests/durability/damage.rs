@@ -122,12 +122,12 @@ async fn of_a_log_that_was_cut_or_damaged_what_is_before_that_is_kept() {
     let client = site.client(&child);
     let mut revisions = BTreeMap::new();
     for n in 0..60 {
-        let (code, made) = client
+        let (code, created) = client
             .call("POST", MAPS, &map(&format!("m{n}"), "x"))
             .await
             .unwrap();
         assert_eq!(code, 201);
-        revisions.insert(revision(&made), format!("m{n}"));
+        revisions.insert(revision(&created), format!("m{n}"));
     }
     child.kill();
     let path = site.database();

@@ -43,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
 
 /// What one request asked and was told.
 #[derive(Clone, Debug)]
-enum Told {
+enum Answer {
     Created(u64),
     Exists,
     /// The revision that was replaced, and the new one.
@@ -63,7 +63,7 @@ struct Record {
     asked: u64,
     answered: u64,
     name: String,
-    told: Told,
+    answer: Answer,
 }
 
 /// An event of a watch.
@@ -78,11 +78,11 @@ struct Event {
 async fn client(server: ApiServer, clock: Arc<AtomicU64>, steps: Vec<Step>) -> Vec<Record> {
     let mut records = Vec::new();
     let tick = || clock.fetch_add(1, Ordering::SeqCst);
-    let record = |name: &str, asked, told| Record {
+    let record = |name: &str, asked, answer| Record {
         asked,
         answered: tick(),
         name: name.to_owned(),
-        told,
+        answer,
     };
     for step in steps {
         let name = match &step {
@@ -94,60 +94,60 @@ async fn client(server: ApiServer, clock: Arc<AtomicU64>, steps: Vec<Step>) -> V
             Step::Create(_) => {
                 let asked = tick();
                 let (code, object) = call(&server, "POST", MAPS, &map(&name, "0")).await;
-                let told = match code {
-                    201 => Told::Created(revision(&object)),
-                    409 => Told::Exists,
+                let answer = match code {
+                    201 => Answer::Created(revision(&object)),
+                    409 => Answer::Exists,
                     code => panic!("create: {code} {object}"),
                 };
-                records.push(record(&name, asked, told));
+                records.push(record(&name, asked, answer));
             }
             Step::Update(_) => {
                 let asked = tick();
                 let (code, mut object) = call(&server, "GET", &path, &Value::Null).await;
                 if code == 404 {
-                    records.push(record(&name, asked, Told::Missing));
+                    records.push(record(&name, asked, Answer::Missing));
                     continue;
                 }
                 let from = revision(&object);
-                records.push(record(&name, asked, Told::Found(from)));
+                records.push(record(&name, asked, Answer::Found(from)));
                 tokio::task::yield_now().await;
                 let asked = tick();
                 object["data"]["v"] = asked.to_string().into();
                 let (code, object) = call(&server, "PUT", &path, &object).await;
-                let told = match code {
-                    200 => Told::Updated(from, revision(&object)),
-                    409 => Told::Conflict(from),
-                    404 => Told::Missing,
+                let answer = match code {
+                    200 => Answer::Updated(from, revision(&object)),
+                    409 => Answer::Conflict(from),
+                    404 => Answer::Missing,
                     code => panic!("update: {code} {object}"),
                 };
-                records.push(record(&name, asked, told));
+                records.push(record(&name, asked, answer));
             }
             Step::Delete(_) => {
                 let asked = tick();
                 let (code, object) = call(&server, "DELETE", &path, &Value::Null).await;
-                let told = match code {
-                    200 => Told::Deleted(text(&object["details"]["uid"])),
-                    404 => Told::Missing,
+                let answer = match code {
+                    200 => Answer::Deleted(text(&object["details"]["uid"])),
+                    404 => Answer::Missing,
                     code => panic!("delete: {code} {object}"),
                 };
-                records.push(record(&name, asked, told));
+                records.push(record(&name, asked, answer));
             }
             Step::Get(_) => {
                 let asked = tick();
                 let (code, object) = call(&server, "GET", &path, &Value::Null).await;
-                let told = match code {
-                    200 => Told::Found(revision(&object)),
-                    404 => Told::Missing,
+                let answer = match code {
+                    200 => Answer::Found(revision(&object)),
+                    404 => Answer::Missing,
                     code => panic!("get: {code} {object}"),
                 };
-                records.push(record(&name, asked, told));
+                records.push(record(&name, asked, answer));
             }
             Step::List => {
                 let asked = tick();
                 let (code, list) = call(&server, "GET", MAPS, &Value::Null).await;
                 assert_eq!(code, 200, "{list}");
-                let told = Told::Listed(revision(&list), names(&list));
-                records.push(record("", asked, told));
+                let answer = Answer::Listed(revision(&list), names(&list));
+                records.push(record("", asked, answer));
             }
         }
         tokio::task::yield_now().await;
@@ -222,7 +222,7 @@ struct State {
 fn replay(events: &[Event], records: &[Record], first: u64) -> BTreeMap<String, Vec<State>> {
     let mut writes: BTreeMap<u64, &Record> = BTreeMap::new();
     for record in records {
-        if let Told::Created(revision) | Told::Updated(_, revision) = record.told {
+        if let Answer::Created(revision) | Answer::Updated(_, revision) = record.answer {
             assert!(
                 writes.insert(revision, record).is_none(),
                 "{revision} twice"
@@ -233,7 +233,7 @@ fn replay(events: &[Event], records: &[Record], first: u64) -> BTreeMap<String, 
     let mut last = first;
     let mut deletions: BTreeMap<&str, &Record> = BTreeMap::new();
     for record in records {
-        if let Told::Deleted(uid) = &record.told {
+        if let Answer::Deleted(uid) = &record.answer {
             assert!(
                 deletions.insert(uid, record).is_none(),
                 "{uid} deleted twice"
@@ -256,9 +256,9 @@ fn replay(events: &[Event], records: &[Record], first: u64) -> BTreeMap<String, 
                 let write = writes.remove(&event.revision);
                 let write = write.unwrap_or_else(|| panic!("{event:?} that nobody asked for"));
                 assert_eq!(write.name, event.name);
-                match write.told {
-                    Told::Created(_) => assert!(kind == "ADDED" && before.is_none(), "{event:?}"),
-                    Told::Updated(from, _) => {
+                match write.answer {
+                    Answer::Created(_) => assert!(kind == "ADDED" && before.is_none(), "{event:?}"),
+                    Answer::Updated(from, _) => {
                         let same = before.is_some_and(|state| state.revision == from);
                         assert!(
                             kind == "MODIFIED" && same,
@@ -309,13 +309,13 @@ fn check(events: &[Event], records: &[Record], first: u64) {
     for record in records {
         let of_it = states.get(&record.name).unwrap_or(&none);
         let there = |state: Option<&State>| state.filter(|s| s.there).map(|s| s.revision);
-        let fits = match &record.told {
-            Told::Created(_) | Told::Updated(..) | Told::Deleted(_) => true,
-            Told::Exists => possible(of_it, record, |s| there(s).is_some()),
-            Told::Missing => possible(of_it, record, |s| there(s).is_none()),
-            Told::Found(revision) => possible(of_it, record, |s| there(s) == Some(*revision)),
-            Told::Conflict(from) => possible(of_it, record, |s| there(s) != Some(*from)),
-            Told::Listed(at, found) => {
+        let fits = match &record.answer {
+            Answer::Created(_) | Answer::Updated(..) | Answer::Deleted(_) => true,
+            Answer::Exists => possible(of_it, record, |s| there(s).is_some()),
+            Answer::Missing => possible(of_it, record, |s| there(s).is_none()),
+            Answer::Found(revision) => possible(of_it, record, |s| there(s) == Some(*revision)),
+            Answer::Conflict(from) => possible(of_it, record, |s| there(s) != Some(*from)),
+            Answer::Listed(at, found) => {
                 let mut wanted = BTreeMap::new();
                 for (name, states) in &states {
                     let last = states.iter().take_while(|s| s.revision <= *at).last();

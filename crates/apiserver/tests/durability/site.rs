@@ -33,15 +33,15 @@ impl Site {
         let key = KeyPair::generate().unwrap();
         let ca = params.self_signed(&key).unwrap().pem();
         let issuer = Issuer::new(params, key);
-        let own = KeyPair::generate().unwrap();
+        let serving_key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])
             .unwrap()
-            .signed_by(&own, &issuer)
+            .signed_by(&serving_key, &issuer)
             .unwrap();
         let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text);
         put("ca.crt", &ca).unwrap();
         put("server.crt", &certificate.pem()).unwrap();
-        put("server.key", &own.serialize_pem()).unwrap();
+        put("server.key", &serving_key.serialize_pem()).unwrap();
         std::fs::create_dir(directory.path().join("data")).unwrap();
         let identity = |group: &str| {
             let key = KeyPair::generate().unwrap();
@@ -73,16 +73,16 @@ impl Site {
     pub(crate) fn start(&self, before: &str) -> Result<Child, String> {
         let mut process = self.command(before).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let said = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let first_line = lines.by_ref().map_while(Result::ok).find_map(|line| {
             let at = line.find("server: ")?;
             Some(line[at + 8..].to_owned())
         });
         // Read on, so that the pipe never fills.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        let said = said.unwrap_or_else(|| "the process ended".to_owned());
-        let Some(address) = said.strip_prefix("listening on ") else {
+        let first_line = first_line.unwrap_or_else(|| "the process ended".to_owned());
+        let Some(address) = first_line.strip_prefix("listening on ") else {
             let _ = process.wait();
-            return Err(said);
+            return Err(first_line);
         };
         Ok(Child {
             url: format!("https://{address}"),

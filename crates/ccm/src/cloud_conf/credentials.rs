@@ -55,7 +55,7 @@ impl Global {
     /// What is missing, contradictory, or invalid in the clouds.yaml.
     pub fn cloud(&self, yaml: Option<&CloudsYaml>) -> Result<CloudConfig, String> {
         let Some(yaml) = yaml.filter(|_| self.use_clouds) else {
-            return self.own_cloud();
+            return self.cloud_of_keys();
         };
         let secure = yaml.secure.as_ref().map(ExposeSecret::expose_secret);
         let name = self.cloud_name();
@@ -79,7 +79,7 @@ impl Global {
         Ok(cloud.with_region(self.get("region")))
     }
 
-    fn own_cloud(&self) -> Result<CloudConfig, String> {
+    fn cloud_of_keys(&self) -> Result<CloudConfig, String> {
         let auth_url = self.get("auth-url").ok_or("[Global] auth-url is missing")?;
         let credential = self
             .credential()

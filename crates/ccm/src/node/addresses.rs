@@ -73,7 +73,7 @@ pub(crate) fn of_server(
 
 /// The addresses of a server and of its subports, sorted by network name.
 fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a str, Address)> {
-    let own = server.addresses.iter().flat_map(|(network, list)| {
+    let of_networks = server.addresses.iter().flat_map(|(network, list)| {
         list.iter()
             .map(move |address| (network.as_str(), address.clone()))
     });
@@ -87,7 +87,7 @@ fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a s
             (subport.network, address)
         })
     });
-    let mut all: Vec<_> = own.chain(carried).collect();
+    let mut all: Vec<_> = of_networks.chain(carried).collect();
     all.sort_by_key(|(network, _)| *network);
     all
 }

@@ -29,7 +29,7 @@ pub(crate) async fn run(
     let changed = Notify::new();
     let nodes = nodes.filter_map(|node| {
         if let Err(error) = &node {
-            let error = operator::controller::chain(error);
+            let error = operator::words::chain(error);
             tracing::warn!(controller = NAME, "watch of Nodes: {error}");
         }
         future::ready(node.ok().map(drop))
@@ -94,7 +94,7 @@ async fn observed(shared: &Shared, failures: &Failures<()>) -> Duration {
             return next;
         }
         Ok(Err(error)) => {
-            tracing::warn!(controller = NAME, "{}", operator::controller::chain(&error));
+            tracing::warn!(controller = NAME, "{}", operator::words::chain(&error));
             error.when()
         }
         Err(_) => When::Backoff,

@@ -165,8 +165,8 @@ fn has_pair(port: &Port, route: &Route) -> bool {
 /// The ranges from which the port may send with its own hardware address.
 fn ranges(port: &Port) -> impl Iterator<Item = &str> {
     let pairs = port.allowed_address_pairs.iter();
-    let is_own = |mac: &String| *mac == port.mac_address;
+    let is_of_port = |mac: &String| *mac == port.mac_address;
     pairs
-        .filter(move |pair| pair.mac_address.as_ref().is_none_or(is_own))
+        .filter(move |pair| pair.mac_address.as_ref().is_none_or(is_of_port))
         .map(|pair| pair.ip_address.as_str())
 }

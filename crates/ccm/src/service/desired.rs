@@ -299,7 +299,7 @@ fn floating(
         id => id.to_owned(),
     };
     let known = asked.and_then(|ip| view.floating_ips.named(ip).first());
-    let own = view
+    let tagged = view
         .floating_ips
         .iter()
         .find(|ip| ip.port_id.is_none() && identity.owns_floating_ip(&ip.description));
@@ -315,7 +315,7 @@ fn floating(
             known.floating_ip_address
         )));
     }
-    let existing = known.or(own.filter(|_| asked.is_none()));
+    let existing = known.or(tagged.filter(|_| asked.is_none()));
     Ok(Some(Floating {
         network,
         subnet: Some(wishes.placement.floating_subnet_id.clone()).filter(|id| !id.is_empty()),

@@ -61,7 +61,7 @@ pub(crate) fn find(
 ) -> Result<Option<Observed>, Rejection> {
     let found = |balancer, role| Ok(Some(with_parts(service, identity, balancer, role, view)));
     let tagged = view.load_balancers.tagged(&identity.service_tag());
-    let mut own = tagged
+    let mut candidates = tagged
         .iter()
         .filter(|balancer| identity.owns(&balancer.tags));
     // The annotation is out of date if no load balancer has this id.
@@ -71,7 +71,7 @@ pub(crate) fn find(
         .and_then(|id| view.load_balancers.get(id));
     // Of two, the one in the annotation; there are two only if a user copied the tags.
     let same = |lb: &&Arc<LoadBalancer>| recorded.is_some_and(|recorded| recorded.id == lb.id);
-    if let Some(balancer) = own.clone().find(same).or_else(|| own.next()) {
+    if let Some(balancer) = candidates.clone().find(same).or_else(|| candidates.next()) {
         return match recorded.filter(|recorded| recorded.id != balancer.id) {
             None => found(balancer, Role::Owner),
             Some(other) => Err(Rejection::new(format!(

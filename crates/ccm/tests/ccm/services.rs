@@ -401,12 +401,12 @@ async fn the_load_balancer_of_a_cluster_of_the_same_name_is_left_alone() {
 #[tokio::test]
 async fn the_load_balancer_that_the_go_manager_made_is_adopted_by_its_recorded_id_name_and_tag() {
     let world = world(&["worker-1"]).await;
-    let made =
+    let created =
         json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME]}});
-    let made = world
-        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
+    let created = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", created)
         .await;
-    let id = made["loadbalancer"]["id"].as_str().unwrap();
+    let id = created["loadbalancer"]["id"].as_str().unwrap();
     let annotations = json!({"loadbalancer.openstack.org/load-balancer-id": id});
     world
         .service(

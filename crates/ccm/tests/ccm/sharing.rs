@@ -34,16 +34,16 @@ async fn tags(world: &World) -> Vec<String> {
 
 /// A load balancer of a user, with a floating IP.
 async fn by_hand(world: &World) -> String {
-    let made = json!({"loadbalancer": {"name": "by-hand", "vip_subnet_id": world.subnet, "tags": ["mine"]}});
-    let made = world
-        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", made)
+    let created = json!({"loadbalancer": {"name": "by-hand", "vip_subnet_id": world.subnet, "tags": ["mine"]}});
+    let created = world
+        .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", created)
         .await;
     let floating = json!({"floatingip": {"floating_network_id": world.external_network().await,
-        "port_id": made["loadbalancer"]["vip_port_id"]}});
+        "port_id": created["loadbalancer"]["vip_port_id"]}});
     world
         .request("POST", "/network/v2.0/floatingips", floating)
         .await;
-    made["loadbalancer"]["id"].as_str().unwrap().to_owned()
+    created["loadbalancer"]["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

@@ -109,8 +109,8 @@ fn the_document_is_yaml_after_jinja() {
 
 #[test]
 fn secrets_do_not_show_in_debug_output() {
-    let shown = format!("{:?}", full());
+    let debug = format!("{:?}", full());
     for secret in ["KEY", "H4sI", "$6$x", "local_hostname"] {
-        assert!(!shown.contains(secret), "{shown}");
+        assert!(!debug.contains(secret), "{debug}");
     }
 }

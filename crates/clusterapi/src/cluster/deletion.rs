@@ -11,8 +11,9 @@ use api::kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use api::kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use api::kube::runtime::controller::Action;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
-use operator::controller::{RESYNC, chain};
+use operator::controller::RESYNC;
 use operator::finalizer;
+use operator::words::chain;
 use serde::de::DeserializeOwned;
 
 use super::{key, of, state, store};

@@ -7,7 +7,7 @@ use api::kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use api::kube::core::GroupVersionKind;
 use api::kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 use api::kube::{self, Client, ResourceExt};
-use operator::controller::chain;
+use operator::words::chain;
 
 use super::manifest::Manifest;
 use super::plan::{Cause, Problem};

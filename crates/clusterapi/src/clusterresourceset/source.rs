@@ -153,7 +153,7 @@ pub(super) async fn fetch(
         };
         let known = runner.sources.metadata(&namespace, resource);
         if let Some(metadata) = &known {
-            own(runner, set, resource, metadata).await?;
+            set_owner(runner, set, resource, metadata).await?;
         }
         let version = known.and_then(|metadata| metadata.resource_version);
         let hash = hashes
@@ -240,7 +240,7 @@ async fn read(
 }
 
 /// Makes the set an owner of the resource, so that `clusterctl move` moves both.
-async fn own(
+async fn set_owner(
     runner: &Runner,
     set: &ClusterResourceSet,
     resource: &ResourceRef,

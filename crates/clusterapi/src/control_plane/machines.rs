@@ -9,8 +9,8 @@ use api::core::v1beta2::{
 use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
-use operator::controller::chain;
 use operator::decode::{self, Decoded, NotDecoded};
+use operator::words::chain;
 
 use super::observe::{Observation, has_external_etcd};
 use super::{

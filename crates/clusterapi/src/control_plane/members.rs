@@ -193,7 +193,7 @@ async fn trust(scope: &Scope, subject: &Subject) -> Result<(), String> {
     let ca = match read {
         Ok(Some(ca)) => ca,
         Ok(None) => return Err(format!("Secret {name} with the CA of etcd does not exist")),
-        Err(source) => return Err(operator::controller::chain(&source)),
+        Err(source) => return Err(operator::words::chain(&source)),
     };
     let trusted = scope.etcd.trust(&subject.key, &ca, scope.context.now());
     trusted.map_err(|why| format!("Secret {name}: {why}"))

@@ -99,11 +99,11 @@ pub(super) async fn act(
 /// The last known remediation: of the control plane, or else the latest one of a machine.
 pub(super) fn last(plane: &KubeadmControlPlane, machines: &[Seen]) -> Option<Record> {
     let read = |text: &String| serde_json::from_str::<Record>(text).ok();
-    let own = plane.annotations().get(IN_PROGRESS).and_then(read);
+    let in_progress = plane.annotations().get(IN_PROGRESS).and_then(read);
     let of_machines = machines
         .iter()
         .filter_map(|seen| seen.machine.annotations().get(FOR));
-    own.or_else(|| {
+    in_progress.or_else(|| {
         of_machines
             .filter_map(read)
             .max_by_key(|record| record.timestamp)

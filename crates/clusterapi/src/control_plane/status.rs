@@ -215,7 +215,7 @@ fn certificates(problem: Option<&ControlPlaneError>) -> Verdict {
     match problem {
         None => Verdict::new("CertificatesAvailable", true, "Available"),
         Some(problem) => Verdict::new("CertificatesAvailable", false, "NotAvailable")
-            .because(operator::controller::chain(problem)),
+            .because(operator::words::chain(problem)),
     }
 }
 

@@ -8,7 +8,7 @@ use api::core::v1beta2::ContractReference;
 use api::kube::api::DynamicObject;
 use api::kube::{Resource, ResourceExt};
 use api::names::CLUSTER_NAME_LABEL;
-use operator::controller::chain;
+use operator::words::chain;
 
 use super::{Contract, External, ExternalError, contract};
 use crate::owners;

@@ -94,7 +94,7 @@ fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdic
         (Plan::Refresh | Plan::Done | Plan::Restore, _) | (_, Ok(_)) => {
             Verdict::new("DataSecretAvailable", true, "Available")
         }
-        (_, Err(error)) => not_yet(&operator::controller::chain(error)),
+        (_, Err(error)) => not_yet(&operator::words::chain(error)),
     }
 }
 
@@ -111,7 +111,7 @@ fn certificates(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Option
                 "InternalError"
             };
             let verdict = Verdict::new("CertificatesAvailable", false, reason);
-            Some(verdict.because(operator::controller::chain(error)))
+            Some(verdict.because(operator::words::chain(error)))
         }
         Err(_) => None,
     }

@@ -12,8 +12,9 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::runtime::controller::Action;
 use api::kube::{Client, ResourceExt};
-use operator::controller::{RESYNC, chain};
+use operator::controller::RESYNC;
 use operator::finalizer;
+use operator::words::chain;
 
 use super::facts::{Seen, find};
 use super::{drain, of, state, store};

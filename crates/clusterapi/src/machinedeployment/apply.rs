@@ -39,8 +39,8 @@ pub(super) async fn run(
             match revision::current(&fresh, &sets, now).cloned() {
                 Some(current) => (sets, current),
                 None => {
-                    let made = Arc::new(create(ctx, &fresh, &sets).await?);
-                    (sets, made)
+                    let new_set = Arc::new(create(ctx, &fresh, &sets).await?);
+                    (sets, new_set)
                 }
             }
         }

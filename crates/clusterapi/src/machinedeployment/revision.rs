@@ -160,7 +160,7 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
         .get_or_insert_default()
         .labels
         .get_or_insert_default();
-    labels.extend(own_labels(deployment, hash));
+    labels.extend(labels_of_deployment(deployment, hash));
     set.spec.template = template.clone();
     let labels = set.metadata.labels.get_or_insert_default();
     labels.extend(
@@ -191,7 +191,7 @@ fn selector(deployment: &MachineDeployment, hash: &str) -> LabelSelector {
     selector
 }
 
-fn own_labels(deployment: &MachineDeployment, hash: &str) -> BTreeMap<String, String> {
+fn labels_of_deployment(deployment: &MachineDeployment, hash: &str) -> BTreeMap<String, String> {
     let entry = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     BTreeMap::from([
         entry(CLUSTER_NAME_LABEL, &deployment.spec.cluster_name),

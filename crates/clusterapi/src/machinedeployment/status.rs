@@ -8,8 +8,9 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
 use api::selector;
-use operator::controller::{RESYNC, chain};
+use operator::controller::RESYNC;
 use operator::patch;
+use operator::words::chain;
 
 use super::{machines_of, of, rollout};
 use crate::error::{Doing, Error, is_absent};

@@ -323,8 +323,8 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
     }
 }
 
-async fn undo(ctx: &Context, namespace: &str, made: impl Iterator<Item = &ContractReference>) {
-    for object in made {
+async fn undo(ctx: &Context, namespace: &str, objects: impl Iterator<Item = &ContractReference>) {
+    for object in objects {
         // If this fails, the next reconcile deletes them as leftovers.
         if let Err(error) = ctx.external.delete(object, namespace).await {
             tracing::warn!(

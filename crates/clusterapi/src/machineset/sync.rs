@@ -51,13 +51,13 @@ pub(crate) async fn templates(
         .iter()
         .chain([&spec.infrastructure_ref])
     {
-        own_template(ctx, template, cluster).await?;
+        set_owner_of_template(ctx, template, cluster).await?;
     }
     Ok(())
 }
 
 /// Adds `cluster` as owner of the template that `reference` names. A missing one is reported when it is cloned.
-pub(crate) async fn own_template(
+pub(crate) async fn set_owner_of_template(
     ctx: &Context,
     reference: &ContractReference,
     cluster: &Cluster,

@@ -160,15 +160,15 @@ pub async fn ensure(
     now: Timestamp,
 ) -> Result<Certificates, StoreError> {
     let mut certificates = read(secrets, cluster).await?;
-    let mut made = tokio::task::JoinSet::new();
+    let mut generated = tokio::task::JoinSet::new();
     for purpose in certificates.missing() {
         if !recipe.except.contains(&purpose) {
             let algorithm = recipe.algorithm.unwrap_or(purpose.default_algorithm());
             let days = recipe.validity_days;
-            made.spawn_blocking(move || (purpose, generate(purpose, algorithm, days, now)));
+            generated.spawn_blocking(move || (purpose, generate(purpose, algorithm, days, now)));
         }
     }
-    while let Some(done) = made.join_next().await {
+    while let Some(done) = generated.join_next().await {
         let (purpose, material) = done.map_err(|_| PkiError::Interrupted)?;
         let secret = secret(purpose, cluster, &material?, &recipe.owner);
         certificates

@@ -165,7 +165,7 @@ impl Task {
             .get_opt(&name)
             .await
             .map_err(|source| {
-                let why = operator::controller::chain(&source);
+                let why = operator::words::chain(&source);
                 format!("Secret {name} cannot be read: {why}")
             })?
             .ok_or_else(|| format!("Secret {name} does not exist yet"))?;
@@ -310,7 +310,7 @@ async fn probe(client: &Client) -> Result<(), String> {
         Ok(Ok(_)) => Ok(()),
         // A path that is not found still shows that the API server responds and accepts the credentials.
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
-        Ok(Err(source)) => Err(operator::controller::chain(&source)),
+        Ok(Err(source)) => Err(operator::words::chain(&source)),
         Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     }
 }

@@ -44,8 +44,8 @@ async fn a_cluster_without_a_control_plane_object_gets_a_kubeconfig_from_its_ca(
         validity_days: CA_DAYS,
         except: vec![Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount],
     };
-    let made = store::ensure(&secrets, "demo", &recipe, Timestamp::now()).await;
-    made.unwrap();
+    let created = store::ensure(&secrets, "demo", &recipe, Timestamp::now()).await;
+    created.unwrap();
     let secret = eventually("the kubeconfig", || async {
         let found = secrets.get_opt("demo-kubeconfig").await.unwrap();
         found.ok_or_else(|| "none".to_owned())

@@ -113,11 +113,11 @@ impl Members {
     }
 
     fn switch_on(&self, name: &str, (ca, key): &(String, String)) -> CancellationToken {
-        let (certificate, own) = certificate(ca, key, name);
+        let (certificate, member_key) = certificate(ca, key, name);
         let power = CancellationToken::new();
         let machine = Machine {
             power: power.clone(),
-            tls: tls::server(ca, &certificate, &own.into()).unwrap(),
+            tls: tls::server(ca, &certificate, &member_key.into()).unwrap(),
             forwarding: CancellationToken::new(),
         };
         self.machines.lock().insert(name.to_owned(), machine);

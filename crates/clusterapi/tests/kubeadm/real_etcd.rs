@@ -98,12 +98,12 @@ impl Site {
         (certificate, key): (&str, &str),
     ) -> Child {
         let path = |name: &str| self.directory.path().join(name).display().to_string();
-        let (own, own_key) = (
+        let (certificate_file, key_file) = (
             path(&format!("m{number}.crt")),
             path(&format!("m{number}.key")),
         );
-        std::fs::write(&own, certificate).unwrap();
-        std::fs::write(&own_key, key).unwrap();
+        std::fs::write(&certificate_file, certificate).unwrap();
+        std::fs::write(&key_file, key).unwrap();
         let (client, peer) = (ports[number], ports[3 + number]);
         let (client, peer) = (
             format!("https://127.0.0.1:{client}"),
@@ -135,12 +135,12 @@ impl Site {
                 format!("--peer-trusted-ca-file={ca}"),
             ])
             .args([
-                format!("--cert-file={own}"),
-                format!("--peer-cert-file={own}"),
+                format!("--cert-file={certificate_file}"),
+                format!("--peer-cert-file={certificate_file}"),
             ])
             .args([
-                format!("--key-file={own_key}"),
-                format!("--peer-key-file={own_key}"),
+                format!("--key-file={key_file}"),
+                format!("--peer-key-file={key_file}"),
             ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

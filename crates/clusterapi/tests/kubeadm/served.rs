@@ -48,10 +48,10 @@ pub(crate) fn authority() -> (String, String) {
 /// A certificate for `name` and its key, in PEM.
 pub(crate) fn certificate(ca: &str, key: &str, name: &str) -> (String, String) {
     let issuer = Issuer::from_ca_cert_pem(ca, KeyPair::from_pem(key).unwrap()).unwrap();
-    let own = KeyPair::generate().unwrap();
+    let serving_key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     (
-        params.signed_by(&own, &issuer).unwrap().pem(),
-        own.serialize_pem(),
+        params.signed_by(&serving_key, &issuer).unwrap().pem(),
+        serving_key.serialize_pem(),
     )
 }

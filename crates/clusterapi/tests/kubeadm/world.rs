@@ -332,9 +332,9 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
         return Ok(());
     };
     if object.finalizers().is_empty() {
-        let hold = json!({"metadata": {"finalizers": ["fake/provider"]}});
+        let finalizer = json!({"metadata": {"finalizers": ["fake/provider"]}});
         return api
-            .patch(&name, &params, &Patch::Merge(hold))
+            .patch(&name, &params, &Patch::Merge(finalizer))
             .await
             .map(drop);
     }

@@ -95,10 +95,10 @@ pub(crate) async fn from_cloud(
 /// Fills in the credentials. If the user has set the content of clouds.yaml, only what lacks beside it; otherwise the name
 /// of the cloud is that of the entry, too.
 fn take_credentials(source: &mut Source, config: &CloudConfig) {
-    let own = source.value("OPENSTACK_CLOUD_YAML_B64").is_none();
+    let without_clouds_file = source.value("OPENSTACK_CLOUD_YAML_B64").is_none();
     for (variable, value) in credentials(config) {
         let origin = Origin::Cloud(config.name.clone());
-        match own && variable == "OPENSTACK_CLOUD" {
+        match without_clouds_file && variable == "OPENSTACK_CLOUD" {
             true => source.set(&variable, &value, origin),
             false => source.set_missing(&variable, &value, origin),
         }

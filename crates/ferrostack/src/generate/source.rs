@@ -186,8 +186,8 @@ impl Source {
         let width = variables.keys().map(|name| name.len()).max().unwrap_or(0);
         let line = |name: &str, default: Option<&str>| {
             let text = match (self.values.get(name), default) {
-                (Some(value), _) => shown(name, &value.text, &value.origin),
-                (None, Some(default)) => shown(name, default, &Origin::Default),
+                (Some(value), _) => row(name, &value.text, &value.origin),
+                (None, Some(default)) => row(name, default, &Origin::Default),
                 (None, None) => "not set".to_owned(),
             };
             format!("  - {name:width$}  {text}\n")
@@ -211,7 +211,7 @@ impl Source {
 }
 
 /// A value and its origin. Values in base64 are files with secrets.
-fn shown(name: &str, value: &str, origin: &Origin) -> String {
+fn row(name: &str, value: &str, origin: &Origin) -> String {
     let value = match value {
         "" => "\"\"".to_owned(),
         long if name.ends_with("_B64") && long.len() > 8 => format!("({} bytes)", long.len()),

@@ -37,7 +37,7 @@ async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
     };
     let answer = reqwest::get(url)
         .await
-        .map_err(|source| unreadable(operator::controller::chain(&source)))?;
+        .map_err(|source| unreadable(operator::words::chain(&source)))?;
     if !answer.status().is_success() {
         return Err(unreadable(format!(
             "the server answers {}",
@@ -47,7 +47,7 @@ async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
     let text = answer
         .text()
         .await
-        .map_err(|source| unreadable(operator::controller::chain(&source)))?;
+        .map_err(|source| unreadable(operator::words::chain(&source)))?;
     read(url, &text)
 }
 

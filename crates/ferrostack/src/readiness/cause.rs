@@ -32,7 +32,7 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
         Kind::OpenStackCluster | Kind::OpenStackMachine => of_infrastructure(item),
         Kind::KubeadmControlPlane => of_control_plane(snapshot, item),
         Kind::MachineDeployment => of_deployment(snapshot, item),
-        Kind::MachineSet => blocked(item).or_else(|| own(item)),
+        Kind::MachineSet => blocked(item).or_else(|| of_conditions(item)),
         Kind::Machine => of_machine(snapshot, item),
     }
 }
@@ -67,7 +67,8 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     {
         return Some(cause);
     }
-    failing(&[Kind::KubeadmControlPlane, Kind::MachineDeployment]).or_else(|| own(cluster))
+    failing(&[Kind::KubeadmControlPlane, Kind::MachineDeployment])
+        .or_else(|| of_conditions(cluster))
 }
 
 fn of_infrastructure(item: &Item) -> Option<Cause> {
@@ -104,7 +105,7 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
             false => "waiting for the first control plane node",
         });
     }
-    own(plane).or_else(|| counted(plane))
+    of_conditions(plane).or_else(|| counted(plane))
 }
 
 fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
@@ -124,7 +125,7 @@ fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
     if is_true(deployment, "Available") && has_all(deployment) {
         return None;
     }
-    counted(deployment).or_else(|| own(deployment))
+    counted(deployment).or_else(|| of_conditions(deployment))
 }
 
 fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
@@ -144,18 +145,18 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
         .as_ref()
         .is_some_and(|labels| labels.contains_key("cluster.x-k8s.io/control-plane"));
     let waits_for_init = is_worker && machine.field("/spec/bootstrap/dataSecretName").is_null();
-    let own_cluster = |cluster: &&Item| {
+    let is_cluster_of_machine = |cluster: &&Item| {
         snapshot
             .belonging(cluster, Kind::Machine)
             .any(|item| item.name() == machine.name())
     };
     if waits_for_init
-        && let Some(cluster) = snapshot.of_kind(Kind::Cluster).find(own_cluster)
+        && let Some(cluster) = snapshot.of_kind(Kind::Cluster).find(is_cluster_of_machine)
         && !is_true(cluster, "ControlPlaneInitialized")
     {
         return Cause::waiting("waiting for the first control plane node");
     }
-    own(machine)
+    of_conditions(machine)
 }
 
 /// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
@@ -198,7 +199,7 @@ fn deleting(item: &Item) -> Option<Cause> {
 }
 
 /// The cause in the object's conditions.
-fn own(item: &Item) -> Option<Cause> {
+fn of_conditions(item: &Item) -> Option<Cause> {
     let text = waits_for(item)?;
     Cause::waiting(in_users_words(without_conditions(&text)))
 }

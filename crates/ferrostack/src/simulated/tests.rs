@@ -41,7 +41,7 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         floating: 77,
         bodies,
     };
-    let own = RunnerArgs {
+    let with_runner = RunnerArgs {
         external_network: Some("203.0.113.0/24".parse().unwrap()),
         ..args("/bin/sh")
     };
@@ -52,7 +52,7 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         "127.77.0.0/16"
     );
     assert_eq!(
-        range(Bodies::Machines(own, PathBuf::new())),
+        range(Bodies::Machines(with_runner, PathBuf::new())),
         "203.0.113.0/24"
     );
 }

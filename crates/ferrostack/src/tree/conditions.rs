@@ -79,22 +79,22 @@ impl Selector {
 }
 
 /// Adds the selected conditions to all branches.
-pub(crate) fn add(branch: &mut Branch, snapshot: &Snapshot, namespace: &str, shown: &[Selector]) {
+pub(crate) fn add(branch: &mut Branch, snapshot: &Snapshot, namespace: &str, wanted: &[Selector]) {
     let label = branch.name.rsplit(" - ").next().unwrap_or_default();
     let item = snapshot
         .items
         .iter()
         .find(|item| item.namespace() == namespace && item.label() == label);
     if let Some(item) = item {
-        branch.conditions = conditions(item, shown);
+        branch.conditions = conditions(item, wanted);
     }
     for child in &mut branch.children {
-        add(child, snapshot, namespace, shown);
+        add(child, snapshot, namespace, wanted);
     }
 }
 
-fn conditions(item: &Item, shown: &[Selector]) -> Vec<Row> {
-    let selectors: Vec<&Selector> = shown.iter().filter(|part| part.selects(item)).collect();
+fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
+    let selectors: Vec<&Selector> = wanted.iter().filter(|part| part.selects(item)).collect();
     if selectors.is_empty() {
         return Vec::new();
     }
@@ -160,13 +160,13 @@ mod tests {
         }
     }
 
-    fn types(shown: &[&str], name: &str) -> Vec<String> {
-        let shown: Vec<Selector> = shown.iter().map(|part| part.parse().unwrap()).collect();
+    fn types(wanted: &[&str], name: &str) -> Vec<String> {
+        let wanted: Vec<Selector> = wanted.iter().map(|part| part.parse().unwrap()).collect();
         let mut branch = Branch {
             name: format!("Machine/{name}"),
             ..Branch::default()
         };
-        add(&mut branch, &snapshot(), "default", &shown);
+        add(&mut branch, &snapshot(), "default", &wanted);
         branch.conditions.into_iter().map(|row| row.type_).collect()
     }
 

@@ -85,7 +85,7 @@ impl Known {
                 self.objects.remove(&key(&object));
             }
             Err(source) => {
-                let why = operator::controller::chain(&source);
+                let why = operator::words::chain(&source);
                 tracing::warn!("watching {}: {why}", kind.as_str());
             }
         }

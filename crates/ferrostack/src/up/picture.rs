@@ -106,7 +106,7 @@ fn mark_of_cluster(snapshot: &Snapshot, cluster: &Item) -> Mark {
 }
 
 /// The mark of an object by its own state.
-fn own_mark(node: &Branch) -> Mark {
+fn mark_of(node: &Branch) -> Mark {
     match node {
         _ if node.failing => Mark::Failing,
         _ if node.is_ready() => Mark::Ready,
@@ -118,9 +118,9 @@ fn own_mark(node: &Branch) -> Mark {
 /// Mark and message of a row. An object that is ready by its own state does not claim success while something below it
 /// fails or waits: it has the mark and the message of that.
 fn judged(node: &Branch) -> (Mark, &str) {
-    let own = own_mark(node);
-    if matches!(own, Mark::Failing | Mark::Waiting) {
-        return (own, &node.message);
+    let mark = mark_of(node);
+    if matches!(mark, Mark::Failing | Mark::Waiting) {
+        return (mark, &node.message);
     }
     let worst = node
         .children
@@ -129,12 +129,12 @@ fn judged(node: &Branch) -> (Mark, &str) {
         .min_by_key(|(mark, _)| *mark);
     match worst {
         Some((mark @ (Mark::Failing | Mark::Waiting), message)) => (mark, message),
-        _ => (own, &node.message),
+        _ => (mark, &node.message),
     }
 }
 
 fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
-    let (mark, message) = match own_mark(node) {
+    let (mark, message) = match mark_of(node) {
         Mark::None => (Mark::None, node.message.as_str()),
         _ => judged(node),
     };

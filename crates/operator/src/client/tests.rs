@@ -83,6 +83,6 @@ async fn an_api_server_that_never_answers_is_an_error_after_the_limit() {
     let client = answered_within(&Client::new(silent, "default"), Duration::from_secs(10));
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     let error = maps.list(&ListParams::default()).await.unwrap_err();
-    let words = crate::controller::chain(&error);
+    let words = crate::words::chain(&error);
     assert!(words.contains("did not answer within 10 s"), "{words}");
 }

@@ -162,9 +162,9 @@ fn port(
         trusted: (trusted && facts.trusted_attribute).then_some(true),
         ..PortCreate::default()
     };
-    let mut own = opts.tags.clone();
-    add(&mut own, tags);
-    Port { create, tags: own }
+    let mut all = opts.tags.clone();
+    add(&mut all, tags);
+    Port { create, tags: all }
 }
 
 fn volumes(server: &str, spec: &OpenStackMachineSpec, facts: &Facts) -> Vec<Volume> {

@@ -27,8 +27,9 @@ pub(super) async fn cloud(
     object: &OpenStackMachine,
     infra: Option<&OpenStackCluster>,
 ) -> Result<Cloud, Problem> {
-    let own = object.spec.identity_ref.as_ref();
-    let Some(identity_ref) = own.or_else(|| infra.map(|infra| &infra.spec.identity_ref)) else {
+    let of_machine = object.spec.identity_ref.as_ref();
+    let Some(identity_ref) = of_machine.or_else(|| infra.map(|infra| &infra.spec.identity_ref))
+    else {
         let text = "the OpenStackCluster is gone, and with it the credentials: give the machine an \
                     identityRef of its own";
         let reason = Reason::OpenStackAuthenticationFailed;

@@ -76,16 +76,18 @@ pub(crate) fn resources(
         flavor_id: Some(facts.flavor.clone()),
         ports: ports.collect(),
     });
-    let made = desired
+    let port_statuses = desired
         .ports
         .iter()
         .filter_map(|port| observed.port(&port.create.name));
-    let made: Vec<_> = made
+    let port_statuses: Vec<_> = port_statuses
         .map(|port| PortStatus {
             id: port.id.clone(),
         })
         .collect();
-    status.resources = (!made.is_empty()).then_some(MachineResources { ports: made });
+    status.resources = (!port_statuses.is_empty()).then_some(MachineResources {
+        ports: port_statuses,
+    });
 }
 
 /// Sets the conditions for the status of the server. Returns whether it runs.

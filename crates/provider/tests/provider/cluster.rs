@@ -49,7 +49,7 @@ async fn a_cluster_goes_although_its_router_has_routes_to_pods() {
     let router = cluster.status.unwrap().router.unwrap().id;
     let routes =
         json!({"router": {"routes": [{"destination": "10.244.0.0/24", "nexthop": "10.6.0.99"}]}});
-    let path = format!("/v2.0/routers/{router}");
+    let path = format!("/routers/{router}");
     world.request(Service::Network, "PUT", &path, routes).await;
     world.delete::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
@@ -165,13 +165,13 @@ async fn a_copy_with_the_same_identity_is_refused_and_takes_nothing_with_it() {
     eventually("the refusal", || async {
         let copy = world.api::<OpenStackCluster>().get("copy").await.unwrap();
         let conditions = copy.status.unwrap_or_default().conditions;
-        let said = conditions
+        let condition = conditions
             .iter()
             .any(|c| c.message.contains("has the same annotation"));
-        if said {
+        if condition {
             Ok(())
         } else {
-            Err(crate::world::shown(&conditions))
+            Err(crate::world::listed(&conditions))
         }
     })
     .await;

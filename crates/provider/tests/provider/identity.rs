@@ -38,7 +38,7 @@ async fn a_cluster_and_a_machine_that_lost_their_annotations_get_them_back() {
         ];
         match same {
             true => Ok(()),
-            false => Err(ready.map(|all| crate::world::shown(&all)).concat()),
+            false => Err(ready.map(|all| crate::world::listed(&all)).concat()),
         }
     })
     .await;
@@ -95,9 +95,13 @@ async fn a_cluster_whose_resources_carry_no_identity_waits_and_is_not_created_ag
     world.replace::<OpenStackCluster>("demo").await;
     let before = world.cloud.resources();
     world.run();
-    let said = world.cluster_says("Ready", CLUSTER_ID).await;
-    assert_eq!(said.reason, "IdentityUnknown");
-    assert!(said.message.contains(&network), "{}", said.message);
+    let condition = world.cluster_says("Ready", CLUSTER_ID).await;
+    assert_eq!(condition.reason, "IdentityUnknown");
+    assert!(
+        condition.message.contains(&network),
+        "{}",
+        condition.message
+    );
     assert_eq!(world.cloud.resources(), before);
     let now = world.api::<OpenStackCluster>().get("demo").await.unwrap();
     assert_eq!(now.annotations().get(CLUSTER_ID), None);
@@ -121,10 +125,10 @@ async fn a_machine_whose_server_has_no_mark_left_waits_for_that_server_to_go() {
         }
     }
     world.run();
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "has lost the tags")
         .await;
-    assert_eq!(said.reason, "InstanceNotFound");
+    assert_eq!(condition.reason, "InstanceNotFound");
     world.delete::<OpenStackMachine>("md-0").await;
     world
         .machine_says("md-0", "Deleting", "has lost the tags")
@@ -162,10 +166,10 @@ async fn a_server_with_another_machines_tags_is_a_condition_and_not_a_loop() {
     let tags = format!("/servers/{id}/tags");
     world.request(Service::Compute, "PUT", &tags, body).await;
     world.run();
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "has the tags of another machine")
         .await;
-    assert_eq!(said.reason, "InstanceNotFound");
+    assert_eq!(condition.reason, "InstanceNotFound");
     // The server is read by shared lists only, not repeatedly by its id.
     let reads = || {
         let counts = world.cloud.requests().into_iter();

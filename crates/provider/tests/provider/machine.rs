@@ -66,7 +66,7 @@ async fn control_plane_machines_are_members_for_as_long_as_they_live() {
             let status = machine.status.unwrap();
             match api::conditions::is_true(&status.conditions, "APIServerIngressReady") {
                 true => Ok(()),
-                false => Err(crate::world::shown(&status.conditions)),
+                false => Err(crate::world::listed(&status.conditions)),
             }
         })
         .await;
@@ -105,10 +105,10 @@ async fn a_server_that_somebody_deletes_is_not_replaced() {
         .delete_server(&id)
         .await
         .unwrap();
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "deleted by somebody else")
         .await;
-    assert_eq!(said.reason, "InstanceDeleted");
+    assert_eq!(condition.reason, "InstanceDeleted");
     assert_eq!(world.count("server"), 0);
     let reported = world.notes("md-0", "Warning").await;
     assert_eq!(reported.len(), 1, "{reported:?}");
@@ -147,7 +147,7 @@ async fn the_server_of_a_node_that_does_not_answer_is_looked_for_at_once() {
         let found = api::conditions::find(&conditions, "InstanceReady").cloned();
         match found.filter(|found| found.reason == "InstanceDeleted") {
             Some(_) => Ok(()),
-            None => Err(crate::world::shown(&conditions)),
+            None => Err(crate::world::listed(&conditions)),
         }
     })
     .await;

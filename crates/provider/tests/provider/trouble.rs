@@ -21,11 +21,11 @@ async fn wrong_credentials_are_one_condition_and_one_event() {
         .await;
     world.run();
     world.cluster(json!({})).await;
-    let said = world
+    let condition = world
         .cluster_says("OpenStackAuthenticationSucceeded", "demo-cloud-config")
         .await;
-    assert_eq!(said.status, "False");
-    assert_eq!(said.reason, "OpenStackAuthenticationFailed");
+    assert_eq!(condition.status, "False");
+    assert_eq!(condition.reason, "OpenStackAuthenticationFailed");
     let events = world.events().await;
     assert_eq!(events, ["OpenStackAuthenticationFailed"]);
     world.credentials(&right).await;
@@ -40,13 +40,13 @@ async fn a_missing_secret_is_named_and_holds_up_deletion_with_advice() {
     world.cluster_ready().await;
     world.delete::<Secret>("demo-cloud-config").await;
     world.delete::<OpenStackCluster>("demo").await;
-    let said = world
+    let condition = world
         .cluster_says("Deleting", "Secret default/demo-cloud-config")
         .await;
     assert!(
-        said.message.contains("remove the finalizer"),
+        condition.message.contains("remove the finalizer"),
         "{}",
-        said.message
+        condition.message
     );
     world
         .credentials(&world.cloud.clouds_yaml("http://cloud"))
@@ -68,11 +68,15 @@ async fn a_flavor_that_does_not_exist_is_named_with_those_that_do() {
             json!({"flavor": {"filter": {"name": "m9.huge"}}}),
         )
         .await;
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "flavor `m9.huge` does not exist")
         .await;
-    assert_eq!(said.reason, "DependencyFailed");
-    assert!(said.message.contains("m1.small"), "{}", said.message);
+    assert_eq!(condition.reason, "DependencyFailed");
+    assert!(
+        condition.message.contains("m1.small"),
+        "{}",
+        condition.message
+    );
     world
         .machine(
             "md-1",
@@ -122,14 +126,14 @@ async fn an_exhausted_quota_is_told_in_the_clouds_words_and_half_made_machines_c
     world.cluster_ready().await;
     let cluster = world.cloud.resources();
     world.machine("md-0", false, json!({})).await;
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "uota exceeded")
         .await;
-    assert_eq!(said.reason, "InstanceCreateFailed");
+    assert_eq!(condition.reason, "InstanceCreateFailed");
     assert!(
-        said.message.contains("ask for more quota"),
+        condition.message.contains("ask for more quota"),
         "{}",
-        said.message
+        condition.message
     );
     assert!(
         world
@@ -154,7 +158,7 @@ async fn a_failed_step_is_one_event_with_the_cause_first() {
     world.cluster(json!({})).await;
     world.cluster_ready().await;
     world.machine("md-0", false, json!({})).await;
-    let said = world
+    let condition = world
         .machine_says(
             "md-0",
             "InstanceReady",
@@ -162,11 +166,11 @@ async fn a_failed_step_is_one_event_with_the_cause_first() {
         )
         .await;
     assert!(
-        said.message.starts_with("Quota exceeded"),
+        condition.message.starts_with("Quota exceeded"),
         "{}",
-        said.message
+        condition.message
     );
-    assert!(!said.message.contains(".."), "{}", said.message);
+    assert!(!condition.message.contains(".."), "{}", condition.message);
     let failed = world.notes("md-0", "Warning").await;
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert!(failed[0].starts_with("FailedCreateServer: Quota exceeded"));
@@ -179,15 +183,19 @@ async fn a_failure_domain_that_is_no_zone_is_named_with_those_that_are() {
     world.cluster_ready().await;
     let resources = world.cloud.resources();
     world.machine_in("mars", "md-0").await;
-    let said = world
+    let condition = world
         .machine_says(
             "md-0",
             "InstanceReady",
             "failureDomain `mars` is not a zone",
         )
         .await;
-    assert_eq!(said.reason, "InvalidMachineSpec");
-    assert!(said.message.contains("; there are: "), "{}", said.message);
+    assert_eq!(condition.reason, "InvalidMachineSpec");
+    assert!(
+        condition.message.contains("; there are: "),
+        "{}",
+        condition.message
+    );
     assert_eq!(world.cloud.resources(), resources);
 }
 
@@ -203,10 +211,10 @@ async fn a_server_in_error_shows_novas_fault() {
         .cloud
         .fail_server(&id, "No valid host was found.")
         .unwrap();
-    let said = world
+    let condition = world
         .machine_says("md-0", "InstanceReady", "No valid host was found")
         .await;
-    assert_eq!(said.reason, "InstanceStateError");
+    assert_eq!(condition.reason, "InstanceStateError");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -220,8 +228,8 @@ async fn a_server_that_does_not_become_a_node_shows_kubeadms_words() {
     world.cluster(json!({})).await;
     world.cluster_ready().await;
     world.machine("md-0", false, json!({})).await;
-    let said = world.machine_says("md-0", "Ready", "unknown token").await;
-    assert_eq!(said.reason, "BootstrapFailed");
+    let condition = world.machine_says("md-0", "Ready", "unknown token").await;
+    assert_eq!(condition.reason, "BootstrapFailed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -237,7 +245,7 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
             let conditions = object.status.unwrap_or_default().conditions;
             match api::conditions::is_true(&conditions, "Paused") == paused {
                 true => Ok(()),
-                false => Err(crate::world::shown(&conditions)),
+                false => Err(crate::world::listed(&conditions)),
             }
         })
         .await;
@@ -262,7 +270,7 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
         let conditions = object.status.unwrap_or_default().conditions;
         match api::conditions::is_true(&conditions, "Paused") {
             true => Ok(()),
-            false => Err(crate::world::shown(&conditions)),
+            false => Err(crate::world::listed(&conditions)),
         }
     })
     .await;
@@ -330,13 +338,13 @@ async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
     let data = json!({"data": {"cacert": "//79"}});
     world.merge::<Secret>("demo-cloud-config", data).await;
     world.cluster(json!({})).await;
-    let said = world
+    let condition = world
         .cluster_says(
             "OpenStackAuthenticationSucceeded",
             "the key cacert is not text",
         )
         .await;
-    assert_eq!(said.status, "False");
+    assert_eq!(condition.status, "False");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -359,8 +367,8 @@ async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
         ),
     ] {
         world.machine(name, false, spec).await;
-        let said = world.machine_says(name, "InstanceReady", words).await;
-        assert_eq!(said.reason, "InvalidMachineSpec");
+        let condition = world.machine_says(name, "InstanceReady", words).await;
+        assert_eq!(condition.reason, "InvalidMachineSpec");
         assert_eq!(world.cloud.resources(), cluster);
         world.delete_machine(name).await;
     }

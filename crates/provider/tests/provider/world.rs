@@ -291,7 +291,7 @@ impl World {
             if ready {
                 Ok(object)
             } else {
-                Err(shown(&status.conditions))
+                Err(listed(&status.conditions))
             }
         })
         .await
@@ -306,7 +306,7 @@ impl World {
             if ready {
                 Ok(object)
             } else {
-                Err(shown(&status.conditions))
+                Err(listed(&status.conditions))
             }
         })
         .await
@@ -414,11 +414,11 @@ fn says(conditions: &[Condition], type_: &str, words: &str) -> Result<Condition,
     let found = conditions
         .iter()
         .find(|c| c.type_ == type_ && c.message.contains(words));
-    found.cloned().ok_or_else(|| shown(conditions))
+    found.cloned().ok_or_else(|| listed(conditions))
 }
 
 /// Conditions, one per line.
-pub(crate) fn shown(conditions: &[Condition]) -> String {
+pub(crate) fn listed(conditions: &[Condition]) -> String {
     let line = |c: &Condition| format!("\n  {}={} {}: {}", c.type_, c.status, c.reason, c.message);
     conditions.iter().map(line).collect()
 }

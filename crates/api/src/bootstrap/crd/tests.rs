@@ -29,11 +29,11 @@ fn both_versions_are_served_and_the_newer_is_stored() {
     assert_eq!(crds.len(), 4 + COMPARED.len());
     for crd in crds {
         let versions = crd["spec"]["versions"].as_array().unwrap();
-        let told: Vec<_> = versions
+        let found: Vec<_> = versions
             .iter()
             .map(|v| (v["name"].as_str().unwrap(), v["storage"].as_bool().unwrap()))
             .collect();
-        assert_eq!(told, [("v1beta1", false), ("v1beta2", true)]);
+        assert_eq!(found, [("v1beta1", false), ("v1beta2", true)]);
         let labels = &crd["metadata"]["labels"];
         assert_eq!(labels["cluster.x-k8s.io/v1beta1"], "v1beta1");
         assert_eq!(labels["cluster.x-k8s.io/v1beta2"], "v1beta2");

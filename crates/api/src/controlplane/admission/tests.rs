@@ -171,8 +171,8 @@ fn only_listed_fields_may_change() {
     let external = cluster(
         json!({"etcd": {"external": {"endpoints": ["https://e"], "caFile": "a", "certFile": "b", "keyFile": "c"}}}),
     );
-    let told = problems(Some(local), external);
-    assert_eq!(told, ["spec.kubeadmConfigSpec.clusterConfiguration.etcd"]);
+    let fields = problems(Some(local), external);
+    assert_eq!(fields, ["spec.kubeadmConfigSpec.clusterConfiguration.etcd"]);
 }
 
 #[test]

@@ -522,8 +522,8 @@ fn the_generation_of_a_condition_survives_a_client_of_v1beta1() {
     new["status"] =
         json!({"conditions": [condition("Ready", 3), condition("APIServerIngressReady", 4)]});
     let mut old = convert(new.clone(), ONE).unwrap();
-    let shown = old["status"]["conditions"].to_string();
-    assert!(!shown.contains("observedGeneration"), "{shown}");
+    let conditions = old["status"]["conditions"].to_string();
+    assert!(!conditions.contains("observedGeneration"), "{conditions}");
     let mut back = convert(old.clone(), TWO).unwrap();
     assert_eq!(back["status"]["conditions"], new["status"]["conditions"]);
     // The client changes one condition, whose generation is then unknown, and adds one in front.

@@ -265,7 +265,7 @@ pub(super) fn job_status(job: &Value) -> Value {
     let found = known
         .into_iter()
         .find(|(kind, _)| is(kind))
-        .map(|(_, shown)| shown);
+        .map(|(_, unit)| unit);
     Value::from(found.unwrap_or("Running"))
 }
 

@@ -106,7 +106,7 @@ pub(super) fn pod_rules(path: &str, spec: &Value, errors: &mut Vec<FieldError>) 
 
 pub(super) fn job(new: &mut Value, created: bool) {
     if created && new["spec"]["manualSelector"] != true {
-        select_own_pods(new);
+        default_selector(new);
     }
     // A job without labels of its own takes those of its pods.
     let labels = new["spec"]["template"]["metadata"]["labels"].clone();
@@ -117,7 +117,7 @@ pub(super) fn job(new: &mut Value, created: bool) {
 }
 
 /// A job finds its pods by its uid.
-fn select_own_pods(job: &mut Value) {
+fn default_selector(job: &mut Value) {
     let uid = job["metadata"]["uid"].clone();
     let name = job["metadata"]["name"].clone();
     let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});

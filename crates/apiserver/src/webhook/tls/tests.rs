@@ -15,12 +15,12 @@ fn params() -> CertificateParams {
 
 /// The result of a handshake between a client that trusts `bundle` and a server with a certificate.
 async fn handshake_with(
-    shown: &Certificate,
+    serving: &Certificate,
     key: &KeyPair,
     bundle: &str,
     name: &str,
 ) -> Result<(), String> {
-    let tls = crate::server_config(&shown.pem(), &key.serialize_pem(), None).unwrap();
+    let tls = crate::server_config(&serving.pem(), &key.serialize_pem(), None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move {

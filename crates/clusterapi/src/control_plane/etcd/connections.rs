@@ -83,7 +83,7 @@ impl Connections {
     /// When the CA cannot sign.
     pub fn trust(&self, key: &ClusterKey, ca: &KeyMaterial, now: Timestamp) -> Result<(), String> {
         let ours = pki::client(ca, COMMON_NAME, "", EncryptionAlgorithm::EcdsaP256, now)
-            .map_err(|source| operator::controller::chain(&source))?;
+            .map_err(|source| operator::words::chain(&source))?;
         let private = ours.private.unwrap_or_default();
         let tls = Tls::client(&ca.public, &ours.public, &private).map_err(|it| it.to_string())?;
         let cluster = Cluster {
@@ -144,7 +144,7 @@ impl Cluster {
         let why = answer
             .as_ref()
             .err()
-            .map(|error| operator::controller::chain(error));
+            .map(|error| operator::words::chain(error));
         let known = match (&answer, connection) {
             (Ok(_) | Err(etcd::Error::Status(_)), Some(connection)) => {
                 Some(Known::Open(Arc::clone(connection)))
@@ -173,7 +173,7 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
     let pod = format!("etcd-{node}");
     let forwarding = pods.portforward(&pod, &[PORT]).await;
     let mut forwarder = forwarding.map_err(|source| {
-        let why = operator::controller::chain(&source);
+        let why = operator::words::chain(&source);
         let advice = advice(&why, node);
         format!("port {PORT} of Pod kube-system/{pod} cannot be forwarded: {why}{advice}")
     })?;
@@ -189,7 +189,7 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
             let soon = Duration::from_millis(100);
             let words = tokio::time::timeout(soon, words).await.ok().flatten();
             forwarder.abort();
-            Err(words.unwrap_or_else(|| operator::controller::chain(&source)))
+            Err(words.unwrap_or_else(|| operator::words::chain(&source)))
         }
     }
 }

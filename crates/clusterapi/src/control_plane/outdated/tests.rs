@@ -50,7 +50,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn told(
+fn outdated_because(
     plane: &KubeadmControlPlane,
     machine: &Machine,
     config: Option<&KubeadmConfig>,
@@ -82,8 +82,9 @@ fn a_machine_made_from_this_spec_is_current() {
                 join.discovery = Some(Default::default());
             }
             let found = infrastructure("t");
-            let told = told(&plane, &machine("v1.34.1"), Some(&config), Some(&found));
-            assert_eq!(told, Vec::<String>::new());
+            let outdated_because =
+                outdated_because(&plane, &machine("v1.34.1"), Some(&config), Some(&found));
+            assert_eq!(outdated_because, Vec::<String>::new());
         }
     }
 }
@@ -92,21 +93,21 @@ fn a_machine_made_from_this_spec_is_current() {
 fn what_differs_is_named() {
     let current = machine("v1.34.1");
     assert_eq!(
-        told(&plane(json!({})), &machine("1.34.1"), None, None),
+        outdated_because(&plane(json!({})), &machine("1.34.1"), None, None),
         Vec::<String>::new()
     );
     assert_eq!(
-        told(&plane(json!({})), &machine("v1.33.0"), None, None),
+        outdated_because(&plane(json!({})), &machine("v1.33.0"), None, None),
         ["Version v1.33.0, v1.34.1 required"]
     );
     let other = infrastructure("other");
     assert_eq!(
-        told(&plane(json!({})), &current, None, Some(&other)),
+        outdated_because(&plane(json!({})), &current, None, Some(&other)),
         ["OpenStackMachine is not up-to-date"]
     );
     let changed = plane(json!({"kubeadmConfigSpec": {"verbosity": 4}}));
     assert_eq!(
-        told(&changed, &current, Some(&config(json!({}))), None),
+        outdated_because(&changed, &current, Some(&config(json!({}))), None),
         ["KubeadmConfig is not up-to-date"]
     );
 }
@@ -116,8 +117,8 @@ fn a_change_of_the_join_part_leaves_the_first_machine_alone() {
     let changed = plane(json!({"kubeadmConfigSpec": {"joinConfiguration": {"skipPhases": ["x"]}}}));
     let first = config(json!({}));
     let second = config(json!({"joinConfiguration": {"controlPlane": {}}}));
-    assert!(told(&changed, &machine("v1.34.1"), Some(&first), None).is_empty());
-    assert!(!told(&changed, &machine("v1.34.1"), Some(&second), None).is_empty());
+    assert!(outdated_because(&changed, &machine("v1.34.1"), Some(&first), None).is_empty());
+    assert!(!outdated_because(&changed, &machine("v1.34.1"), Some(&second), None).is_empty());
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn time_makes_machines_outdated() {
     ] {
         let plane = plane(json!({"rollout": rollout}));
         assert_eq!(
-            told(&plane, &current, None, None).len(),
+            outdated_because(&plane, &current, None, None).len(),
             expected,
             "{rollout}"
         );

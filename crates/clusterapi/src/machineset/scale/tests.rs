@@ -83,9 +83,12 @@ fn a_machine_gets_the_labels_that_its_set_selects() {
         "x2b4c".to_owned(),
     )]));
     let reference = ContractReference::new("infrastructure.cluster.x-k8s.io", "Fake", "n");
-    let made = machine(&set, "n", None, reference);
-    assert!(crate::selector::matches(&set.spec.selector, made.labels()));
-    assert_eq!(made.labels()[CLUSTER_NAME_LABEL], "demo");
-    assert_eq!(made.labels()[SET_NAME_LABEL], "demo-md-0-x2b4c");
-    assert!(owners::controller_of(&made.metadata).is_some());
+    let machine_of_set = machine(&set, "n", None, reference);
+    assert!(crate::selector::matches(
+        &set.spec.selector,
+        machine_of_set.labels()
+    ));
+    assert_eq!(machine_of_set.labels()[CLUSTER_NAME_LABEL], "demo");
+    assert_eq!(machine_of_set.labels()[SET_NAME_LABEL], "demo-md-0-x2b4c");
+    assert!(owners::controller_of(&machine_of_set.metadata).is_some());
 }

@@ -17,13 +17,13 @@ fn credentials_are_those_of_one_file() {
     let mut from_cloud = source(&[("OPENSTACK_CLOUD", "other")]);
     take_credentials(&mut from_cloud, &config());
     assert_eq!(from_cloud.value("OPENSTACK_CLOUD"), Some("mine"));
-    let mut own = source(&[
+    let mut given = source(&[
         ("OPENSTACK_CLOUD", "other"),
         ("OPENSTACK_CLOUD_YAML_B64", "e30K"),
     ]);
-    take_credentials(&mut own, &config());
-    assert_eq!(own.value("OPENSTACK_CLOUD"), Some("other"));
-    assert_eq!(own.value("OPENSTACK_CLOUD_YAML_B64"), Some("e30K"));
+    take_credentials(&mut given, &config());
+    assert_eq!(given.value("OPENSTACK_CLOUD"), Some("other"));
+    assert_eq!(given.value("OPENSTACK_CLOUD_YAML_B64"), Some("e30K"));
 }
 
 #[test]

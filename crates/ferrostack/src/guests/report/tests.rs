@@ -71,8 +71,12 @@ fn servers_and_addresses_that_come_and_go_are_told_once() {
 fn a_floating_ip_that_cannot_be_bound_is_reported() {
     let lines = report(&World::default(), &world(Vec::new(), "172.24.0.9"));
     assert!(lines[0].contains("not a loopback address"), "{lines:?}");
-    let own = Outside::with(vec!["172.24.0.0/24".parse().unwrap()]);
-    let lines = changes(&World::default(), &world(Vec::new(), "172.24.0.9"), &own);
+    let outside = Outside::with(vec!["172.24.0.0/24".parse().unwrap()]);
+    let lines = changes(
+        &World::default(),
+        &world(Vec::new(), "172.24.0.9"),
+        &outside,
+    );
     assert!(!lines[0].contains("not a loopback address"), "{lines:?}");
 }
 

@@ -95,18 +95,18 @@ fn only_servers_that_exist_and_have_user_data_are_guests() {
 
 #[test]
 fn addresses_are_in_the_order_in_which_nova_shows_them() {
-    let mut shown = server("a", "ACTIVE");
+    let mut listed = server("a", "ACTIVE");
     let address = |addr: &str| Address {
         addr: addr.to_owned(),
         ..Address::default()
     };
-    shown.server.addresses = [(
+    listed.server.addresses = [(
         "net".to_owned(),
         vec![address("10.0.0.7"), address("10.0.0.3")],
     )]
     .into();
     let seen = Observation {
-        servers: vec![shown],
+        servers: vec![listed],
         ports: vec![
             port("a", &["10.0.0.3"]),
             port("other", &["10.0.0.4"]),

@@ -32,20 +32,20 @@ fn waiting_for(snapshot: &Snapshot, name: &str) -> Option<String> {
 
 #[test]
 fn a_quota_that_is_used_up_is_told_in_few_words() {
-    let shown = |text: &str| in_users_words(text);
+    let words = |text: &str| in_users_words(text);
     assert_eq!(
-        shown("Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"),
+        words("Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"),
         "quota of instances: 10 of 10 used"
     );
     assert_eq!(
-        shown(
+        words(
             "Quota exceeded for cores, instances: Requested 2, 1, but already used 20, 10 of 20, 10 cores, instances \
              (create the server: compute POST /servers: 403). Free some"
         ),
         "quota of cores: 20 of 20 used, instances: 10 of 10 used (create the server: compute POST /servers: 403). Free some"
     );
     let other = "Quota exceeded for resources: ['network']";
-    assert_eq!(shown(other), "quota exceeded for resources: ['network']");
+    assert_eq!(words(other), "quota exceeded for resources: ['network']");
 }
 
 #[test]

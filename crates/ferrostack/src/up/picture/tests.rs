@@ -109,9 +109,9 @@ fn a_long_cause_is_wrapped_below_its_cluster_while_there_is_room() {
         );
         item.object = serde_json::from_str(&text).unwrap();
     }
-    let shown = text(&snapshot, 60, 24);
-    let lines: Vec<&str> = shown.lines().collect();
-    assert!(lines[0].starts_with("✗ Cluster/demo"), "{shown}");
+    let picture = text(&snapshot, 60, 24);
+    let lines: Vec<&str> = picture.lines().collect();
+    assert!(lines[0].starts_with("✗ Cluster/demo"), "{picture}");
     let below: Vec<&str> = lines[1..]
         .iter()
         .take_while(|line| line.starts_with("│ "))
@@ -119,10 +119,10 @@ fn a_long_cause_is_wrapped_below_its_cluster_while_there_is_room() {
         .collect();
     assert_eq!(below.join(" "), cause);
     // Without room for it, the rows of the objects come first.
-    let shown = text(&snapshot, 60, 9);
+    let picture = text(&snapshot, 60, 9);
     assert!(
-        !shown.lines().any(|line| line.starts_with("│ the image")),
-        "{shown}"
+        !picture.lines().any(|line| line.starts_with("│ the image")),
+        "{picture}"
     );
 }
 
@@ -241,11 +241,11 @@ fn an_available_cluster_does_not_claim_success_over_what_fails() {
                 object["status"]["readyReplicas"] = 0.into();
             });
         }
-        let shown = text(&snapshot, 160, 24);
-        let first = shown.lines().next().unwrap();
+        let picture = text(&snapshot, 160, 24);
+        let first = picture.lines().next().unwrap();
         assert!(
             first.starts_with(&format!("{sign} Cluster/demo")) && first.ends_with(cause),
-            "{name}:\n{shown}"
+            "{name}:\n{picture}"
         );
     }
 }

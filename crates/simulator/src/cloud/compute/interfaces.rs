@@ -17,7 +17,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.1/servers/{server_id}/os-interface", list)
         .post("/v2.1/servers/{server_id}/os-interface", attach)
         .get("/v2.1/servers/{server_id}/os-interface/{port_id}", |call| {
-            let port = own_port(call)?;
+            let port = port_of_server(call)?;
             Ok(Reply::ok(json!({"interfaceAttachment": view(&port)})))
         })
         .delete("/v2.1/servers/{server_id}/os-interface/{port_id}", detach);
@@ -84,7 +84,7 @@ fn attach(call: &mut Call<'_>) -> Answer {
 fn detach(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
     // Nova asks the hypervisor, for which detaching a port of another server is a no-op.
-    let port = match own_port(call) {
+    let port = match port_of_server(call) {
         Err(_)
             if call
                 .accessible(Kind::Port, call.parameter("port_id"))
@@ -105,7 +105,7 @@ fn detach(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-fn own_port(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
+fn port_of_server(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let doc = find(call)?;
     let id = call.parameter("port_id");
     call.state

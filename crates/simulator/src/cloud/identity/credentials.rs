@@ -12,7 +12,7 @@ use crate::cloud::kind::Kind;
 
 /// GET of the list
 pub(crate) fn list(call: &mut Call<'_>) -> Answer {
-    let user = own_user(call)?;
+    let user = requesting_user(call)?;
     let wanted = call.query.get("name");
     let found: Vec<Value> = call
         .state
@@ -38,7 +38,7 @@ pub(crate) fn show(call: &mut Call<'_>) -> Answer {
 
 /// POST: the secret appears in this answer only
 pub(crate) fn create(call: &mut Call<'_>) -> Answer {
-    let user = own_user(call)?;
+    let user = requesting_user(call)?;
     if call.who.restricted {
         return Err(Fault::forbidden(
             "You are not authorized to perform the requested action: Using method 'application_credential' \
@@ -151,7 +151,7 @@ fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
 }
 
 fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
-    let user = own_user(call)?;
+    let user = requesting_user(call)?;
     let id = call.parameter("id");
     call.state
         .get(Kind::Credential, id)
@@ -159,7 +159,7 @@ fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
         .ok_or_else(|| Fault::missing(format!("Could not find Application Credential: {id}.")))
 }
 
-fn own_user(call: &Call<'_>) -> Result<String, Fault> {
+fn requesting_user(call: &Call<'_>) -> Result<String, Fault> {
     let user = call.parameter("user_id");
     if user == call.who.user_id || call.who.admin() {
         return Ok(user.to_owned());

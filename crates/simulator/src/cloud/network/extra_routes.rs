@@ -127,7 +127,7 @@ fn format(routes: &[Value]) -> Result<(), Fault> {
 }
 
 /// Checks that a text is a range whose address has no bits beyond the prefix.
-pub(crate) fn subnet(text: &str) -> Result<(), String> {
+fn subnet(text: &str) -> Result<(), String> {
     let invalid = || format!("'{text}' is not a valid IP subnet");
     let net = text.parse::<IpNet>().map_err(|_| invalid())?;
     match net == net.trunc() {

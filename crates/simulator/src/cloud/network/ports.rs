@@ -497,13 +497,17 @@ fn check_pairs(doc: &Doc) -> Result<(), Fault> {
             format!("The number of allowed address pair exceeds the maximum {MOST_PAIRS}.");
         return Err(Fault::new(400, "AllowedAddressPairExhausted", message));
     }
-    let own = doc.text("mac_address");
+    let of_port = doc.text("mac_address");
     let mut seen = std::collections::BTreeSet::new();
     for pair in pairs {
         let field = |name: &str| pair.get(name).and_then(Value::as_str);
         let address = field("ip_address").unwrap_or_default();
         let problem = match address.contains('/') {
-            true => super::extra_routes::subnet(address).err(),
+            // Unlike that of a route, the address may have bits beyond the prefix.
+            true => match address.parse::<IpNet>() {
+                Ok(_) => None,
+                Err(_) => Some(format!("'{address}' is not a valid IP subnet")),
+            },
             false if address.parse::<IpAddr>().is_ok() => None,
             false => Some(format!("'{address}' is not a valid IP address")),
         };
@@ -512,7 +516,7 @@ fn check_pairs(doc: &Doc) -> Result<(), Fault> {
                 "Invalid input for allowed_address_pairs. Reason: {problem}."
             )));
         }
-        let mac = field("mac_address").unwrap_or(own);
+        let mac = field("mac_address").unwrap_or(of_port);
         if !seen.insert((address, mac)) {
             let message = format!(
                 "Request contains duplicate address pair: mac_address {mac} ip_address {address}."
@@ -551,10 +555,10 @@ fn finish(state: &mut State, mut doc: Doc) -> Doc {
 
 /// A pair without a hardware address is one of the port's own.
 fn complete_pairs(doc: &mut Doc) {
-    let own = doc.text("mac_address").to_owned();
+    let of_port = doc.text("mac_address").to_owned();
     let complete = |pair: &Value| {
         let mac = pair.get("mac_address").and_then(Value::as_str);
-        json!({"ip_address": pair["ip_address"], "mac_address": mac.unwrap_or(&own)})
+        json!({"ip_address": pair["ip_address"], "mac_address": mac.unwrap_or(&of_port)})
     };
     let pairs: Vec<Value> = doc
         .list("allowed_address_pairs")

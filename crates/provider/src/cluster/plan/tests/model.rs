@@ -125,7 +125,7 @@ impl Model {
     }
 
     pub(super) fn listener(&mut self, balancer: &str, create: &lb::ListenerCreate) {
-        let own = vec![lb::Reference {
+        let references = vec![lb::Reference {
             id: balancer.to_owned(),
         }];
         let vip = self.vip(balancer);
@@ -147,7 +147,7 @@ impl Model {
         self.pools.push(lb::Pool {
             id: pool_id.clone(),
             healthmonitor_id: monitor,
-            loadbalancers: own.clone(),
+            loadbalancers: references.clone(),
             ..Default::default()
         });
         let id = self.id("listener");
@@ -156,7 +156,7 @@ impl Model {
             protocol_port: create.protocol_port,
             allowed_cidrs: create.allowed_cidrs.clone().unwrap_or_default(),
             default_pool_id: Some(pool_id),
-            loadbalancers: own,
+            loadbalancers: references,
             ..Default::default()
         });
     }
