@@ -87,12 +87,11 @@ pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
         nodes: shared.nodes.state(),
     };
     let (_, plan) = work.look(&record).await?;
-    if plan.record != record {
-        let store = &shared.record;
-        store.write(&ctx.client, cluster, &plan.record).await?;
-    }
+    work.store(cluster, &record, &plan.record).await?;
     let outcome = work.apply(&plan).await?;
     let (wanted, left) = work.plan(&plan.record, &cloud.inventory.known());
+    // What was removed leaves the record.
+    work.store(cluster, &plan.record, &left.record).await?;
     let statuses = statuses(&work, &wanted, &left, &outcome);
     let is_rejected = statuses.iter().any(|status| status.problem.is_some());
     status::publish(ctx, &statuses).await?;
@@ -128,6 +127,15 @@ impl Work<'_> {
         };
         let plan = plan::of(&wanted, &reach, &facts);
         (wanted, plan)
+    }
+
+    /// Stores a record that differs from the one before.
+    async fn store(&self, cluster: &str, before: &Record, after: &Record) -> Result<(), Error> {
+        if before == after {
+            return Ok(());
+        }
+        let Shared { ctx, record, .. } = self.shared;
+        record.write(&ctx.client, cluster, after).await
     }
 
     async fn apply(&self, plan: &Plan) -> Result<Outcome, Error> {

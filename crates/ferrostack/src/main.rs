@@ -54,11 +54,6 @@ use crate::cli::{
 };
 use crate::environment::Environment;
 
-/// Requests are trees of small allocations; the C library's allocator needs a third more processor time for them
-/// (docs/benchmarks.md).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = cli::parse(environment::arguments());
     let result = set_up(&cli).and_then(|()| {

@@ -10,15 +10,15 @@ use openstack::Kind;
 use openstack::inventory::batches;
 use operator::retry::{Failures, Retry, When};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Shared, desired, pass};
 
 /// The name of the controller in logs and metrics.
 pub(crate) const NAME: &str = "node-route";
-/// How long changes are collected before a pass.
-const SETTLE: Duration = Duration::from_millis(250);
+/// The shortest period.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Makes passes until `shutdown`: after changes of `nodes`, of the cloud and of the settings.
 pub(crate) async fn run(
@@ -59,6 +59,8 @@ pub(crate) async fn run(
 /// Finishes the running pass at shutdown.
 async fn repeat(shared: &Shared, changed: &Notify, shutdown: CancellationToken) {
     let period = shared.ctx.options.routes.period;
+    let mut ticks = interval(period.max(SHORTEST));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let failures = Failures::default();
     // Without the list of Nodes, all routes would be removed.
     tokio::select! {
@@ -68,12 +70,11 @@ async fn repeat(shared: &Shared, changed: &Notify, shutdown: CancellationToken) 
         () = shutdown.cancelled() => return,
     }
     loop {
-        let started = Instant::now();
         let next = observed(shared, &failures).await;
         let wait = async {
             let _ = timeout(next, changed.notified()).await;
-            let left = period.saturating_sub(started.elapsed());
-            sleep(left.max(SETTLE.min(period))).await;
+            // At once, unless the last pass was less than a period ago.
+            ticks.tick().await;
         };
         tokio::select! {
             () = wait => {}

@@ -465,18 +465,30 @@ impl World {
 
     /// Waits for an event, and returns its note.
     pub(crate) async fn event(&self, about: &str, reason: &str) -> String {
+        self.event_with(about, reason, "").await
+    }
+
+    /// The first event with this text: earlier ones can have the same reason.
+    pub(crate) async fn event_with(&self, about: &str, reason: &str, text: &str) -> String {
         let events: Api<Event> = Api::all(self.cluster.client.clone());
         eventually(&format!("event {reason} about {about}"), || async {
             let list = events.list(&ListParams::default()).await.unwrap().items;
             let is = |event: &&Event| {
                 event.reason.as_deref() == Some(reason)
                     && event.regarding.as_ref().and_then(|r| r.name.as_deref()) == Some(about)
+                    && event.note.as_ref().is_some_and(|note| note.contains(text))
             };
             let found = list.iter().find(is).and_then(|event| event.note.clone());
             found.ok_or_else(|| {
                 let reasons: Vec<_> = list
                     .iter()
-                    .filter_map(|event| event.reason.clone())
+                    .filter_map(|event| {
+                        Some(format!(
+                            "{}: {}",
+                            event.reason.as_ref()?,
+                            event.note.as_ref()?
+                        ))
+                    })
                     .collect();
                 reasons.join(", ")
             })
