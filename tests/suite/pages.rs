@@ -76,6 +76,14 @@ pages! {
             "stopped",
         ],
     };
+    commands_of_the_page_on_cluster_resource_sets: Page {
+        name: "docs/cluster-resource-sets.md",
+        prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig
+            kubectl create configmap a -o yaml --dry-run=client >calico.yaml
+            kubectl create secret generic b -o yaml --dry-run=client >secret.yaml\n"),
+        ports: false,
+        prints: &["clusterresourceset.addons.cluster.x-k8s.io/cni created", "cluster.cluster.x-k8s.io/demo labeled"],
+    };
     commands_of_the_page_on_the_manager: Page {
         name: "docs/manager.md",
         prepare: with_cluster!("ferrostack get kubeconfig demo >FILE
@@ -85,9 +93,12 @@ pages! {
     };
     commands_of_the_page_on_openstack: Page {
         name: "docs/openstack.md",
-        prepare: "",
+        prepare: with_cluster!("cp ~/.local/share/ferrostack/kubeconfig mycluster
+            export KUBECONFIG=$PWD/mycluster
+            kubectl config rename-context $(kubectl config current-context) mycluster
+            kubectl create namespace openstack\n"),
         ports: false,
-        prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue"],
+        prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts"],
     };
     commands_of_the_page_on_a_real_openstack: Page {
         name: "docs/real-openstack.md",
@@ -134,7 +145,7 @@ pages! {
 }
 
 /// Commands that go on until they are interrupted, and how to know that they have begun.
-const SERVERS: [(&str, &str); 6] = [
+const SERVERS: [(&str, &str); 7] = [
     ("ferrostack up", "grep -q 'Ready after' running.out"),
     (
         "ferrostack up --cloud demo",
@@ -150,6 +161,10 @@ const SERVERS: [(&str, &str); 6] = [
     ),
     (
         "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
+        "grep -q 'leading as' running.out",
+    ),
+    (
+        "ferrostack cloud-controller-manager --cloud-config cloud.conf --cluster-cidr 10.244.0.0/16,fd00:244::/48",
         "grep -q 'leading as' running.out",
     ),
     (
@@ -289,6 +304,10 @@ fn script(page: &Page) -> String {
                      until {begun}; do kill -0 $running; sleep 0.2; done\n"
                 ));
             }
+            // Its status says that there is something to do.
+            None if command.starts_with("ferrostack openstack plan") => {
+                script.push_str(&format!("{command} || [ $? = 2 ]\n"));
+            }
             None if is_run(command) && !elsewhere(command) => {
                 script.push_str(&format!("{command}\n"));
             }
@@ -346,14 +365,15 @@ async fn runs_as_it_is_written(page: Page) {
     ] {
         std::os::unix::fs::symlink(program.canonicalize().unwrap(), programs.join(name)).unwrap();
     }
-    // The manifest that the page shows.
-    let manifest = blocks(&read(page.name))
-        .into_iter()
-        .filter(|(language, _)| language == "yaml")
-        .map(|(_, lines)| lines.join("\n"))
-        .find(|text| text.contains("kind: OpenStack\n"));
-    if let Some(manifest) = manifest {
-        std::fs::write(home.join("cloud.yaml"), manifest).unwrap();
+    // The manifests that the page shows.
+    for (language, lines) in blocks(&read(page.name)) {
+        let kind = |kind: &str| lines.contains(&format!("kind: {kind}"));
+        let name = match language == "yaml" {
+            true if kind("OpenStack") => "cloud.yaml",
+            true if kind("ClusterResourceSet") => "cni.yaml",
+            _ => continue,
+        };
+        std::fs::write(home.join(name), lines.join("\n")).unwrap();
     }
     let mut start = isolation.clone().unwrap_or_default();
     start.extend(["bash", "-euxo", "pipefail", "-c"]);
