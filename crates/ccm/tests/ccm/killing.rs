@@ -183,7 +183,7 @@ async fn killed_at_any_write_to_the_cloud_it_ends_the_same() {
         }
         assert_eq!(world.cloud.resources(), before, "killed at write {nth}");
         if !was_cut {
-            assert!(nth > 8, "only {nth} writes");
+            assert!(nth > 6, "only {nth} writes");
             break;
         }
     }
