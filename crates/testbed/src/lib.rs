@@ -36,7 +36,7 @@ use serde_json::Value;
 pub use crate::fake::{fake, fake_definition};
 pub use crate::fuse::{Fuse, killed_at_every, written_at_rest};
 pub use crate::invalid::{Invalid, invalid};
-pub use crate::line::{Cut, line};
+pub use crate::line::{Calls, Cut, line};
 pub use crate::running::Running;
 
 /// The namespace of every test.

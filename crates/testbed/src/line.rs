@@ -25,14 +25,33 @@ impl Cut {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A function that cuts the connection when it is called for the `nth` time.
-    pub fn at_call(&self, nth: u64) -> impl Fn() + Send + Sync + 'static {
-        let (cut, count) = (self.clone(), AtomicU64::new(0));
-        move || {
+    /// A function that cuts the connection when it is called for the `nth` time, and the count of its calls.
+    pub fn at_call(&self, nth: u64) -> (Calls, impl Fn() + Send + Sync + use<>) {
+        let (cut, count) = (self.clone(), Arc::new(AtomicU64::new(0)));
+        let calls = Calls {
+            count: count.clone(),
+            nth,
+        };
+        let call = move || {
             if count.fetch_add(1, Ordering::SeqCst) + 1 == nth {
                 cut.cut();
             }
-        }
+        };
+        (calls, call)
+    }
+}
+
+/// How often the function of [`Cut::at_call`] has been called.
+pub struct Calls {
+    count: Arc<AtomicU64>,
+    nth: u64,
+}
+
+impl Calls {
+    /// Whether the call at which the connection is cut has happened, whatever else has cut it.
+    #[must_use]
+    pub fn reached(&self) -> bool {
+        self.count.load(Ordering::SeqCst) >= self.nth
     }
 }
 

@@ -14,7 +14,7 @@ use openstack::transport::{InProcess, Transport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
-use testbed::{Cut, Management, Running};
+use testbed::{Calls, Cut, Management, Running};
 use tokio::sync::watch;
 
 pub(crate) use testbed::eventually;
@@ -345,12 +345,11 @@ impl World {
     }
 
     /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
-    /// response is lost. The returned value is set when that happened.
-    pub(crate) fn cut_at(&self, nth: u64) -> Cut {
-        let cut = self.running.as_ref().unwrap().1.clone();
-        let at_write = cut.at_call(nth);
+    /// response is lost. The returned value counts the writes.
+    pub(crate) fn cut_at(&self, nth: u64) -> Calls {
+        let (writes, at_write) = self.running.as_ref().unwrap().1.at_call(nth);
         self.cloud.on_write(move |_| at_write());
-        cut
+        writes
     }
 
     /// A server of project demo, and its id.
