@@ -111,19 +111,15 @@ pub(crate) async fn management(
             "the API server at {address} does not know Clusters: it is not the one of a `ferrostack up` or `ferrostack manager`. {}",
             advice(&found)
         ),
-        Err(kube::Error::Api(status)) => bail!(
-            "the API server at {address} rejected the request: {}",
-            status.message
-        ),
-        Err(source) => bail!(
-            "no API server answers at {address}: {}. {}",
-            root_cause(&source),
-            match found {
-                Found::DataDir { directory, .. } =>
-                    format!("Start it: {}", resume(&environment.program, &directory)),
+        Err(source) => {
+            let next = match found {
+                Found::DataDir { directory, .. } => {
+                    format!("Start it: {}", resume(&environment.program, &directory))
+                }
                 _ => advice(&found),
-            }
-        ),
+            };
+            Err(no_answer(&address, source, &next))
+        }
     }
 }
 
@@ -135,14 +131,22 @@ pub(crate) async fn cluster(
     let (client, address, found) = configured(args, environment).await?;
     match client.apiserver_version().await {
         Ok(_) => Ok(client),
-        Err(kube::Error::Api(status)) => bail!(
-            "the API server at {address} rejected the request: {}",
-            status.message
-        ),
-        Err(source) => bail!(
-            "no API server answers at {address}: {}. {}",
-            root_cause(&source),
-            advice(&found)
+        Err(source) => Err(no_answer(&address, source, &advice(&found))),
+    }
+}
+
+/// The error of a first request, with what to do `next` if nothing answers.
+fn no_answer(address: &str, source: kube::Error, next: &str) -> anyhow::Error {
+    match source {
+        kube::Error::Api(status) => {
+            anyhow::anyhow!(
+                "the API server at {address} rejected the request: {}",
+                status.message
+            )
+        }
+        source => anyhow::anyhow!(
+            "no API server answers at {address}: {}. {next}",
+            root_cause(&source)
         ),
     }
 }

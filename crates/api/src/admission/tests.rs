@@ -60,8 +60,13 @@ pub(crate) fn merge(into: &mut Value, patch: &Value) {
 fn problems(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut object = object.clone();
     default_object(&mut object, old);
+    paths(&object, old)
+}
+
+/// The paths of the errors of a write that has its defaults.
+pub(crate) fn paths(object: &Value, old: Option<&Value>) -> Vec<String> {
     let review = Review {
-        object: &object,
+        object,
         old,
         dry_run: false,
     };

@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use super::rabbitmq::CONNECTED;
 use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
@@ -105,14 +106,6 @@ fn list(names: &[&str]) -> Value {
 
 const USER: u32 = 42435;
 const PORTS: &[(&str, u16)] = &[("http", 9696)];
-/// Whether the process has a connection to port 5672 (1628) of the broker, in state established (01).
-const CONNECTED: Probe = Probe::Command(&[
-    "grep",
-    "-Eqs",
-    ":1628 01 ",
-    "/proc/net/tcp",
-    "/proc/net/tcp6",
-]);
 
 /// What Neutron consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {

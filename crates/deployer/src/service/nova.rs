@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use super::rabbitmq::CONNECTED;
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -45,14 +46,6 @@ const CELL0: &str = "{scheme}://{username}:{password}@{hostname}:{port}/nova_cel
 /// A second cell of the same URLs is an error.
 const CREATE_CELL: &str = "nova-manage cell_v2 list_cells | grep -q ' cell1 ' || \
 exec nova-manage cell_v2 create_cell --name cell1 --database_connection \"$0\" --transport-url \"$0\"";
-/// Whether the process has a connection to port 5672 (1628) of the broker, in state established (01).
-const CONNECTED: Probe = Probe::Command(&[
-    "grep",
-    "-Eqs",
-    ":1628 01 ",
-    "/proc/net/tcp",
-    "/proc/net/tcp6",
-]);
 
 /// What Nova consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {

@@ -8,6 +8,14 @@ use crate::held::Held;
 const USER: u32 = 42439;
 const PORTS: &[(&str, u16)] = &[("amqp", 5672), ("management", 15672)];
 const VOLUME: &str = "rabbitmq-data";
+/// Whether a process has a connection to port 5672 (1628) of the broker, in state established (01).
+pub(super) const CONNECTED: Probe = Probe::Command(&[
+    "grep",
+    "-Eqs",
+    ":1628 01 ",
+    "/proc/net/tcp",
+    "/proc/net/tcp6",
+]);
 
 const OPTIONS: &str = "listeners.tcp.default = 5672
 management.tcp.port = 15672

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use crate::admission::{Review, default_object};
+use crate::admission::default_object;
+use crate::admission::tests::paths;
 
 fn set(spec: &Value) -> Value {
     json!({
@@ -14,16 +15,6 @@ fn good() -> Value {
         "clusterSelector": { "matchLabels": { "a": "b" } }, "strategy": "ApplyOnce",
         "resources": [{ "kind": "ConfigMap", "name": "cni" }],
     }))
-}
-
-fn paths(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let review = Review {
-        object,
-        old,
-        dry_run: false,
-    };
-    let errors = crate::admission::validate(review).err().unwrap_or_default();
-    errors.into_iter().map(|error| error.path).collect()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::admission::Review;
+use crate::admission::tests::paths;
 
 fn object(kind: &str, spec: &Value) -> Value {
     json!({
@@ -18,16 +18,6 @@ fn address(address: &str, prefix: i64, gateway: &Value) -> Value {
         spec["gateway"] = gateway.clone();
     }
     object("IPAddress", &spec)
-}
-
-fn paths(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let review = Review {
-        object,
-        old,
-        dry_run: false,
-    };
-    let errors = crate::admission::validate(review).err().unwrap_or_default();
-    errors.into_iter().map(|error| error.path).collect()
 }
 
 #[test]

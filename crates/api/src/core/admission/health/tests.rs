@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use crate::admission::{Review, default_object};
+use crate::admission::default_object;
+use crate::admission::tests::paths;
 
 fn check(spec: &Value) -> Value {
     let mut spec = spec.clone();
@@ -10,16 +11,6 @@ fn check(spec: &Value) -> Value {
         "metadata": { "name": "workers", "namespace": "default" },
         "spec": spec,
     })
-}
-
-fn paths(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let review = Review {
-        object,
-        old,
-        dry_run: false,
-    };
-    let errors = crate::admission::validate(review).err().unwrap_or_default();
-    errors.into_iter().map(|error| error.path).collect()
 }
 
 #[test]
