@@ -2,13 +2,15 @@
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use openstack::network::{FixedIp, Port};
 
 use super::desired::ControlPlaneMachine;
 use super::facts::Place;
 use super::observed::Observed;
-use super::{labelled, openstack_machines};
+use super::openstack_machines;
 use crate::context::{self, Context, Error, is_deleting, namespace};
 use crate::identity::{Identity, MACHINE_ID, Mark};
 use crate::machine::observed::{Known, Observed as OfMachine};
@@ -22,7 +24,7 @@ pub(super) async fn control_plane(
     observed: &Observed,
     place: &Place,
 ) -> Result<Vec<ControlPlaneMachine>, Error> {
-    let list = labelled(&cluster.name_any()).labels(api::names::CONTROL_PLANE_LABEL);
+    let list = control_plane_of(&cluster.name_any());
     let machines = Api::<Machine>::namespaced(ctx.client.clone(), &namespace(object));
     let machines = machines
         .list_metadata(&list)
@@ -41,6 +43,13 @@ pub(super) async fn control_plane(
         .collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// Selects the control plane Machines of one Cluster.
+fn control_plane_of(cluster: &str) -> ListParams {
+    let (of_cluster, of_control_plane) = (CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL);
+    // One selector: a second call of `labels` would replace the first.
+    ListParams::default().labels(&format!("{of_cluster}={cluster},{of_control_plane}"))
 }
 
 /// The address of a machine on the cluster's network, if its server is running.

@@ -85,3 +85,15 @@ fn an_address_of_ipv6_serves_only_on_a_primary_subnet_of_ipv6() {
     assert_eq!(found("six").as_deref(), Some("2001:db8::5"));
     assert_eq!(found("four").as_deref(), Some("10.0.0.5"));
 }
+
+#[test]
+fn the_machines_of_one_cluster_are_listed_and_not_those_of_all() {
+    let list = control_plane_of("demo");
+    let selector = list.label_selector.unwrap();
+    let terms: Vec<_> = selector.split(',').collect();
+    let wanted = [
+        "cluster.x-k8s.io/cluster-name=demo",
+        "cluster.x-k8s.io/control-plane",
+    ];
+    assert_eq!(terms, wanted);
+}
