@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig,
     SignatureScheme,
@@ -79,6 +79,8 @@ impl Tls {
             .with_client_auth_cert(chain, private_key(key)?)
             .map_err(unusable("the client certificate"))?;
         config.alpn_protocols = vec![ALPN.to_vec()];
+        // Connections live long, and the store for resumption takes 20 KB for each cluster.
+        config.resumption = Resumption::disabled();
         Ok(Self {
             connector: TlsConnector::from(Arc::new(config)),
         })
@@ -110,6 +112,7 @@ pub fn server(ca: &str, certificate: &str, key: &SecretString) -> Result<TlsAcce
         .with_single_cert(chain, private_key(key)?)
         .map_err(unusable("the certificate"))?;
     config.alpn_protocols = vec![ALPN.to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt, future};
+use futures::{Stream, StreamExt, TryStreamExt, future};
 use kube::api::{Api, ObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use kube::runtime::watcher::{self, Event};
@@ -70,7 +70,7 @@ impl Skipped {
     }
 }
 
-/// A controller of the objects of `api`.
+/// A controller of the objects of `api`. Its objects have no `managedFields`, which can be larger than all the rest.
 pub fn controller<K: Watched>(
     api: Api<Decoded<K>>,
     config: watcher::Config,
@@ -84,6 +84,8 @@ where
     let reader = writer.as_reader();
     let skipped = Skipped::default();
     let events = events(api, config, kind, reader.clone(), skipped, reports);
+    let without = |object: &mut K| object.meta_mut().managed_fields = None;
+    let events = events.map_ok(move |event| event.modify(without));
     Controller::for_stream(reflector(writer, events).applied_objects(), reader)
 }
 

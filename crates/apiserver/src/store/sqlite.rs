@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::RwLock;
@@ -27,6 +28,8 @@ use crate::server::OpenError;
 
 /// Writes committed together at most.
 const BATCH: usize = 256;
+/// A database that has had no message for this long is at rest.
+const AT_REST: Duration = Duration::from_secs(5);
 /// Superseded rows are kept for this many revisions, so that watches resume after a restart.
 const KEEP: u64 = 5_000;
 /// Compaction runs after this many writes.
@@ -134,7 +137,9 @@ impl Thread {
     fn run(mut self, requests: &mpsc::Receiver<Message>) {
         let mut closing = None;
         while closing.is_none() {
-            let Ok(first) = requests.recv() else { break };
+            let Some(first) = self.next(requests) else {
+                break;
+            };
             let mut batch = Vec::new();
             let mut copies = Vec::new();
             let mut next = Some(first);
@@ -168,6 +173,21 @@ impl Thread {
         if let Some(done) = closing {
             let _ = done.send(());
         }
+    }
+
+    /// The next message; `None` if there can be none. When none comes for a while, SQLite's memory is freed: a process
+    /// can have many databases, most of them at rest.
+    fn next(&self, requests: &mpsc::Receiver<Message>) -> Option<Message> {
+        match requests.recv_timeout(AT_REST) {
+            Ok(message) => return Some(message),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        self.connection.flush_prepared_statement_cache();
+        if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
+            tracing::debug!(%error, "the memory of the database could not be freed");
+        }
+        requests.recv().ok()
     }
 
     /// Has `cold` packed. Without a thread for it nothing is, and the next call tries again.

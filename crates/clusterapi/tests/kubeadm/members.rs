@@ -21,6 +21,8 @@ use crate::served::{certificate, serve};
 pub(crate) struct Members {
     pub(crate) etcd: Arc<Etcd>,
     machines: Arc<Mutex<HashMap<String, Machine>>>,
+    /// Referenced by each open connection.
+    connections: Arc<()>,
 }
 
 struct Machine {
@@ -45,6 +47,7 @@ impl Members {
         let members = Self {
             etcd: Arc::clone(&etcd),
             machines: Arc::default(),
+            connections: Arc::default(),
         };
         let options = apiserver::Options {
             backend: Some(Arc::new(Behind(etcd))),
@@ -108,6 +111,13 @@ impl Members {
         names
     }
 
+    /// The number of open connections to members.
+    pub(crate) fn connections(&self) -> usize {
+        // The members are cloned for the API server, too.
+        let clones = Arc::strong_count(&self.machines);
+        Arc::strong_count(&self.connections) - clones
+    }
+
     pub(crate) fn leader(&self) -> Option<Listed> {
         self.etcd.members().into_iter().find(|member| member.leads)
     }
@@ -155,12 +165,13 @@ impl Kubelet for Members {
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
         let open = self.port(node).filter(|_| port == PORT);
         let name = node["metadata"]["name"].as_str().unwrap().to_owned();
-        let etcd = Arc::clone(&self.etcd);
+        let (etcd, counted) = (Arc::clone(&self.etcd), Arc::clone(&self.connections));
         async move {
             let (tls, forwarding) = open.ok_or("connection refused")?;
             let (here, there) = tokio::io::duplex(1 << 16);
             tokio::spawn(forwarding.run_until_cancelled_owned(async move {
                 etcd.serve(&name, tls, there).await;
+                drop(counted);
             }));
             Ok(Box::new(here) as Box<dyn Connection>)
         }

@@ -216,6 +216,25 @@ async fn an_etcd_that_cannot_be_asked_stops_scaling_down_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_connection_to_etcd_stays_open_at_rest_and_the_next_change_opens_one() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    eventually("etcd to be left alone", || async {
+        match world.members.connections() {
+            0 => Ok(()),
+            open => Err(format!("{open} connections")),
+        }
+    })
+    .await;
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
+        .await;
+    world.settled(3).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leader_hands_over_before_it_goes() {
     let world = World::start().await;
     world.cluster(3).await;

@@ -12,6 +12,7 @@ use rcgen::{
     KeyUsagePurpose, PublicKeyData as _, SanType,
 };
 use rustls::ServerConfig;
+use rustls::server::NoServerSessionStorage;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -153,8 +154,11 @@ impl Authority {
             validity,
         })?;
         let fail = |error: &dyn fmt::Display| Error::Issue(WHAT, error.to_string());
-        apiserver::server_config(&chain, key.expose_secret(), Some(&self.pem))
-            .map_err(|error| fail(&error))
+        let config = apiserver::server_config(&chain, key.expose_secret(), Some(&self.pem));
+        let mut config = config.map_err(|error| fail(&error))?;
+        // A process can have many guests, and each store of sessions takes 30 KB. Go's servers keep none either.
+        Arc::make_mut(&mut config).session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(config)
     }
 
     /// TLS of the etcd member `node`: a new certificate for `names`; client certificates of this CA are required.
