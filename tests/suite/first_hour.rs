@@ -164,7 +164,7 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         assert!(err.contains(text), "{text}\n{err}");
     }
     let merge = ferrostack(home)
-        .args(["get", "kubeconfig", "demo", "--merge", "--data-dir"])
+        .args(["get", "kubeconfig", "--merge", "--data-dir"])
         .arg(home.join("data"))
         .output()
         .await

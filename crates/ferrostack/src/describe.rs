@@ -29,7 +29,10 @@ pub(crate) async fn cluster(
         (Some(namespace), Some(name)) => Chosen::One { namespace, name },
         (Some(namespace), None) => match only(&snapshot, namespace) {
             Some(name) => Chosen::One { namespace, name },
-            None => bail!("{}", none_chosen(namespace, &clusters(&client).await?)),
+            None => bail!(
+                "{}",
+                none_chosen(namespace, OR_ALL, &clusters(&client).await?)
+            ),
         },
     };
     let Some(mut printed) = text(args, chosen, environment, &snapshot)? else {
@@ -91,6 +94,8 @@ impl Chosen<'_> {
     }
 }
 
+/// How `describe` takes more than one.
+const OR_ALL: &str = ", or use -A for all of all namespaces";
 const NONE: &str = "there is no cluster in any namespace";
 
 /// The name of the only cluster of the namespace.
@@ -165,6 +170,19 @@ pub(crate) async fn missing(
     Ok(there_is_no(name, namespace, &clusters(client).await?))
 }
 
+/// The name of the only cluster of a namespace.
+///
+/// # Errors
+/// When there is none, or more than one, with their names.
+pub(crate) async fn only_name(client: &Client, namespace: &str) -> anyhow::Result<String> {
+    let known = clusters(client).await?;
+    let mut here = known.iter().filter(|(of, _)| of == namespace);
+    match (here.next(), here.next()) {
+        (Some((_, name)), None) => Ok(name.clone()),
+        _ => bail!("{}", none_chosen(namespace, "", &known)),
+    }
+}
+
 /// Namespaces and names of all clusters.
 async fn clusters(client: &Client) -> anyhow::Result<Vec<(String, String)>> {
     let all: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Cluster.resource());
@@ -191,12 +209,11 @@ fn there_is_no(name: &str, namespace: &str, known: &[(String, String)]) -> Strin
 }
 
 /// The error for a namespace without or with several clusters, when no name is given.
-fn none_chosen(namespace: &str, known: &[(String, String)]) -> String {
+/// `or` is another way to choose.
+fn none_chosen(namespace: &str, or: &str, known: &[(String, String)]) -> String {
     let here = in_namespace(namespace, known);
     if !here.is_empty() {
-        return format!(
-            "name one of the clusters in namespace {namespace}, or use -A for all of all namespaces; there are: {here}"
-        );
+        return format!("name one of the clusters in namespace {namespace}{or}; there are: {here}");
     }
     if known.is_empty() {
         return NONE.to_owned();
@@ -254,14 +271,14 @@ mod tests {
         let known = [("default", "a"), ("default", "b"), ("prod", "c")]
             .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
         assert_eq!(
-            none_chosen("default", &known),
+            none_chosen("default", OR_ALL, &known),
             "name one of the clusters in namespace default, or use -A for all of all namespaces; there are: a, b"
         );
         assert_eq!(
-            none_chosen("test", &known[2..]),
+            none_chosen("test", OR_ALL, &known[2..]),
             "there is no cluster in namespace test; in other namespaces there are: c (-n prod)"
         );
-        assert_eq!(none_chosen("test", &[]), NONE);
+        assert_eq!(none_chosen("test", OR_ALL, &[]), NONE);
     }
 
     #[test]

@@ -7,29 +7,41 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DynamicObject};
 use serde_json::{Value, json};
 
-use crate::cli::{ConnectArgs, GetKubeconfig};
+use crate::cli::GetKubeconfig;
 use crate::connect;
 use crate::data_dir::write_private;
 use crate::describe;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
 
-/// The admin kubeconfig of the workload cluster `name`, read from its Secret `<name>-kubeconfig`.
+/// The administrator's kubeconfig of a workload cluster.
+pub(crate) struct OfWorkload {
+    /// The name of the cluster.
+    cluster: String,
+    /// The kubeconfig in YAML.
+    pub(crate) text: String,
+}
+
+/// The kubeconfig of a workload cluster, read from its Secret `<name>-kubeconfig`.
 pub(crate) async fn of_workload(
-    name: &str,
-    args: &ConnectArgs,
+    args: &GetKubeconfig,
     environment: &Environment,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<OfWorkload> {
+    let (name, args) = (&args.name, &args.connect);
     let management = connect::management(&args.server, environment).await?;
     let client = management.client.clone();
+    let name = match name {
+        Some(name) => name.clone(),
+        None => describe::only_name(&client, &args.namespace).await?,
+    };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &args.namespace);
     let Some(secret) = secrets.get_opt(&format!("{name}-kubeconfig")).await? else {
         let clusters: Api<DynamicObject> =
             Api::namespaced_with(client.clone(), &args.namespace, &Kind::Cluster.resource());
-        if clusters.get_opt(name).await?.is_none() {
+        if clusters.get_opt(&name).await?.is_none() {
             bail!(
                 "{}",
-                describe::missing(&client, name, &args.namespace).await?
+                describe::missing(&client, &name, &args.namespace).await?
             );
         }
         bail!(
@@ -41,7 +53,12 @@ pub(crate) async fn of_workload(
     };
     let value = secret.data.unwrap_or_default().remove("value");
     let value = value.with_context(|| format!("Secret {name}-kubeconfig has no key `value`"))?;
-    String::from_utf8(value.0).with_context(|| format!("Secret {name}-kubeconfig is not text"))
+    let text = String::from_utf8(value.0);
+    let text = text.with_context(|| format!("Secret {name}-kubeconfig is not text"))?;
+    Ok(OfWorkload {
+        cluster: name,
+        text,
+    })
 }
 
 /// Merges the kubeconfig of a cluster into the user's kubeconfig; returns a message with the name of the context.
@@ -49,10 +66,10 @@ pub(crate) async fn merge(
     args: &GetKubeconfig,
     environment: &Environment,
 ) -> anyhow::Result<String> {
-    let added = of_workload(&args.name, &args.connect, environment).await?;
+    let added = of_workload(args, environment).await?;
     let context = match args.connect.namespace.as_str() {
-        "default" => args.name.clone(),
-        namespace => format!("{namespace}-{}", args.name),
+        "default" => added.cluster.clone(),
+        namespace => format!("{namespace}-{}", added.cluster),
     };
     let listed = environment.non_empty("KUBECONFIG");
     let path = match listed.and_then(|paths| std::env::split_paths(paths).next()) {
@@ -64,7 +81,7 @@ pub(crate) async fn merge(
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => bail!("cannot read {}: {source}", path.display()),
     };
-    let merged = merged(&before, &added, &context)
+    let merged = merged(&before, &added.text, &context)
         .with_context(|| format!("{} cannot be changed", path.display()))?;
     write_private(&path, &merged).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(format!(

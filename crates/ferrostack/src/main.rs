@@ -120,7 +120,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             Ok(())
         }
         Command::Get(Get::Kubeconfig(args)) => {
-            print(&kubeconfig::of_workload(&args.name, &args.connect, &environment).await?)
+            print(&kubeconfig::of_workload(&args, &environment).await?.text)
         }
         Command::Get(Get::Clusters(args)) => {
             list::clusters(&args, &environment, stop_if(args.watch)?, print).await

@@ -151,6 +151,7 @@ async fn start_cloud(
         let config = cloud::find(name, environment)?;
         endpoints.openstack = Some(name.clone());
         endpoints.cloud = None;
+        endpoints.guest_runner = None;
         return Ok((None, config));
     }
     let (listener, address) = endpoints::listen(
@@ -162,6 +163,12 @@ async fn start_cloud(
     .await?;
     endpoints.cloud = Some(address);
     endpoints.openstack = None;
+    let runner = args.runner.guest_runner.as_ref();
+    // Relative paths are those of the directory in which this command runs.
+    endpoints.guest_runner = runner
+        .map(std::path::absolute)
+        .transpose()
+        .context("the path of --guest-runner")?;
     data.make_private("cloud.db")?;
     let floating = floating::Range::find(endpoints.floating, address);
     endpoints.floating = Some(floating.second_byte);

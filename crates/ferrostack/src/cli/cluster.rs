@@ -74,8 +74,8 @@ pub(crate) enum Listing {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetKubeconfig {
-    /// Name of the cluster.
-    pub(crate) name: String,
+    /// Name of the cluster [default: the only one of the namespace].
+    pub(crate) name: Option<String>,
     /// Add it to the first file of KUBECONFIG, or to ~/.kube/config, as a context with the name of the cluster.
     #[arg(long)]
     pub(crate) merge: bool,

@@ -1,7 +1,7 @@
 //! The addresses chosen at the first start, stored because kubeconfigs and Secrets contain them, and the cloud in use.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub(super) struct Endpoints {
     /// The second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) floating: Option<u8>,
+    /// The program that runs the servers of the simulated cloud; without one they are simulated guests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) guest_runner: Option<PathBuf>,
 }
 
 impl Endpoints {
@@ -75,6 +78,28 @@ impl Endpoints {
                 "the data directory {path} was used with cloud `{before}`: start it with `{start} --cloud {before}`, choose \
                  another with --data-dir, or start a simulated OpenStack in it with --switch-cloud"
             ),
+            _ => self.check_bodies(args, &path, &start),
+        }
+    }
+
+    /// Rejects simulated guests for servers that are machines, and the other way round: their disks and clusters would
+    /// be lost.
+    fn check_bodies(
+        &self,
+        args: &Up,
+        path: &impl std::fmt::Display,
+        start: &str,
+    ) -> anyhow::Result<()> {
+        match (&args.runner.guest_runner, &self.guest_runner) {
+            (None, Some(before)) => bail!(
+                "the servers of the data directory {path} are machines of a guest runner: start it with `{start} \
+                 --guest-runner {}`, or choose another with --data-dir",
+                quoted(before)
+            ),
+            (Some(_), None) if self.cloud.is_some() => bail!(
+                "the servers of the data directory {path} are simulated guests, not machines of a guest runner: start it \
+                 with `{start}`, or choose another with --data-dir"
+            ),
             _ => Ok(()),
         }
     }
@@ -86,21 +111,29 @@ impl Endpoints {
 
 /// The entry of clouds.yaml that the `up` of a data directory uses; `None` for the simulated cloud.
 pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
-    let file = data.join("endpoints.json");
-    let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let endpoints: Endpoints =
-        serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))?;
-    Ok(endpoints.openstack)
+    Ok(stored(data)?.openstack)
 }
 
-/// The command that starts `up` on a data directory again, with the cloud that it was used with.
+fn stored(data: &Path) -> anyhow::Result<Endpoints> {
+    let file = data.join("endpoints.json");
+    let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
+}
+
+/// The command that starts `up` on a data directory again, with the cloud and the guest runner that it was used with.
 pub(crate) fn resume(program: &str, data: &Path) -> String {
     // A directory without the file has not been used with a cloud.
-    let cloud = openstack(data).ok().flatten();
-    let cloud = cloud.map(|name| format!(" --cloud {}", quoted(Path::new(&name))));
+    let known = stored(data).unwrap_or_default();
+    let cloud = known
+        .openstack
+        .map(|name| format!(" --cloud {}", quoted(Path::new(&name))));
+    let runner = known
+        .guest_runner
+        .map(|program| format!(" --guest-runner {}", quoted(&program)));
     format!(
-        "{program} up{} --data-dir {}",
+        "{program} up{}{} --data-dir {}",
         cloud.unwrap_or_default(),
+        runner.unwrap_or_default(),
         quoted(data)
     )
 }
@@ -145,7 +178,7 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     #[test]
-    fn the_command_to_go_on_with_names_the_cloud() {
+    fn the_command_to_go_on_with_names_the_cloud_and_the_guest_runner() {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path();
         let end = format!("--data-dir {}", data.display());
@@ -155,6 +188,10 @@ mod tests {
             (
                 r#"{"openstack": "my cloud"}"#,
                 format!("ferrostack up --cloud 'my cloud' {end}"),
+            ),
+            (
+                r#"{"guestRunner": "/opt/a runner"}"#,
+                format!("ferrostack up --guest-runner '/opt/a runner' {end}"),
             ),
         ] {
             std::fs::write(data.join("endpoints.json"), content).unwrap();
@@ -210,5 +247,26 @@ mod tests {
         assert!(simulated.contains(&start), "{simulated}");
         let real = check(None, &["--cloud", "b"]).unwrap_err();
         assert!(real.contains("not with cloud `b`"), "{real}");
+    }
+
+    #[test]
+    fn a_data_directory_keeps_the_kind_of_its_servers() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&dir.path().join("data")).unwrap();
+        let check = |before: Option<&str>, args: &[&str]| {
+            let endpoints = Endpoints {
+                guest_runner: before.map(PathBuf::from),
+                ..used_with(None)
+            };
+            let checked = endpoints.check_cloud(&up(args), "ferrostack", &data);
+            checked.map_err(|error| error.to_string())
+        };
+        let runner = ["--guest-runner", "/b"];
+        assert_eq!(check(Some("/a"), &runner), Ok(()), "it may have moved");
+        assert_eq!(check(None, &[]), Ok(()));
+        let guests = check(Some("/a"), &[]).unwrap_err();
+        assert!(guests.contains("--guest-runner /a"), "{guests}");
+        let machines = check(None, &runner).unwrap_err();
+        assert!(machines.contains("are simulated guests"), "{machines}");
     }
 }
