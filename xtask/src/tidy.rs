@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use crate::invariants;
 
 mod names;
+mod not_built;
 
 /// The maximum number of lines of a Rust file that is not generated.
 const LONGEST: usize = 800;
@@ -63,7 +64,10 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
             continue;
         };
         problems.extend(problems_of(name, &text));
+        problems.extend(not_built::without_entry(name, &text));
     }
+    let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
+    problems.extend(not_built::not_listed(&readme));
     if problems.is_empty() {
         Ok(())
     } else {

@@ -1,0 +1,145 @@
+//! The list "What is not built" in README is complete: every message that rejects or reports something because it is not
+//! built belongs to one of its entries.
+
+/// Words of a message about something that is missing here.
+const MARKS: [&str; 4] = [
+    "not built",
+    "not supported",
+    "not implemented",
+    "not served by ferrostack",
+];
+
+/// The words in the list of README, for messages with these words.
+const ENTRIES: [(&str, &str); 19] = [
+    (
+        "a rollout before certificates expire is not built",
+        "`rollout.before`",
+    ),
+    (
+        "taints that Cluster API keeps on Nodes are not built",
+        "`spec.taints`",
+    ),
+    (
+        "ClusterClass is not built",
+        "`spec.topology` of a Cluster (ClusterClass)",
+    ),
+    (
+        "choosing the floating IP's subnet by a pattern or by tags is not built",
+        "patterns and tags of floating subnets",
+    ),
+    (
+        "logging in with one is not built",
+        "tokens and client certificates",
+    ),
+    (
+        "client certificates are not built",
+        "tokens and client certificates",
+    ),
+    ("TLS termination is not built", "TLS"),
+    (
+        "{} is not built; remove the annotation",
+        "names it ([tables](docs/cloud-controller-manager.md))",
+    ),
+    ("RequireDualStack is not built", "dual stack"),
+    ("spec.format ignition is not built", "`format: ignition`"),
+    ("{field} is not built", "`contentFormat: template`"),
+    (
+        "this field is not built",
+        "fields that are not built are rejected by name",
+    ),
+    (
+        "auth_type `{other}` is not supported",
+        "an error names `auth_type`",
+    ),
+    (
+        "names an ORC Image, which is not supported",
+        "`image.imageRef` (ORC)",
+    ),
+    ("floating IP pools are not built", "`floatingIPPoolRef`"),
+    ("trunks are not built", "trunks"),
+    ("{} are not built", "`ports[].valueSpecs`"),
+    (
+        "Taking over what another provider created is not built",
+        "taking over what another provider created",
+    ),
+    ("bastions are not built", "`bastion`"),
+];
+
+/// Sources whose messages are those of the originals, or that no user reads.
+const ELSEWHERE: [&str; 4] = [
+    "crates/apiserver/",
+    "crates/simulator/",
+    "crates/testbed/",
+    "xtask/",
+];
+
+/// The messages of a source that no entry is for.
+pub(super) fn without_entry(name: &str, text: &str) -> Vec<String> {
+    if !name.contains("/src/") || name.ends_with("tests.rs") || is_elsewhere(name) {
+        return Vec::new();
+    }
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().enumerate();
+    lines
+        .filter(|(_, line)| is_message(line))
+        .filter(|(_, line)| !ENTRIES.iter().any(|(message, _)| line.contains(message)))
+        .map(|(index, line)| {
+            format!(
+                "{name}:{}: no entry of \"What is not built\" in README is for this message (xtask/src/tidy/not_built.rs): {}",
+                index + 1,
+                line.trim()
+            )
+        })
+        .collect()
+}
+
+/// The entries that the list of README lacks.
+pub(super) fn not_listed(readme: &str) -> Vec<String> {
+    let list = readme.split("## What is not built").nth(1);
+    let list = list.and_then(|rest| rest.split("\n## ").next());
+    let list = list.unwrap_or_default();
+    ENTRIES
+        .iter()
+        .filter(|(_, entry)| !list.contains(entry))
+        .map(|(message, entry)| {
+            format!(
+                "README.md: \"What is not built\" lacks {entry}, which a message reports: {message}"
+            )
+        })
+        .collect()
+}
+
+fn is_message(line: &str) -> bool {
+    let code = line.trim_start();
+    // A message can go on over several lines, which have no quotes.
+    !code.starts_with("//") && MARKS.iter().any(|mark| code.contains(mark))
+}
+
+fn is_elsewhere(name: &str) -> bool {
+    ELSEWHERE.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_without_an_entry_is_found() {
+        let known = "    let text = \"bastions are not built: without one\";";
+        let new = "    let text = \"trailers are not built\";";
+        let text = format!("{known}\n{new}\n// comets are not built\n");
+        let found = without_entry("crates/provider/src/machine.rs", &text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(":2:"), "{found:?}");
+        assert!(without_entry("crates/provider/src/tests.rs", &text).is_empty());
+    }
+
+    #[test]
+    fn an_entry_that_readme_lacks_is_found() {
+        let all: Vec<&str> = ENTRIES.iter().map(|(_, entry)| *entry).collect();
+        let list =
+            |entries: &[&str]| format!("## What is not built\n{}\n## After\n", entries.join("\n"));
+        assert!(not_listed(&list(&all)).is_empty());
+        assert!(!not_listed(&list(&all[1..])).is_empty());
+    }
+}
