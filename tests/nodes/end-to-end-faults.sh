@@ -21,14 +21,48 @@ bad_input() {
 	step "and the fault of its server, and on its console" 30 server_says large- "has $memory MiB of memory, and this machine has"
 	management delete machinedeployment large --wait=false >/dev/null
 	step "the machine without memory is gone" 60 machines_are "$((control_plane + workers))"
+	rm -f "$run/stop-asking"
+	asker &
+	local asker=$!
 	overlapping >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the cluster with the same subnet cannot be created"; }
 	step "a subnet that overlaps is in a condition" 180 machine_says other-control-plane- 'overlaps one of another network'
 	step "and the fault of its server, and on its console" 30 server_says other-control-plane- 'overlaps one of another network'
+	step "both load balancers have the same fixed address" 10 same_address
 	management delete cluster other --wait=false >/dev/null
 	step "the cluster with the same subnet is gone" 120 nothing_of_other
+	touch "$run/stop-asking"
+	wait "$asker"
+	answered
 	second_up
 	stage "a second up in the same namespace is refused"
 	step "the first cluster is as it was" 60 cluster_ready
+}
+
+# asker: asks the API server through its floating IP each 200 ms, with a new connection each time, and writes down whether
+# it answered.
+asker() {
+	local server code
+	server=$(sed -n 's/^ *server: //p' "$run/kubeconfig" | tr -d '"')
+	: >"$run/asked"
+	while [[ ! -e $run/stop-asking ]]; do
+		code=$(curl -sk -o /dev/null -w '%{http_code}' --max-time 10 "$server/readyz") || true
+		echo "$EPOCHREALTIME $code" >>"$run/asked"
+		sleep 0.2
+	done
+}
+
+# answered: it always did.
+answered() {
+	local all good
+	all=$(wc -l <"$run/asked")
+	good=$(grep -c ' 200$' "$run/asked") || true
+	((all > 20 && all == good)) || die "the first cluster answered only $good of $all times while a second one had the same addresses: $(grep -v ' 200$' "$run/asked" | head -n 3 | xargs)"
+	say "the first cluster answered all of $all times while a second one had the same addresses"
+}
+
+# same_address: the first cluster's load balancer and the second's have one fixed address, and two floating IPs.
+same_address() {
+	cloud_request demo load-balancer /v2.0/lbaas/loadbalancers | jq -e '[.loadbalancers[].vip_address] | length == 2 and (unique | length) == 1'
 }
 
 # too_large MIB: a worker of a flavor with so much memory.

@@ -8,7 +8,7 @@
 //!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console
 //!                │            └── document: metadata, config drive
 //!                ├── service: the metadata service, by source address
-//!                └── forward: floating address:port ──TCP──► the machines' addresses
+//!                └── forward: floating address:port ──TCP──► the machines' addresses (hosts)
 //! ```
 //!
 //! Machines report through [`Servers`]: a server whose machine ends is SHUTOFF, one whose machine cannot be started is
@@ -19,6 +19,7 @@ mod document;
 mod fleet;
 mod forward;
 mod guest;
+mod hosts;
 mod metadata;
 mod process;
 mod service;

@@ -68,12 +68,14 @@ impl fmt::Debug for Instance {
 }
 
 /// A floating address and its fixed address: that of a server's port or of a load balancer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// The address on the external network.
     pub floating: IpAddr,
     /// The fixed address.
     pub fixed: IpAddr,
+    /// The id of the port that has it. Fixed addresses are not unique.
+    pub port_id: String,
 }
 
 /// A load balancer listener that accepts traffic: its load balancer and itself are ACTIVE and enabled.
@@ -87,6 +89,10 @@ pub struct Listener {
     pub project_id: String,
     /// The fixed address of the load balancer.
     pub vip: IpAddr,
+    /// The port that has it.
+    pub vip_port_id: String,
+    /// The network of that port.
+    pub vip_network_id: String,
     /// The port that it listens on.
     pub port: u16,
     /// Octavia's protocol name, such as `TCP`.

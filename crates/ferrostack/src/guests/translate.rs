@@ -105,6 +105,7 @@ fn forward(found: &FloatingIp) -> Option<Forward> {
     Some(Forward {
         floating: found.floating_ip_address.parse().ok()?,
         fixed: found.fixed_ip_address.as_deref()?.parse().ok()?,
+        port_id: found.port_id.clone().unwrap_or_default(),
     })
 }
 
@@ -132,6 +133,8 @@ fn listener(
         load_balancer_id: balancer.id.clone(),
         project_id: balancer.project_id.clone(),
         vip: balancer.vip_address.parse().ok()?,
+        vip_port_id: balancer.vip_port_id.clone(),
+        vip_network_id: balancer.vip_network_id.clone(),
         port: found.protocol_port,
         protocol: found.protocol.clone(),
         members: members.into_values().collect(),

@@ -111,6 +111,7 @@ fn forward(doc: &Doc) -> Option<Forward> {
     Some(Forward {
         floating: doc.text("floating_ip_address").parse().ok()?,
         fixed: doc.text("fixed_ip_address").parse().ok()?,
+        port_id: doc.text("port_id").to_owned(),
     })
 }
 
@@ -139,6 +140,8 @@ fn listener(state: &State, doc: &Doc) -> Option<Listener> {
         load_balancer_id: balancer.text("id").to_owned(),
         project_id: balancer.text("project_id").to_owned(),
         vip: balancer.text("vip_address").parse().ok()?,
+        vip_port_id: balancer.text("vip_port_id").to_owned(),
+        vip_network_id: balancer.text("vip_network_id").to_owned(),
         port: u16::try_from(doc.number("protocol_port")).ok()?,
         protocol: doc.text("protocol").to_owned(),
         members,

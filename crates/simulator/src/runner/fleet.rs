@@ -16,6 +16,7 @@ use super::Options;
 use super::console::Consoles;
 use super::forward::{self, Forwards};
 use super::guest::{self, Guest, Shared, Wanted};
+use super::hosts::Hosts;
 use crate::machine::Servers;
 use crate::world::World;
 
@@ -24,6 +25,7 @@ pub(crate) struct Fleet {
     shared: Arc<Shared>,
     guests: HashMap<String, watch::Sender<Wanted>>,
     forwards: Forwards,
+    hosts: Hosts,
     tasks: TaskTracker,
     /// Directories of earlier processes whose servers have not been in the World yet.
     unclaimed: BTreeSet<String>,
@@ -65,6 +67,7 @@ impl Fleet {
         }
         Ok(Self {
             forwards: Forwards::new(servers.clone()),
+            hosts: Hosts::new(servers.clone()),
             shared: Arc::new(Shared {
                 options,
                 servers,
@@ -90,12 +93,14 @@ impl Fleet {
         loop {
             let now = Arc::clone(&world.borrow_and_update());
             self.follow(&now, &shutdown);
-            let routes = self.routes(&now);
+            self.hosts.follow(&now);
+            let outside = &self.shared.options.outside;
+            let routes = forward::routes(&now, &self.hosts, outside);
             self.forwards.follow(routes).await;
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 changed = world.changed(), if open => open = changed.is_ok(),
-                _ = probe.tick() => self.forwards.probe(&now).await,
+                _ = probe.tick() => self.forwards.probe(&now, &self.hosts).await,
             }
         }
         self.forwards.close();
@@ -149,15 +154,6 @@ impl Fleet {
                 guest::remove(&self.shared.options.state_dir.join(id));
             }
         }
-    }
-
-    fn routes(&self, world: &World) -> forward::Routes {
-        let open = |id: &str| {
-            let machine = self.shared.servers.machine(id);
-            let ports = machine.into_iter().flat_map(|it| it.ports);
-            ports.flat_map(|port| port.open).collect()
-        };
-        forward::routes(world, open, &self.shared.options.outside)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The data plane: TCP from floating addresses to machines, directly or through load balancers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use super::hosts::Hosts;
 use crate::guest::Outside;
 use crate::machine::{Member, Servers};
 use crate::world::World;
@@ -36,44 +36,31 @@ pub(crate) struct Route {
     pub(crate) allowed: Vec<IpNet>,
 }
 
-/// The routes of a world. `open` returns the ports of a server that its security groups allow.
-///
-/// Fixed addresses are not unique, but there is only one network here: an address that several servers have gets no
-/// routes.
-pub(crate) fn routes(
-    world: &World,
-    open: impl Fn(&str) -> Vec<RangeInclusive<u16>>,
-    outside: &Outside,
-) -> Routes {
-    let mut owners: HashMap<IpAddr, Vec<&str>> = HashMap::new();
-    for instance in &world.instances {
-        for address in &instance.fixed_ips {
-            owners.entry(*address).or_default().push(&instance.id);
-        }
-    }
-    let unique = |address: IpAddr| owners.get(&address).is_some_and(|owners| owners.len() == 1);
+/// The routes of a world whose machines are `hosts`. A floating address belongs to one port, which is that of a server or
+/// of a load balancer.
+pub(crate) fn routes(world: &World, hosts: &Hosts, outside: &Outside) -> Routes {
     let mut routes = Routes::new();
     for forward in &world.addresses {
         if !outside.contains(forward.floating) {
             continue;
         }
-        if let Some([owner]) = owners.get(&forward.fixed).map(Vec::as_slice) {
-            let ranges = open(owner).into_iter();
-            for port in ranges
-                .filter(|range| range.len() <= LONGEST_RANGE)
-                .flatten()
-            {
+        if let Some(machine) = hosts.behind(forward.fixed, &forward.port_id) {
+            let open = machine.ports.into_iter().flat_map(|port| port.open);
+            for port in open.filter(|range| range.len() <= LONGEST_RANGE).flatten() {
                 let route = routes.entry(SocketAddr::new(forward.floating, port));
                 route.or_default().targets = vec![SocketAddr::new(forward.fixed, port)];
             }
         }
-        for listener in world.listeners.iter().filter(|it| it.vip == forward.fixed) {
+        let listeners = world.listeners.iter();
+        for listener in listeners.filter(|it| it.vip_port_id == forward.port_id) {
             if listener.protocol == "UDP" || listener.protocol == "SCTP" {
                 continue;
             }
             let members = listener.members.iter().copied();
+            let reached =
+                |at: &SocketAddr| hosts.has(at.ip()) && !hosts.is_elsewhere(listener, at.ip());
             let route = Route {
-                targets: members.filter(|member| unique(member.ip())).collect(),
+                targets: members.filter(reached).collect(),
                 allowed: ranges(&listener.allowed_cidrs),
             };
             routes.insert(SocketAddr::new(forward.floating, listener.port), route);
@@ -144,14 +131,14 @@ impl Forwards {
     }
 
     /// Connects to every member of every load balancer, and reports those that began or ceased to accept connections.
-    pub(crate) async fn probe(&mut self, world: &World) {
-        let members: BTreeSet<(&str, SocketAddr)> = world
+    pub(crate) async fn probe(&mut self, world: &World, hosts: &Hosts) {
+        let members: BTreeMap<(&str, SocketAddr), bool> = world
             .listeners
             .iter()
             .flat_map(|it| {
-                it.members
-                    .iter()
-                    .map(|at| (it.load_balancer_id.as_str(), *at))
+                let elsewhere = |at: &SocketAddr| hosts.is_elsewhere(it, at.ip());
+                let members = it.members.iter();
+                members.map(move |at| ((it.load_balancer_id.as_str(), *at), elsewhere(at)))
             })
             .collect();
         let found: BTreeSet<Member> = join_all(members.into_iter().map(answers))
@@ -188,12 +175,16 @@ impl Forwards {
     }
 }
 
-async fn answers((balancer, address): (&str, SocketAddr)) -> Member {
-    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
+/// Whether a member accepts a connection; one that is elsewhere is not asked.
+async fn answers(((balancer, address), elsewhere): ((&str, SocketAddr), bool)) -> Member {
+    let connects = async {
+        let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
+        matches!(connected, Ok(Ok(_)))
+    };
     Member {
         load_balancer_id: balancer.to_owned(),
         address,
-        answers: matches!(connected, Ok(Ok(_))),
+        answers: !elsewhere && connects.await,
     }
 }
 

@@ -29,12 +29,15 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
         addresses: vec![Forward {
             floating: floating.parse().unwrap(),
             fixed: "10.0.0.9".parse().unwrap(),
+            port_id: "v".to_owned(),
         }],
         listeners: vec![Listener {
             id: "l".to_owned(),
             load_balancer_id: "lb".to_owned(),
             project_id: "p".to_owned(),
             vip: "10.0.0.9".parse().unwrap(),
+            vip_port_id: "v".to_owned(),
+            vip_network_id: "n".to_owned(),
             port: 6443,
             protocol: "TCP".to_owned(),
             members: vec!["10.0.0.4:6443".parse().unwrap()],

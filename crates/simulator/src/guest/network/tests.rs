@@ -55,6 +55,8 @@ fn listener(balancer: &str, vip: &str, port: u16, members: &[&str]) -> Listener 
         load_balancer_id: balancer.to_owned(),
         project_id: String::new(),
         vip: ip(vip),
+        vip_port_id: String::new(),
+        vip_network_id: String::new(),
         port,
         protocol: "TCP".to_owned(),
         members: members
@@ -76,6 +78,7 @@ fn world(instances: &[(&str, &str)], forwards: &[(&str, &str)], listeners: Vec<L
             .map(|(floating, fixed)| Forward {
                 floating: ip(floating),
                 fixed: ip(fixed),
+                port_id: String::new(),
             })
             .collect(),
         listeners,

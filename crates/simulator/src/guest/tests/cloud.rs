@@ -239,12 +239,15 @@ impl Cloud {
             addresses: vec![Forward {
                 floating: self.endpoint,
                 fixed: VIP.parse().unwrap(),
+                port_id: "v".to_owned(),
             }],
             listeners: vec![Listener {
                 id: "listener".to_owned(),
                 load_balancer_id: "lb".to_owned(),
                 project_id: "project".to_owned(),
                 vip: VIP.parse().unwrap(),
+                vip_port_id: "v".to_owned(),
+                vip_network_id: "n".to_owned(),
                 port: 6443,
                 protocol: "TCP".to_owned(),
                 members: members

@@ -1,0 +1,80 @@
+//! Which server's machine has a fixed address.
+//!
+//! Fixed addresses are not unique in a cloud: each network may have the same subnet. Machines share one network, so only
+//! one of them can have an address: that of the first server, until this is deleted. A later one with the same address
+//! does not take it away.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::machine::{Machine, Port, Servers};
+use crate::world::{Listener, World};
+
+/// The servers that have the fixed addresses.
+pub(crate) struct Hosts {
+    servers: Arc<dyn Servers>,
+    holders: BTreeMap<IpAddr, String>,
+}
+
+impl Hosts {
+    pub(crate) fn new(servers: Arc<dyn Servers>) -> Self {
+        Self {
+            servers,
+            holders: BTreeMap::new(),
+        }
+    }
+
+    /// Gives free addresses to the servers of `world`. Of several new servers with the same address, none gets it.
+    pub(crate) fn follow(&mut self, world: &World) {
+        let mut claims: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
+        for instance in &world.instances {
+            for address in &instance.fixed_ips {
+                claims.entry(*address).or_default().push(&instance.id);
+            }
+        }
+        self.holders.retain(|address, holder| {
+            let claims = claims.get(address);
+            claims.is_some_and(|claims| claims.contains(&holder.as_str()))
+        });
+        for (address, claims) in claims {
+            if let [only] = claims.as_slice() {
+                let holder = self.holders.entry(address);
+                holder.or_insert_with(|| (*only).to_owned());
+            }
+        }
+    }
+
+    /// Whether a machine has the address.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.holders.contains_key(&address)
+    }
+
+    /// The machine that has the address on the port with this id.
+    pub(crate) fn behind(&self, address: IpAddr, port_id: &str) -> Option<Machine> {
+        let machine = self.servers.machine(self.holders.get(&address)?)?;
+        let has_port = machine.ports.iter().any(|port| port.id == port_id);
+        has_port.then_some(machine)
+    }
+
+    /// Whether the address of a member is that of a machine in another network, whose subnet has the same addresses
+    /// as the load balancer's: the load balancer does not reach that machine.
+    pub(crate) fn is_elsewhere(&self, listener: &Listener, member: IpAddr) -> bool {
+        let holder = self.holders.get(&member);
+        let Some(machine) = holder.and_then(|holder| self.servers.machine(holder)) else {
+            return false;
+        };
+        let port = machine.ports.iter().find(|port| has(port, member));
+        port.is_some_and(|port| {
+            let overlaps = port
+                .addresses
+                .iter()
+                .any(|it| it.cidr.contains(&listener.vip));
+            overlaps && port.network_id != listener.vip_network_id
+        })
+    }
+}
+
+fn has(port: &Port, address: IpAddr) -> bool {
+    port.addresses.iter().any(|it| it.address == address)
+}
