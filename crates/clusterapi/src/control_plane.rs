@@ -153,13 +153,14 @@ async fn reconcile(
     let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
     let owned = set_owner_of_template(&scope.context, template, &subject.cluster).await;
     let foundation = secrets::ensure(&scope, &subject).await;
-    let seen = observe::observe(&scope, &subject, &foundation).await?;
+    let mut seen = observe::observe(&scope, &subject, &foundation).await?;
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
         // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
         // reconcile.
         return Ok(requeue_after(&seen));
     }
     let step = plan::decide(&seen.facts);
+    let step = members::before_addition(&scope, &subject, &mut seen, step).await;
     let acted = act(&scope, &subject, &seen, &step).await;
     let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err());
     operator::patch::status(&planes, &subject.plane, &after)
@@ -230,7 +231,7 @@ async fn act(
 
 /// When to reconcile without an event of a watch.
 fn requeue_after(seen: &Observation) -> Action {
-    if seen.awaits_initialization() {
+    if seen.awaits_initialization() || seen.awaits_etcd {
         return Action::requeue(POLL);
     }
     if !seen.etcd.is_settled() && seen.facts.initialized {

@@ -1,9 +1,11 @@
 //! Client of one member.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::response::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
@@ -13,6 +15,7 @@ use crate::messages::{
     AlarmMember, AlarmRequest, Call, Member, MemberAddRequest, MemberListRequest,
     MemberPromoteRequest, MemberRemoveRequest, MoveLeaderRequest, StatusRequest, StatusResponse,
 };
+use crate::peers;
 use crate::tls::Tls;
 
 /// Why a call of a member failed.
@@ -153,6 +156,25 @@ impl Client {
         self.call(&MoveLeaderRequest { target_id }).await.map(drop)
     }
 
+    /// The ids of the other members to which this one counts as connected. It needs no quorum.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn peers(&self) -> Result<BTreeSet<u64>, Error> {
+        let answer = tokio::time::timeout(self.limit, self.metrics()).await;
+        let metrics = answer.map_err(|_| Error::Timeout(self.limit))??;
+        Ok(peers::read(&String::from_utf8_lossy(&metrics)))
+    }
+
+    async fn metrics(&self) -> Result<Bytes, Error> {
+        let request = Request::get(format!("https://etcd{}", peers::PATH)).body(());
+        let request = request.map_err(|source| Error::Foreign(source.to_string()))?;
+        let mut requests = self.requests.clone().ready().await?;
+        let (answer, _) = requests.send_request(request, true)?;
+        let (parts, mut body) = answer.await?.into_parts();
+        read(&parts, &mut body).await
+    }
+
     async fn call<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
         let answer = tokio::time::timeout(self.limit, self.send(call)).await;
         answer.map_err(|_| Error::Timeout(self.limit))?
@@ -170,21 +192,25 @@ impl Client {
         let (answer, mut body) = requests.send_request(request, false)?;
         body.send_data(grpc::frame(call), true)?;
         let (parts, mut body) = answer.await?.into_parts();
-        if parts.status != StatusCode::OK {
-            return Err(foreign(&format!("HTTP status {}", parts.status)));
-        }
         // A failure may be in the headers of a response without body (gRPC: Trailers-Only).
         outcome(&parts.headers).unwrap_or(Ok(()))?;
-        let message = grpc::collect(&mut body)
-            .await
-            .map_err(|unread| match unread {
-                Unread::Broken(source) => Error::Broken(source),
-                Unread::TooLarge => Error::Foreign(unread.to_string()),
-            })?;
+        let message = read(&parts, &mut body).await?;
         let trailers = body.trailers().await?.unwrap_or_default();
         outcome(&trailers).unwrap_or_else(|| Err(foreign("the answer has no gRPC status")))?;
         grpc::unframe(message).map_err(foreign)
     }
+}
+
+/// Reads the body of a response whose HTTP status is 200.
+async fn read(parts: &Parts, body: &mut h2::RecvStream) -> Result<Bytes, Error> {
+    if parts.status != StatusCode::OK {
+        return Err(Error::Foreign(format!("HTTP status {}", parts.status)));
+    }
+    let read = grpc::collect(body).await;
+    read.map_err(|unread| match unread {
+        Unread::Broken(source) => Error::Broken(source),
+        Unread::TooLarge => Error::Foreign(unread.to_string()),
+    })
 }
 
 fn outcome(headers: &HeaderMap) -> Option<Result<(), Error>> {

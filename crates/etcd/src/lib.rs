@@ -3,6 +3,7 @@
 //! ```text
 //!   messages   requests and responses of the services Cluster and Maintenance
 //!   grpc       frames; status codes
+//!   peers      the metric of connections between members
 //!   client     calls one member, with a time limit
 //!   server     serves the calls of a (simulated) member
 //!   tls        TLS of both sides, with certificates of etcd's CA
@@ -18,6 +19,7 @@ pub mod tls;
 
 mod client;
 mod grpc;
+mod peers;
 
 pub use client::{Client, Error};
 pub use grpc::{Code, Status};

@@ -13,6 +13,7 @@ use crate::messages::{
     MemberListResponse, MemberPromoteRequest, MemberPromoteResponse, MemberRemoveRequest,
     MemberRemoveResponse, MoveLeaderRequest, MoveLeaderResponse, StatusRequest, StatusResponse,
 };
+use crate::peers;
 
 /// A member. It is called on the task of the connection and must not block.
 #[allow(missing_docs)] // The names are those of etcd's API.
@@ -27,6 +28,8 @@ pub trait Service: Send + Sync + 'static {
     fn alarm(&self, request: AlarmRequest) -> Result<AlarmResponse, Status>;
     fn status(&self, request: StatusRequest) -> Result<StatusResponse, Status>;
     fn move_leader(&self, request: MoveLeaderRequest) -> Result<MoveLeaderResponse, Status>;
+    /// The id of this member, and each other member with whether it counts as connected.
+    fn peers(&self) -> (u64, Vec<(u64, bool)>);
 }
 
 /// Serves one connection, from the TLS handshake to its end.
@@ -56,6 +59,11 @@ async fn answer<M: Service>(
     mut respond: h2::server::SendResponse<Bytes>,
 ) -> Result<(), h2::Error> {
     let (parts, mut body) = request.into_parts();
+    if parts.method == http::Method::GET && parts.uri.path() == peers::PATH {
+        let (local, all) = member.peers();
+        let mut body = respond.send_response(Response::new(()), false)?;
+        return body.send_data(peers::write(local, &all).into(), true);
+    }
     let answered = match grpc::collect(&mut body).await {
         Ok(body) => dispatch(member, parts.uri.path(), body),
         Err(unread) => Err(Status::new(Code::Internal, unread.to_string())),

@@ -91,6 +91,10 @@ impl Service for Three {
     fn move_leader(&self, _: MoveLeaderRequest) -> Result<MoveLeaderResponse, Status> {
         Ok(MoveLeaderResponse::default())
     }
+
+    fn peers(&self) -> (u64, Vec<(u64, bool)>) {
+        (1, vec![(2, false), (0xb7e1_51b7_0a49_9ca1, true)])
+    }
 }
 
 async fn connect(server: &Site, client: &Site, trusted: &str) -> Result<Client, Error> {
@@ -113,6 +117,8 @@ async fn a_member_is_asked_over_any_stream() {
     assert!(members[2].is_learner);
     assert_eq!(status.unwrap().leader, 1);
     assert_eq!(alarms.unwrap()[0].alarm(), AlarmType::Nospace);
+    let peers = client.peers().await.unwrap();
+    assert_eq!(Vec::from_iter(peers), [0xb7e1_51b7_0a49_9ca1]);
     client.move_leader(2).await.unwrap();
     client.promote(3).await.unwrap();
 }

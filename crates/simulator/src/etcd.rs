@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use etcd::Status;
 pub use etcd::messages::AlarmType;
@@ -40,6 +41,8 @@ pub(crate) const VERSION: &str = "3.6.5";
 pub struct Etcd {
     path: Option<PathBuf>,
     inner: Mutex<Inner>,
+    /// How often `kubeadm join` has tried to add a member.
+    attempts: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -86,6 +89,7 @@ impl Etcd {
         let kept = path.as_deref().map(read).transpose()?.flatten();
         Ok(Self {
             path,
+            attempts: AtomicUsize::new(0),
             inner: Mutex::new(Inner {
                 unlisted: kept.is_none(),
                 state: kept.unwrap_or_default(),
@@ -138,7 +142,10 @@ impl Etcd {
             member: member.clone(),
         };
         inner.machines.insert(machine.to_owned(), running);
-        inner.settled();
+        let state = inner.settled();
+        if let Some(id) = state.of(machine).map(|member| member.id) {
+            state.reconnect(id);
+        }
         Ok(member)
     }
 
@@ -166,10 +173,34 @@ impl Etcd {
     /// # Errors
     /// The status that etcd returns.
     pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
-        self.change(|state| match state.of(&place.machine) {
-            Some(_) => Ok(()),
-            None => state.add(&place.peer_url(), true, Some(place)).map(drop),
+        let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
+        let first: usize = place.machine.bytes().map(usize::from).sum();
+        self.change(|state| {
+            if state.of(&place.machine).is_some() {
+                return Ok(());
+            }
+            let endpoints = state.endpoints();
+            // kubeadm lists the members and adds one, in turns, and each request goes to the next endpoint: of two, the
+            // same one gets each addition. Which one is first is random; here it depends on the machine.
+            let turn = first.wrapping_add(2 * attempt).checked_rem(endpoints.len());
+            let asked = turn.and_then(|turn| endpoints.get(turn));
+            let url = place.peer_url();
+            let asked = asked.copied().unwrap_or_default();
+            state.add(&url, true, asked, Some(place)).map(drop)
         })
+    }
+
+    /// Sets whether the member of a machine counts that of another one as disconnected although both run, as etcd does
+    /// after a message that timed out. It ends when the member of either is started again.
+    pub fn part(&self, machine: &str, other: &str, apart: bool) {
+        self.change(|state| {
+            let id = |machine: &str| state.of(machine).map(|member| member.id);
+            if let (Some(local), Some(remote)) = (id(machine), id(other)) {
+                state.part(local, remote, apart);
+            }
+            Ok(())
+        })
+        .unwrap_or_default();
     }
 
     /// Starts the learner of a machine, which counts as in sync while it runs.

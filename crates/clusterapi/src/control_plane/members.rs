@@ -7,6 +7,7 @@ use api::kube::api::Api;
 
 use super::etcd::{self, Member, Nodes, Target, View};
 use super::observe::{Observation, Reached, has_external_etcd};
+use super::plan::Step;
 use super::{ControlPlaneError, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
@@ -31,6 +32,32 @@ pub(super) async fn look(
     }
     let nodes = workload.etcd_nodes();
     scope.etcd.look(&target(subject, workload, &nodes)).await
+}
+
+/// Lets the addition of a machine wait until the members are connected. A member that counts another one as disconnected
+/// rejects the new one, and `kubeadm join` gives up after two minutes. It is not waited for without end: a connection
+/// that works may count as disconnected until one of both is started again, and other members may accept the new one.
+pub(super) async fn before_addition(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &mut Observation,
+    step: Step,
+) -> Step {
+    let (Step::Create { init: false, .. }, true) = (&step, seen.is_changing()) else {
+        return step;
+    };
+    let (View::Known(members), Some(workload)) = (&seen.etcd, &seen.workload) else {
+        return step;
+    };
+    let nodes = workload.etcd_nodes();
+    let target = target(subject, workload, &nodes);
+    let Some((member, other)) = scope.etcd.disconnected(&target, members).await else {
+        return step;
+    };
+    let (member, other) = (&member.name, &other.name);
+    let why = format!("Waiting for the etcd member {member} to be connected to {other}");
+    seen.awaits_etcd = true;
+    Step::Wait(vec![why])
 }
 
 /// Removes the hook of the machine that has been deleting longest, after its member: one machine per reconcile.

@@ -35,6 +35,8 @@ pub(super) struct Observation {
     pub(super) connecting: bool,
     /// The members of etcd.
     pub(super) etcd: View,
+    /// Whether a machine is not created because members of etcd are not connected.
+    pub(super) awaits_etcd: bool,
     /// The time of the observation.
     pub(super) now: Timestamp,
 }
@@ -124,6 +126,7 @@ pub(super) async fn observe(
         workload,
         connecting,
         etcd,
+        awaits_etcd: false,
         now,
     })
 }

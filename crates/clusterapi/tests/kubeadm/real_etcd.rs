@@ -256,6 +256,20 @@ async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -
     .await
 }
 
+/// Waits until all members count as connected, or all but this one.
+async fn connected(connections: &Connections, target: &Target<'_>, but: Option<&str>) {
+    eventually("the members to be connected", || async {
+        let view = connections.look(target).await;
+        let members = view.members().unwrap_or_default();
+        let found = connections.disconnected(target, members).await;
+        match found.map(|(_, other)| other.name.as_str()) {
+            found if found == but && !members.is_empty() => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+}
+
 /// Removes a member as the controller does. etcd rejects this until all members have been connected for five seconds.
 async fn remove(connections: &Connections, target: &Target<'_>, id: u64) {
     eventually("the member to be removed", || async {
@@ -286,6 +300,8 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     let mut followers = members.iter().filter(|member| !member.leads);
     let (dead, other) = (followers.next().unwrap(), followers.next().unwrap());
 
+    connected(&connections, &target, None).await;
+
     // The simulated etcd has the same messages.
     let direct = site.direct(&other.name).await;
     let words = |refused: Result<(), etcd::Error>| refused.unwrap_err().to_string();
@@ -311,6 +327,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
         }
     })
     .await;
+    connected(&connections, &target, Some(&dead.name)).await;
     let refused = words(direct.add("https://127.0.0.1:1", true).await.map(drop));
     assert_eq!(refused, "etcdserver: unhealthy cluster");
     let refused = words(direct.remove(leader.id).await.map(drop));

@@ -191,6 +191,50 @@ async fn an_unhealthy_member_stops_scaling_until_it_is_well() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_machine_is_added_while_a_member_counts_another_as_disconnected() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let names = world.machine_names().await;
+    // Both run, answer, and follow the leader: only the next `kubeadm join` would fail.
+    world.members.etcd.part(&names[0], &names[1], true);
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 5}}))
+        .await;
+    let (member, other) = (&names[0], &names[1]);
+    let why = format!("Waiting for the etcd member {member} to be connected to {other}");
+    world.condition("ScalingUp", "True", &why).await;
+    assert_eq!(world.machine_names().await, names);
+    world.members.etcd.part(&names[0], &names[1], false);
+    world.settled(5).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_counts_another_as_disconnected_does_not_keep_a_member() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let names = world.machine_names().await;
+    let leader = world.members.leader().unwrap().machine;
+    let mut others = names.iter().filter(|name| **name != leader);
+    let (victim, other) = (others.next().unwrap(), others.next().unwrap());
+    // The leader rejects the removal of the one, since it counts the other as disconnected.
+    world.members.etcd.part(&leader, other, true);
+    world.delete::<Machine>(victim).await;
+    eventually("the member and the machine to be gone", || async {
+        let (members, machines) = (world.members.names(), world.machine_names().await);
+        match members.contains(victim) || machines.contains(victim) {
+            true => Err(format!("{members:?} {machines:?}")),
+            false => Ok(()),
+        }
+    })
+    .await;
+    world.members.etcd.part(&leader, other, false);
+    world.settled(3).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_that_cannot_be_asked_stops_scaling_down_and_says_why() {
     let world = World::start().await;
     world.cluster(3).await;

@@ -70,7 +70,7 @@ impl Service for Member {
     fn member_add(&self, request: MemberAddRequest) -> Result<MemberAddResponse, Status> {
         self.change(|state, this| {
             let url = request.peer_urls.first().cloned().unwrap_or_default();
-            let id = state.add(&url, request.is_learner, None)?;
+            let id = state.add(&url, request.is_learner, this, None)?;
             let members = members(state);
             Ok(MemberAddResponse {
                 header: header(state, this),
@@ -155,6 +155,15 @@ impl Service for Member {
                 header: header(state, this),
             })
         })
+    }
+
+    fn peers(&self) -> (u64, Vec<(u64, bool)>) {
+        let seen = self.read(|state, this| {
+            let others = state.members().filter(|other| other.id != this.id);
+            let peers = others.map(|other| (other.id, state.connects(this.id, other.id)));
+            Ok((this.id, peers.collect()))
+        });
+        seen.unwrap_or_default()
     }
 }
 

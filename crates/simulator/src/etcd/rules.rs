@@ -74,6 +74,9 @@ pub(super) struct State {
     /// The running members.
     #[serde(skip)]
     up: BTreeSet<u64>,
+    /// The members that count another one as disconnected although both run.
+    #[serde(skip)]
+    apart: BTreeSet<(u64, u64)>,
 }
 
 impl State {
@@ -126,11 +129,46 @@ impl State {
         });
     }
 
-    /// Adds a member that has not started. Without `place`, for members added through the API, its machine is unknown.
+    /// Whether the member `local` counts `remote` as connected.
+    pub(super) fn connects(&self, local: u64, remote: u64) -> bool {
+        self.up.contains(&remote) && !self.apart.contains(&(local, remote))
+    }
+
+    /// Sets whether `local` counts `remote` as disconnected although both run.
+    pub(super) fn part(&mut self, local: u64, remote: u64, apart: bool) {
+        if apart {
+            self.apart.insert((local, remote));
+        } else {
+            self.apart.remove(&(local, remote));
+        }
+    }
+
+    /// The connections of a member are new.
+    pub(super) fn reconnect(&mut self, id: u64) {
+        self.apart
+            .retain(|(local, remote)| *local != id && *remote != id);
+    }
+
+    /// How many voting members `asked` counts as connected, itself included.
+    fn connected_to(&self, asked: u64) -> usize {
+        let voters = self.voters().map(|member| member.id);
+        voters
+            .filter(|id| *id == asked || self.connects(asked, *id))
+            .count()
+    }
+
+    /// The ids of the voting members that run.
+    pub(super) fn endpoints(&self) -> Vec<u64> {
+        self.voters_up()
+    }
+
+    /// Adds a member that has not started; `asked` is the member that received the request. Without `place`, for members
+    /// added through the API, its machine is unknown.
     pub(super) fn add(
         &mut self,
         peer_url: &str,
         learner: bool,
+        asked: u64,
         place: Option<&Place>,
     ) -> Result<u64, Status> {
         self.led()?;
@@ -148,7 +186,7 @@ impl State {
         if !learner && started < self.voters().count().div_ceil(2).max(1) {
             return Err(not_enough());
         }
-        if self.voters_up().len() < self.voters().count() {
+        if self.connected_to(asked) < self.voters().count() {
             return Err(unhealthy());
         }
         let id = number();
@@ -206,8 +244,8 @@ impl State {
                 return Err(not_enough());
             }
             // A member that is down is not part of the active quorum.
-            let works = id == asked || self.up.contains(&id);
-            if works && self.voters_up().len() - 1 < others().count() / 2 + 1 {
+            let works = id == asked || self.connects(asked, id);
+            if works && self.connected_to(asked) <= others().count() / 2 + 1 {
                 return Err(unhealthy());
             }
         }

@@ -101,6 +101,65 @@ fn what_would_cost_the_majority_is_refused() {
     assert_eq!(names(&etcd), ["bb"]);
 }
 
+/// How many of ten attempts of `kubeadm join` to add a member are rejected.
+fn rejected(etcd: &Etcd, name: &str) -> usize {
+    let attempts = (0..10).map_while(|_| etcd.add_learner(&place(name)).err());
+    attempts
+        .inspect(|refused| assert_eq!(refused.message, "etcdserver: unhealthy cluster"))
+        .count()
+}
+
+#[test]
+fn of_two_members_kubeadm_asks_the_same_one_to_add_each_time_and_of_three_all() {
+    let (etcd, [_a, _bb]) = cluster(["a", "bb"]);
+    let [a, bb] = ["a", "bb"].map(|name| place(name).machine);
+    etcd.part(&bb, &a, true);
+    // The names lead to one member and to the other.
+    let outcomes = ["ccc", "ccd"].map(|name| {
+        let refused = rejected(&etcd, name);
+        if refused == 0 {
+            remove_learner(&etcd);
+        }
+        refused
+    });
+    assert_eq!(outcomes.iter().sum::<usize>(), 10, "{outcomes:?}");
+    etcd.part(&bb, &a, false);
+    assert_eq!(rejected(&etcd, "ccc") + rejected(&etcd, "ccc"), 0);
+    remove_learner(&etcd);
+
+    let (etcd, [_a, _bb, _ccc]) = cluster(["a", "bb", "ccc"]);
+    etcd.part(&bb, &a, true);
+    for name in ["dddd", "ddde", "dddf"] {
+        assert!(rejected(&etcd, name) <= 1, "the next attempt asks another");
+        remove_learner(&etcd);
+    }
+}
+
+/// Removes the members that have not started.
+fn remove_learner(etcd: &Etcd) {
+    let removed = etcd.change(|state| {
+        let asked = state.endpoints()[0];
+        let new = state.members().filter(|member| !member.is_started());
+        for id in new.map(|member| member.id).collect::<Vec<_>>() {
+            state.remove(id, asked)?;
+        }
+        Ok(())
+    });
+    removed.unwrap();
+}
+
+#[test]
+fn a_member_that_counts_another_as_disconnected_rejects_a_removal_and_another_does_not() {
+    let (etcd, [_a, bb, _ccc]) = cluster(["a", "bb", "ccc"]);
+    etcd.part(&place("a").machine, &place("bb").machine, true);
+    let refused = remove(&etcd, "ccc", "a").unwrap_err();
+    assert_eq!(refused, "etcdserver: unhealthy cluster");
+    remove(&etcd, "ccc", "bb").unwrap();
+    // With a new connection it counts as connected again.
+    etcd.run(&place("bb").machine, &bb).unwrap();
+    assert_eq!(rejected(&etcd, "dddd"), 0);
+}
+
 #[test]
 fn a_learner_does_not_vote_and_there_is_only_one() {
     let (etcd, [_a]) = cluster(["a"]);

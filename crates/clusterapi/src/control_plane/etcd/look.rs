@@ -27,6 +27,28 @@ impl Connections {
     }
 }
 
+impl Connections {
+    /// The first voting member that counts another one as disconnected, with that one. etcd then rejects what the first
+    /// is asked to change about the members. One that does not report its connections is left out.
+    pub async fn disconnected<'a>(
+        &self,
+        target: &Target<'_>,
+        members: &'a [Member],
+    ) -> Option<(&'a Member, &'a Member)> {
+        let voters = || members.iter().filter(|member| !member.learner);
+        let asked = voters().map(|member| async move {
+            let peers = |client: etcd::Client| async move { client.peers().await }.boxed();
+            (member, self.with(target, &member.name, peers).await)
+        });
+        let answers = futures::future::join_all(asked).await;
+        answers.into_iter().find_map(|(member, peers)| {
+            let peers = peers.ok()?;
+            let missing = |other: &&Member| other.id != member.id && !peers.contains(&other.id);
+            Some((member, voters().find(missing)?))
+        })
+    }
+}
+
 async fn ask(client: etcd::Client) -> Result<Answer, etcd::Error> {
     let (status, members, alarms) =
         tokio::join!(client.status(), client.members(), client.alarms());

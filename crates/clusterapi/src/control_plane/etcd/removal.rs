@@ -17,7 +17,8 @@ pub struct Nodes {
 
 impl Connections {
     /// Removes the member `id` of `members`. If it is the leader, leadership is transferred first, to the first healthy
-    /// member of `successors`, which are names of Nodes. Succeeds if the member does not exist.
+    /// member of `successors`, which are names of Nodes. A member that counts another one as disconnected may reject the
+    /// removal, so the others are asked, too. Succeeds if the member does not exist.
     ///
     /// # Errors
     /// The error of etcd, or that no other voting member is healthy.
@@ -31,8 +32,8 @@ impl Connections {
         let Some(member) = members.iter().find(|member| member.id == id) else {
             return Ok(());
         };
-        let successor =
-            successor(members, id, successors).ok_or("no other member works that votes")?;
+        let others = in_order(members, id, successors);
+        let successor = others.first().ok_or("no other member works that votes")?;
         if member.leads {
             let to = successor.id;
             let hand_over =
@@ -49,24 +50,35 @@ impl Connections {
             };
             removing.boxed()
         };
-        let removed = self.with(target, &successor.name, remove).await;
-        removed.map_err(|why| format!("the member {} cannot be removed: {why}", member.name))
+        let mut words = String::new();
+        for other in others {
+            match self.with(target, &other.name, remove).await {
+                Ok(()) => return Ok(()),
+                Err(why) => words = why,
+            }
+        }
+        Err(format!(
+            "the member {} cannot be removed: {words}",
+            member.name
+        ))
     }
 }
 
-/// The member that is the leader afterwards, and to which the removal is sent.
-pub(super) fn successor<'a>(
+/// The other voting members that are healthy: first the one that is the leader afterwards, to which the removal is sent.
+pub(super) fn in_order<'a>(
     members: &'a [Member],
     id: u64,
     preferred: &[String],
-) -> Option<&'a Member> {
+) -> Vec<&'a Member> {
     let fits = |member: &&Member| member.id != id && !member.learner && member.is_healthy();
-    let by_name = |name: &String| members.iter().filter(fits).find(|it| it.name == *name);
-    // The current leader needs no election.
-    let leads = members.iter().filter(fits).find(|member| member.leads);
-    leads
-        .or_else(|| preferred.iter().find_map(by_name))
-        .or_else(|| members.iter().find(fits))
+    let place = |member: &&Member| {
+        let wish = preferred.iter().position(|name| *name == member.name);
+        // The current leader needs no election.
+        (!member.leads, wish.unwrap_or(usize::MAX))
+    };
+    let mut others: Vec<&Member> = members.iter().filter(fits).collect();
+    others.sort_by_key(place);
+    others
 }
 
 /// A member that runs nowhere and may be removed: its Node is gone, or it has never started and no Node or Machine has

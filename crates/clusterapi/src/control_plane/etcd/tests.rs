@@ -2,7 +2,7 @@ use etcd::messages::{self, AlarmMember, AlarmType, ResponseHeader, StatusRespons
 
 use super::connections::advice;
 use super::look::{Answer, combined};
-use super::removal::{Nodes, orphan, successor};
+use super::removal::{Nodes, in_order, orphan};
 use super::{Member, View, count};
 use crate::control_plane::quorum::Members;
 
@@ -170,7 +170,8 @@ fn leadership_stays_or_goes_to_the_first_that_works() {
     let mut members = vec![member(1, "a"), ill(2, "b"), member(3, "c"), member(4, "d")];
     members[3].learner = true;
     let to = |members: &[Member], id, preferred: &[&str]| {
-        successor(members, id, &names(preferred)).map(|member| member.name.clone())
+        let others = in_order(members, id, &names(preferred));
+        others.first().map(|member| member.name.clone())
     };
     assert_eq!(to(&members, 1, &["d", "b", "c"]).as_deref(), Some("c"));
     assert_eq!(to(&members, 3, &[]).as_deref(), Some("a"));
