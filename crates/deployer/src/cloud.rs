@@ -6,6 +6,8 @@ use crate::parameters::{Parameters, ParametersError};
 
 /// The longest name: names of Pods and labels are made from it.
 const LONGEST: usize = 40;
+/// The namespace of a cloud that names none.
+pub(crate) const NAMESPACE: &str = "openstack";
 
 /// A cloud.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +44,7 @@ impl Cloud {
         };
         Ok(Self {
             name: field("name", "cloud")?,
-            namespace: field("namespace", "openstack")?,
+            namespace: field("namespace", NAMESPACE)?,
             parameters,
         })
     }

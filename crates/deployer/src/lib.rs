@@ -18,6 +18,7 @@ mod cloud;
 mod config;
 mod desired;
 mod held;
+mod image;
 mod object;
 mod options;
 mod parameters;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, de};
 
+use crate::image;
 use crate::options::Table;
 use crate::service::Service;
 
@@ -46,10 +47,7 @@ impl Release {
 
     /// The image with the packages of every service.
     pub fn image(self) -> &'static str {
-        match self {
-            Self::Zed => "ferrostack.local/openstack:zed",
-            Self::Epoxy => "ferrostack.local/openstack:2025.1",
-        }
+        image::of(self)
     }
 
     /// The release with this name.

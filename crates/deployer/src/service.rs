@@ -79,6 +79,9 @@ impl Service {
     /// The configuration files for a program of the service, with what it reads; for all of them without one.
     fn files(self, cloud: &Cloud, held: &Held, program: Option<&str>) -> Vec<File> {
         let mut config = configure(self, &cloud.parameters);
+        if self == Self::Neutron {
+            neutron::place(&mut config, &cloud.namespace);
+        }
         if let Some(program) = program {
             config.retain(|section, name| readers::reads(self, program, section, name));
         }
@@ -106,7 +109,7 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> Vec<Definition> {
         keystone::definition(cloud, held),
         glance::definition(cloud, held),
         placement::definition(cloud, held),
-        ovn::definition(),
+        ovn::definition(cloud),
         neutron::definition(cloud, held),
         nova::definition(cloud, held),
     ];

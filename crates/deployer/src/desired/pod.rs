@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::names::Names;
 use crate::held::ACCOUNTS;
+use crate::image;
 use crate::service::definition::{Content, File, Probe, Run, Variable, Workload};
 
 /// Mode of files that everybody in the container reads.
@@ -53,14 +54,15 @@ impl Names<'_> {
                 .map(|(name, value)| variable(name, value))
                 .collect();
         }
+        let user = image::user(run.user);
         json!({
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "securityContext": {
                 "runAsNonRoot": true,
-                "runAsUser": run.user,
-                "runAsGroup": run.user,
-                "fsGroup": run.user,
+                "runAsUser": user,
+                "runAsGroup": user,
+                "fsGroup": user,
                 // A large volume would be walked at each start.
                 "fsGroupChangePolicy": "OnRootMismatch",
                 "seccompProfile": {"type": "RuntimeDefault"},
@@ -131,6 +133,15 @@ fn probe(probe: &Probe) -> Json {
         Probe::Http(port, path) => json!({"httpGet": {"port": port, "path": path}}),
         Probe::Tcp(port) => json!({"tcpSocket": {"port": port}}),
         Probe::Command(words) => json!({"exec": {"command": words}}),
+        Probe::Connected(ports) => {
+            // In /proc/net/tcp a port is in hexadecimal, and 01 is the state of an established connection.
+            let ports: Vec<String> = ports.iter().map(|it| format!("{it:04X}")).collect();
+            let script = format!(
+                "for port in {}; do grep -Eqs \":$port 01 \" /proc/net/tcp /proc/net/tcp6 || exit 1; done",
+                ports.join(" ")
+            );
+            json!({"exec": {"command": ["/bin/sh", "-c", script]}})
+        }
     }
 }
 

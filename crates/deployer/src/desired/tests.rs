@@ -199,15 +199,22 @@ fn dangling(graph: &Graph) -> Vec<String> {
     problems
 }
 
-/// `host:port` in the configuration that are no Services.
+/// `host:port` in configuration files and commands that are no Services, or that who reads them cannot resolve.
 fn unknown_addresses(graph: &Graph) -> Vec<String> {
     let mut known = BTreeSet::new();
     let mut texts = Vec::new();
+    for (_, pod) in pods(graph) {
+        let words = items(&pod, "/spec/containers/0/command");
+        texts.extend(words.map(|it| it.as_str().unwrap().to_owned()));
+    }
     for (_, object) in graph.objects() {
         let reference = object.reference();
         if reference.kind == ObjectKind::Service {
             for port in items(object.public(), "/spec/ports") {
-                known.insert(format!("{}:{}", reference.name, port["port"]));
+                let (name, port) = (&reference.name, &port["port"]);
+                known.insert(format!("{name}:{port}"));
+                // OVN's libraries do not know the search domains of the Pod.
+                known.insert(format!("tcp:{name}.openstack.svc.cluster.local:{port}"));
             }
         }
         if object.public()["metadata"]["labels"]
@@ -228,11 +235,11 @@ fn unknown_addresses(graph: &Graph) -> Vec<String> {
     }
     let words = texts
         .iter()
-        .flat_map(|text| text.split(['/', '@', ',', ' ', '\n']));
+        .flat_map(|text| text.split(['/', '@', ',', ' ', '\n', '=']));
     let mut unknown = Vec::new();
     for word in words {
-        let word = word.strip_prefix("tcp:").unwrap_or(word);
-        if let Some((host, port)) = word.split_once(':')
+        let address = word.strip_prefix("tcp:").unwrap_or(word);
+        if let Some((host, port)) = address.split_once(':')
             && port.parse::<u16>().is_ok_and(|port| port > 1000)
             && host.starts_with(|it: char| it.is_ascii_lowercase())
             && !known.contains(word)
@@ -254,6 +261,7 @@ proptest! {
         prop_assert_eq!(bytes(&graph), bytes(&desired(&cloud, &held)));
         prop_assert_eq!(dangling(&graph), Vec::<String>::new());
         prop_assert_eq!(unknown_addresses(&graph), Vec::<String>::new());
+        prop_assert!(graph.objects().any(|(_, it)| it.exposed().to_string().contains("tcp:ovn-sb.")));
     }
 
     #[test]
@@ -367,6 +375,92 @@ fn pods_have_no_rights_in_kubernetes_and_none_on_their_node() {
             );
         }
     }
+}
+
+/// What a program without a port is connected to when it works, as its readiness asks.
+const CONNECTED: [(&str, &[&str]); 6] = [
+    ("nova-conductor", &["1628"]),
+    ("nova-scheduler", &["1628"]),
+    // Connected to the broker alone, it would be ready while it does not reach OVN.
+    ("neutron-rpc-server", &["1628", "19F1", "19F2"]),
+    // It has no connection to the broker.
+    ("neutron-periodic-workers", &["0CEA"]),
+    ("neutron-ovn-maintenance-worker", &["19F1", "19F2"]),
+    // Without its databases its status is that of a healthy standby.
+    (
+        "ovn-northd",
+        &["nb", "sb", "connection-status", "connected"],
+    ),
+];
+
+#[test]
+fn a_program_without_a_port_is_ready_when_it_has_its_connections() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        for (name, pod) in pods(&graph) {
+            let container = &pod["spec"]["containers"][0];
+            let Some(probe) = container.get("readinessProbe") else {
+                continue;
+            };
+            if container.get("ports").is_none() {
+                let row = CONNECTED.iter().find(|row| row.0 == name);
+                let words = row
+                    .unwrap_or_else(|| panic!("{release}: {name} is not in the table"))
+                    .1;
+                let script = text(probe, "/exec/command/2");
+                let lacking: Vec<&&str> =
+                    words.iter().filter(|it| !script.contains(**it)).collect();
+                assert!(
+                    lacking.is_empty(),
+                    "{release}: {name}: {lacking:?}: {script}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_record_of_nova_is_named_after_a_pod() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let files = graph
+            .objects()
+            .filter_map(|(_, it)| it.public()["data"]["nova.conf"].as_str());
+        let hosts: BTreeSet<&str> = files
+            .map(|text| {
+                text.lines()
+                    .find(|line| line.starts_with("host = "))
+                    .unwrap()
+            })
+            .collect();
+        assert_eq!(hosts, BTreeSet::from(["host = control"]), "{release}");
+    }
+}
+
+#[test]
+fn neutron_in_uwsgi_reads_our_file_alone() {
+    let graph = desired(&cloud(&json!({"release": "2025.1"})), &held());
+    let all = pods(&graph);
+    let (_, pod) = all.iter().find(|(name, _)| name == "neutron-api").unwrap();
+    let variables: Vec<&Json> = items(pod, "/spec/containers/0/env").collect();
+    let command = pod["spec"]["containers"][0]["command"].to_string();
+    assert!(
+        command.contains("\"--ini\",\"/etc/neutron/uwsgi.ini\""),
+        "{command}"
+    );
+    let ini = graph
+        .objects()
+        .find(|(_, it)| it.public()["data"].get("uwsgi.ini").is_some());
+    // Without it, entries of ended processes stay in the ring of OVN's events.
+    assert_eq!(
+        ini.unwrap().1.public()["data"]["uwsgi.ini"],
+        "[uwsgi]\nstart-time = %t\n"
+    );
+    // Debian's ml2_conf.ini would be read after it.
+    assert_eq!(
+        variables,
+        [&json!({"name": "OS_NEUTRON_CONFIG_FILES", "value": "neutron.conf"})]
+    );
 }
 
 #[test]

@@ -95,8 +95,8 @@ pub(crate) struct Workload {
 pub(crate) struct Run {
     /// The command. It never holds a secret.
     pub(crate) command: Vec<String>,
-    /// The number of the user, which images have to give to the packages' users.
-    pub(crate) user: u32,
+    /// The user of the package, whose number is that of the image.
+    pub(crate) user: &'static str,
     /// Configuration files.
     pub(crate) files: Vec<File>,
     /// Directories of keys: the Secret, and where it is.
@@ -149,6 +149,8 @@ pub(crate) enum Probe {
     Tcp(&'static str),
     /// The command succeeds.
     Command(&'static [&'static str]),
+    /// The program has an established connection to each of these ports of others.
+    Connected(&'static [u16]),
 }
 
 impl File {

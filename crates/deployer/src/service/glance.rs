@@ -41,7 +41,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config
 }
 
-const USER: u32 = 42415;
+const USER: &str = "glance";
 const PORTS: &[(&str, u16)] = &[("http", 9292)];
 const VOLUME: &str = "glance-images";
 

@@ -29,6 +29,10 @@ pub(super) fn configuration() -> Config {
     config.require("cache", "enabled", "true", cache);
     config.require("cache", "backend", "dogpile.cache.memcached", cache);
     config.require("cache", "memcache_servers", "memcached:11211", cache);
+    // Otherwise Keystone cuts longer ones and logs a warning for each login.
+    let why = "bcrypt reads no more of a password";
+    config.preset("identity", "max_password_length", "54", why);
+    config.preset("DEFAULT", "strict_password_check", "true", why);
     config.preset(
         "oslo_messaging_notifications",
         "driver",
@@ -38,7 +42,7 @@ pub(super) fn configuration() -> Config {
     config
 }
 
-const USER: u32 = 42425;
+const USER: &str = "keystone";
 const PORTS: &[(&str, u16)] = &[("http", 5000)];
 const URL: &str = "http://keystone:5000/v3";
 

@@ -3,8 +3,10 @@
 use super::definition::{Address, Definition, File, Probe, Run, Task, Volume, Workload, command};
 use crate::held::Held;
 
-const USER: u32 = 42434;
-const PORTS: &[(&str, u16)] = &[("mysql", 3306)];
+const USER: &str = "mysql";
+const PORTS: &[(&str, u16)] = &[("mysql", PORT)];
+/// The port of the server.
+pub(super) const PORT: u16 = 3306;
 const DATA: &str = "/var/lib/mysql";
 const VOLUME: &str = "mariadb-data";
 

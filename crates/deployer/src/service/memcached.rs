@@ -31,7 +31,7 @@ pub(super) fn definition() -> Definition {
                     "-c",
                     "4096",
                 ]),
-                user: 42457,
+                user: "memcache",
                 ..Run::default()
             },
             ports: PORTS,

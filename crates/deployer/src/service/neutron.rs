@@ -1,9 +1,11 @@
 //! Neutron: networks, with OVN.
 
 use super::Service;
-use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
-use super::rabbitmq::CONNECTED;
-use crate::cloud::Cloud;
+use super::definition::{
+    Address, Definition, Entry, File, Probe, Run, Task, Variable, Workload, command, uwsgi,
+};
+use super::{mariadb, ovn, rabbitmq};
+use crate::cloud::{self, Cloud};
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
 use crate::parameters::Parameters;
@@ -31,17 +33,24 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.require("DEFAULT", "auth_strategy", "keystone", why);
     config.login("nova", "neutron", parameters);
     config.login("placement", "neutron", parameters);
-    ovn(&mut config);
+    plugin(&mut config);
+    place(&mut config, cloud::NAMESPACE);
     networks(&mut config, parameters);
     config
 }
 
-fn ovn(config: &mut Config) {
+/// Where the databases of OVN are in a cloud in this namespace.
+pub(super) fn place(config: &mut Config, namespace: &str) {
+    let why = "networks are made by OVN";
+    let (northbound, southbound) = (ovn::northbound(namespace), ovn::southbound(namespace));
+    config.require("ovn", "ovn_nb_connection", &northbound, why);
+    config.require("ovn", "ovn_sb_connection", &southbound, why);
+}
+
+fn plugin(config: &mut Config) {
     let why = "networks are made by OVN";
     config.require("DEFAULT", "core_plugin", "ml2", why);
     config.require("ml2", "mechanism_drivers", "ovn", why);
-    config.require("ovn", "ovn_nb_connection", "tcp:ovn-nb:6641", why);
-    config.require("ovn", "ovn_sb_connection", "tcp:ovn-sb:6642", why);
     config.require("ml2_type_geneve", "max_header_size", GENEVE, why);
     let plugins = "what OVN serves";
     config.set(
@@ -104,8 +113,9 @@ fn list(names: &[&str]) -> Value {
     Value::List(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-const USER: u32 = 42435;
+const USER: &str = "neutron";
 const PORTS: &[(&str, u16)] = &[("http", 9696)];
+const UWSGI: &str = "/etc/neutron/uwsgi.ini";
 
 /// What Neutron consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
@@ -114,36 +124,44 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         user: USER,
         files: Service::Neutron.files(cloud, held, None),
         scratch: vec!["/tmp", "/var/lib/neutron"],
+        // In uWSGI it would read Debian's file of ML2 after ours, with another driver.
+        environment: vec![(
+            "OS_NEUTRON_CONFIG_FILES",
+            Variable::Text("neutron.conf".to_owned()),
+        )],
         ..Run::default()
     };
     let (api, workers) = match cloud.parameters.release {
         // One program with all its processes.
         Release::Zed => (with_files("neutron-server"), &[][..]),
-        Release::Epoxy => (
-            uwsgi("/usr/bin/neutron-api", 9696),
-            &[
-                "neutron-rpc-server",
-                "neutron-periodic-workers",
-                "neutron-ovn-maintenance-worker",
-            ][..],
-        ),
+        Release::Epoxy => (uwsgi("/usr/bin/neutron-api", 9696), WORKERS),
     };
+    let mut api = run(api);
+    if cloud.parameters.release == Release::Epoxy {
+        // By the time of its start an API knows which entries in the ring of OVN's events are of a process that is gone.
+        api.command.extend(command(&["--ini", UWSGI]));
+        api.files.push(File::public(
+            "neutron-uwsgi",
+            UWSGI,
+            "[uwsgi]\nstart-time = %t\n".to_owned(),
+        ));
+    }
     let mut workloads = vec![Workload {
         name: "neutron-api",
         stateful: None,
-        run: run(api),
+        run: api,
         ports: PORTS,
         ready: Probe::Http("http", "/healthcheck"),
         alive: Some(Probe::Tcp("http")),
         needs: NEEDS.to_vec(),
     }];
-    workloads.extend(workers.iter().map(|name| Workload {
+    workloads.extend(workers.iter().map(|(name, connected)| Workload {
         name,
         stateful: None,
         run: run(with_files(name)),
         ports: &[],
-        ready: CONNECTED,
-        // Without a broker it reconnects by itself.
+        ready: Probe::Connected(connected),
+        // What it has lost it connects to by itself.
         alive: None,
         needs: NEEDS.to_vec(),
     }));
@@ -175,6 +193,13 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         workloads,
     }
 }
+
+/// The programs beside the API, and what each is connected to when it works.
+const WORKERS: &[(&str, &[u16])] = &[
+    ("neutron-rpc-server", &[rabbitmq::PORT, ovn::NB, ovn::SB]),
+    ("neutron-periodic-workers", &[mariadb::PORT]),
+    ("neutron-ovn-maintenance-worker", &[ovn::NB, ovn::SB]),
+];
 
 const NEEDS: [&str; 5] = [
     "neutron-schema",

@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
-use super::rabbitmq::CONNECTED;
+use super::rabbitmq;
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -24,6 +24,9 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         "/var/lib/nova",
         "the only writable directory of the Pod",
     );
+    // Nova keeps a record of each host, and names of Pods would leave one behind with every restart.
+    let why = "conductors, schedulers and APIs are one host, whatever their Pods";
+    config.require("DEFAULT", "host", "control", why);
     for section in ["placement", "neutron", "service_user"] {
         config.login(section, "nova", parameters);
     }
@@ -37,7 +40,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config
 }
 
-const USER: u32 = 42436;
+const USER: &str = "nova";
 const PORTS: &[(&str, u16)] = &[("http", 8774)];
 /// URLs of a cell with the parts of Nova's own configuration in place of its account: no password is in the database,
 /// and a new one does not touch it.
@@ -137,7 +140,7 @@ fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
         stateful: None,
         run: run(cloud, held, name, command(&[name])),
         ports: &[],
-        ready: CONNECTED,
+        ready: Probe::Connected(&[rabbitmq::PORT]),
         // Without a broker it reconnects by itself.
         alive: None,
         needs: vec!["nova-schema", "broker-accounts", "identities"],

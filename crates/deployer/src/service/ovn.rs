@@ -1,13 +1,36 @@
 //! OVN: the databases of networks, and northd between them.
 
 use super::definition::{Address, Definition, Probe, Run, Task, Volume, Workload, command};
+use crate::cloud::Cloud;
 
-const USER: u32 = 42424;
-const NORTHBOUND: &[(&str, u16)] = &[("ovsdb", 6641)];
-const SOUTHBOUND: &[(&str, u16)] = &[("ovsdb", 6642)];
+const USER: &str = "openvswitch";
+const NORTHBOUND: &[(&str, u16)] = &[("ovsdb", NB)];
+const SOUTHBOUND: &[(&str, u16)] = &[("ovsdb", SB)];
+/// The port of the northbound database.
+pub(super) const NB: u16 = 6641;
+/// The port of the southbound database.
+pub(super) const SB: u16 = 6642;
+
+/// How the northbound database of the cloud in this namespace is reached.
+pub(super) fn northbound(namespace: &str) -> String {
+    remote("ovn-nb", namespace, NB)
+}
+
+/// How the southbound database of the cloud in this namespace is reached.
+pub(super) fn southbound(namespace: &str) -> String {
+    remote("ovn-sb", namespace, SB)
+}
+
+/// OVN's libraries resolve names themselves, without the search domains of the Pod.
+fn remote(name: &str, namespace: &str, port: u16) -> String {
+    format!("tcp:{name}.{namespace}.svc.{DOMAIN}:{port}")
+}
+
+/// The domain of the cluster.
+const DOMAIN: &str = "cluster.local";
 
 /// What OVN consists of.
-pub(super) fn definition() -> Definition {
+pub(super) fn definition(cloud: &Cloud) -> Definition {
     let address = |name, ports| Address {
         name,
         workload: name,
@@ -46,7 +69,7 @@ pub(super) fn definition() -> Definition {
                 SOUTHBOUND,
                 "ptcp:6642",
             ),
-            northd(),
+            northd(&cloud.namespace),
         ],
         ..Definition::default()
     }
@@ -101,15 +124,19 @@ fn database(
     }
 }
 
-fn northd() -> Workload {
+/// Whether northd has both databases. Without them it is a standby that looks healthy.
+const BOTH: &str = "for side in nb sb; do \
+test \"$(ovn-appctl -t /run/ovn/northd.ctl $side-connection-status)\" = connected || exit 1; done";
+
+fn northd(namespace: &str) -> Workload {
     Workload {
         name: "ovn-northd",
         stateful: None,
         run: Run {
             command: command(&[
                 "ovn-northd",
-                "--ovnnb-db=tcp:ovn-nb:6641",
-                "--ovnsb-db=tcp:ovn-sb:6642",
+                &format!("--ovnnb-db={}", northbound(namespace)),
+                &format!("--ovnsb-db={}", southbound(namespace)),
                 "--unixctl=/run/ovn/northd.ctl",
                 "-vconsole:warn",
             ]),
@@ -119,7 +146,7 @@ fn northd() -> Workload {
         },
         ports: &[],
         // Active or standby: while a new one starts, the old one has the lock of the southbound database.
-        ready: Probe::Command(&["ovn-appctl", "-t", "/run/ovn/northd.ctl", "status"]),
+        ready: Probe::Command(&["/bin/sh", "-c", BOTH]),
         alive: None,
         needs: vec!["ovn-nb", "ovn-sb"],
     }

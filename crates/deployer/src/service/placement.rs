@@ -19,7 +19,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config
 }
 
-const USER: u32 = 42482;
+const USER: &str = "placement";
 const PORTS: &[(&str, u16)] = &[("http", 8778)];
 
 /// What Placement consists of.

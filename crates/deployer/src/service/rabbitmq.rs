@@ -5,17 +5,11 @@ use super::definition::{
 };
 use crate::held::Held;
 
-const USER: u32 = 42439;
-const PORTS: &[(&str, u16)] = &[("amqp", 5672), ("management", 15672)];
+const USER: &str = "rabbitmq";
+const PORTS: &[(&str, u16)] = &[("amqp", PORT), ("management", 15672)];
 const VOLUME: &str = "rabbitmq-data";
-/// Whether a process has a connection to port 5672 (1628) of the broker, in state established (01).
-pub(super) const CONNECTED: Probe = Probe::Command(&[
-    "grep",
-    "-Eqs",
-    ":1628 01 ",
-    "/proc/net/tcp",
-    "/proc/net/tcp6",
-]);
+/// The port of the broker.
+pub(super) const PORT: u16 = 5672;
 
 const OPTIONS: &str = "listeners.tcp.default = 5672
 management.tcp.port = 15672
@@ -41,7 +35,7 @@ pub(super) fn definition(held: &Held) -> Definition {
             Address {
                 name: "rabbitmq-nodes",
                 workload: "rabbitmq",
-                ports: &[("amqp", 5672)],
+                ports: &[("amqp", PORT)],
                 replicas: true,
             },
         ],

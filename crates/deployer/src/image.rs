@@ -1,0 +1,213 @@
+//! The images of the releases: names, and the numbers of the packages' users. `images/build` reads the same table.
+
+use std::collections::BTreeMap;
+#[cfg(test)]
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::release::Release;
+
+/// The user without rights: Pods of a user that the table does not have. A test looks up each user of each service.
+const NOBODY: u32 = 65534;
+
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../images.json")).unwrap_or_default());
+
+#[derive(Debug, Default, Deserialize)]
+struct Table {
+    users: BTreeMap<String, u32>,
+    releases: BTreeMap<String, Image>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Image {
+    image: String,
+    #[cfg(test)]
+    packages: BTreeSet<String>,
+}
+
+/// The image with the packages of every service.
+pub(crate) fn of(release: Release) -> &'static str {
+    let image = TABLE.releases.get(release.name());
+    image.map(|it| it.image.as_str()).unwrap_or_default()
+}
+
+/// The number of a user, which is the number of its group, too.
+pub(crate) fn user(name: &str) -> u32 {
+    TABLE.users.get(name).copied().unwrap_or(NOBODY)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::desired::desired;
+    use crate::desired::tests::{cloud, held};
+
+    #[test]
+    fn every_release_has_an_image_with_a_tag_that_is_not_pulled_again() {
+        let mut images = BTreeSet::new();
+        for release in Release::ALL {
+            let image = of(release);
+            let (_, tag) = image.rsplit_once(':').unwrap();
+            assert_ne!(tag, "latest");
+            assert!(images.insert(image), "two releases have {image}");
+        }
+        let names: BTreeSet<&str> = Release::ALL.map(Release::name).into();
+        let keys: BTreeSet<&str> = TABLE.releases.keys().map(String::as_str).collect();
+        assert_eq!(keys, names);
+    }
+
+    /// Programs, and the packages one of which has each.
+    const PROGRAMS: [(&str, &[&str]); 28] = [
+        ("/bin/sh", &[]),
+        ("/usr/bin/keystone-wsgi-public", &["keystone"]),
+        ("/usr/bin/neutron-api", &["neutron-api"]),
+        ("/usr/bin/nova-api-wsgi", &["nova-api"]),
+        ("/usr/bin/placement-api", &["placement-api"]),
+        (
+            "/usr/lib/rabbitmq/bin/rabbitmq-server",
+            &["rabbitmq-server"],
+        ),
+        ("glance-api", &["glance-api"]),
+        ("glance-manage", &["glance-api"]),
+        ("keystone-manage", &["keystone"]),
+        ("mariadb", &["mariadb-client"]),
+        ("mariadb-admin", &["mariadb-client"]),
+        ("mariadb-install-db", &["mariadb-server-core"]),
+        ("mariadbd", &["mariadb-server-core"]),
+        ("memcached", &["memcached"]),
+        ("neutron-db-manage", &["neutron-api", "neutron-server"]),
+        ("neutron-ovn-maintenance-worker", &["neutron-rpc-server"]),
+        ("neutron-periodic-workers", &["neutron-rpc-server"]),
+        ("neutron-rpc-server", &["neutron-rpc-server"]),
+        ("neutron-server", &["neutron-server"]),
+        ("nova-conductor", &["nova-conductor"]),
+        ("nova-manage", &["nova-api"]),
+        ("nova-scheduler", &["nova-scheduler"]),
+        ("ovn-appctl", &["ovn-central"]),
+        ("ovn-northd", &["ovn-central"]),
+        ("ovsdb-server", &["openvswitch-common"]),
+        ("placement-manage", &["placement-api"]),
+        ("sleep", &[]),
+        ("uwsgi", &["uwsgi-core"]),
+    ];
+
+    /// What a text in an object needs of the image.
+    const LIBRARIES: [(Release, &str, &str); 8] = [
+        (Release::Zed, "mysql+pymysql://", "python3-pymysql"),
+        (Release::Zed, "dogpile.cache.memcached", "python3-memcache"),
+        (
+            Release::Zed,
+            "\"--plugin\",\"python3\"",
+            "uwsgi-plugin-python3",
+        ),
+        (Release::Epoxy, "mysql+pymysql://", "python3-pymysql"),
+        (
+            Release::Epoxy,
+            "dogpile.cache.memcached",
+            "python3-memcache",
+        ),
+        (
+            Release::Epoxy,
+            "\"--plugin\",\"python3\"",
+            "uwsgi-plugin-python3",
+        ),
+        // Since 3.3 the Python library of Open vSwitch resolves names by it alone.
+        (
+            Release::Epoxy,
+            "ovn_nb_connection = tcp:ovn-nb",
+            "python3-unbound",
+        ),
+        (
+            Release::Epoxy,
+            "ovn_sb_connection = tcp:ovn-sb",
+            "python3-unbound",
+        ),
+    ];
+
+    fn has(release: Release, packages: &[&str]) -> bool {
+        let image = &TABLE.releases[release.name()];
+        packages.is_empty() || packages.iter().any(|it| image.packages.contains(*it))
+    }
+
+    #[test]
+    fn the_image_has_each_program_and_library_that_pods_use() {
+        for release in Release::ALL {
+            let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+            let mut texts = String::new();
+            for (_, object) in graph.objects() {
+                texts += &object.exposed().to_string();
+                for (key, value) in object.exposed()["data"].as_object().into_iter().flatten() {
+                    let decoded = crate::object::decoded(&object.exposed(), key);
+                    texts += decoded
+                        .as_ref()
+                        .map_or(value.as_str().unwrap(), |it| it.expose());
+                }
+                let container = &object.public()["spec"]["template"]["spec"]["containers"][0];
+                let words = |path: &str| {
+                    container
+                        .pointer(path)
+                        .and_then(Json::as_array)
+                        .cloned()
+                        .unwrap_or_default()
+                };
+                let command = words("/command");
+                let script = command
+                    .iter()
+                    .position(|it| it == "--wsgi-file")
+                    .and_then(|at| command.get(at + 1));
+                let probes = [
+                    "readinessProbe",
+                    "livenessProbe",
+                    "startupProbe",
+                    "lifecycle/preStop",
+                ];
+                let asked = probes.map(|it| words(&format!("/{it}/exec/command")));
+                let programs = asked
+                    .iter()
+                    .filter_map(|it| it.first())
+                    .chain(command.first())
+                    .chain(script);
+                for program in programs {
+                    let row = PROGRAMS.iter().find(|row| program == row.0);
+                    let packages = row
+                        .unwrap_or_else(|| panic!("{program} is not in the table"))
+                        .1;
+                    assert!(has(release, packages), "{release}: {program}: {packages:?}");
+                }
+            }
+            for (_, text, package) in LIBRARIES.iter().filter(|row| row.0 == release) {
+                assert!(texts.contains(text), "{release}: nothing has {text}");
+                assert!(has(release, &[*package]), "{release}: {text}: {package}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_pod_runs_as_a_user_of_the_image_and_no_two_have_a_number() {
+        let numbers: BTreeSet<u32> = TABLE.users.values().copied().collect();
+        assert_eq!(numbers.len(), TABLE.users.len());
+        // Numbers that packages choose, and those of Debian, are lower; the number of nobody is none of ours.
+        assert!(
+            numbers.iter().all(|it| (1_000..60_000).contains(it)),
+            "{numbers:?}"
+        );
+        for release in Release::ALL {
+            let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+            let mut used = BTreeSet::new();
+            for (_, object) in graph.objects() {
+                if let Some(user) = object
+                    .public()
+                    .pointer("/spec/template/spec/securityContext/runAsUser")
+                {
+                    used.insert(u32::try_from(user.as_u64().unwrap()).unwrap());
+                }
+            }
+            assert_eq!(used, numbers, "{release}");
+        }
+    }
+}
