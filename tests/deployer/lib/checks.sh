@@ -46,6 +46,7 @@ no_restarts() {
 # report_failure: what the Pods that are not ready say.
 report_failure() {
 	local pod
+	[[ -s $KUBECONFIG ]] || return 0
 	kubectl get pods -o wide >&2
 	for pod in $(kubectl get pods -o json | jq -r '.items[] | select(.status.phase != "Succeeded") | select(any(.status.containerStatuses[]?; .ready | not) or .status.phase == "Pending") | .metadata.name'); do
 		printf '\n== %s\n' "$pod" >&2
