@@ -119,6 +119,10 @@ const RULES: &[Rule] = &[
                 "the passes over all nodes are a task of their own, not a worker",
             ),
             (
+                "crates/clusterapi/src/control_plane/etcd/connections.rs",
+                "an unused connection is closed by a task of its own, not by a worker",
+            ),
+            (
                 "crates/clusterapi/src/remote/connection.rs",
                 "the watch of a workload cluster is a task of its own, not a worker",
             ),
