@@ -7,7 +7,7 @@ use futures::{FutureExt, stream};
 use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
-use openstack::CloudPool;
+use openstack::{CloudPool, PoolOptions};
 use operator::controller::{self, Settings};
 use operator::events::Recorder;
 use operator::watch::{self, Reports, Skipped};
@@ -24,24 +24,54 @@ use crate::{routes, service, wake};
 const NODES: &str = "cloud-node";
 const SERVICES: &str = "service-lb";
 
+/// Sessions and lists that the managers of several clusters share, and the metrics of all of them.
+#[derive(Clone, Debug)]
+pub struct Clouds {
+    pool: CloudPool,
+    metrics: Metrics,
+    requests: openstack::Metrics,
+}
+
+impl Clouds {
+    /// No clouds yet. The metrics under the names of the Go manager are added to `metrics`.
+    pub fn new(options: PoolOptions, metrics: &operator::metrics::Metrics) -> Self {
+        let counts = Metrics::default();
+        let requests = openstack::Metrics::with_hook(counts.hook());
+        metrics.register(|registry| counts.register(registry));
+        let mut options = options;
+        options.session.metrics = requests.clone();
+        Self {
+            pool: CloudPool::new(options),
+            metrics: counts,
+            requests,
+        }
+    }
+}
+
 /// Runs the controllers until `shutdown`, and returns after the running reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let (mut options, metrics) = (options, Metrics::default());
-    let requests = openstack::Metrics::with_hook(metrics.hook());
-    options.metrics.register(|registry| {
-        requests.register(registry);
-        metrics.register(registry);
-    });
-    options.clouds.session.metrics = requests;
-    let options = options;
-    let clouds = CloudPool::new(options.clouds.clone());
+    let clouds = Clouds::new(options.clouds.clone(), &options.metrics);
+    let requests = &clouds.requests;
+    options
+        .metrics
+        .register(|registry| requests.register(registry));
+    run_in(&clouds, client, options, shutdown).await;
+}
+
+/// Runs the controllers for one of several clusters, like [`run`]; `clouds` stands in for those of the options.
+pub async fn run_in(
+    clouds: &Clouds,
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) {
     let context = |controller: &str| {
         let client = operator::client::named(&client, "cloud-controller-manager");
         Arc::new(Context {
-            clouds: clouds.clone(),
+            clouds: clouds.pool.clone(),
             recorder: Recorder::new(client.clone(), controller),
             client,
-            metrics: metrics.clone(),
+            metrics: clouds.metrics.clone(),
             options: options.clone(),
             uid: OnceCell::new(),
         })

@@ -100,7 +100,12 @@ impl Default for Options {
 
 /// Runs all controllers until `shutdown`, and returns after they have stopped.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let context = Arc::new(Context::start(&client, options, shutdown));
+    run_in(Context::start(&client, options, shutdown)).await;
+}
+
+/// Runs all controllers in `context`, whose caches and connections the caller may use, too.
+pub async fn run_in(context: Context) {
+    let context = Arc::new(context);
     let controllers = controllers(&context);
     // Counts from a cache that is not synced would be written to a status, and corrected right afterwards.
     context.synced().await;

@@ -206,6 +206,15 @@ impl Remote {
         self.with(cluster, |link| link.nodes.state_filter(is_it))
     }
 
+    /// The clusters that are connected.
+    pub fn connected(&self) -> Vec<ClusterKey> {
+        let clusters = self.inner.clusters.lock();
+        let connected = clusters
+            .iter()
+            .filter(|(_, handle)| handle.health().connected);
+        connected.map(|(cluster, _)| cluster.clone()).collect()
+    }
+
     /// The state of the connection to `cluster`.
     pub fn health(&self, cluster: &ClusterKey) -> Health {
         let clusters = self.inner.clusters.lock();

@@ -22,10 +22,7 @@ pub(crate) async fn cloud(
     namespace: &str,
     identity: &IdentityRef,
 ) -> Result<Cloud, Problem> {
-    let (namespace, name) = match identity.type_ {
-        IdentityType::Secret => (namespace.to_owned(), identity.name.clone()),
-        IdentityType::ClusterIdentity => shared(client, namespace, &identity.name).await?,
-    };
+    let (namespace, name) = secret(client, namespace, identity).await?;
     let config = config(client, &namespace, &name, identity).await?;
     pool.get(&config).await.map_err(|error| {
         let doing = format!(
@@ -34,6 +31,31 @@ pub(crate) async fn cloud(
         );
         Problem::cloud(Type::Authentication, REASON, &doing, &error)
     })
+}
+
+/// The cloud that `identity` selects for an object in `namespace`, with its credentials. Sends no request to it.
+///
+/// # Errors
+/// A problem with the credentials: missing, malformed, or not allowed in this namespace.
+pub async fn cloud_config(
+    client: &Client,
+    namespace: &str,
+    identity: &IdentityRef,
+) -> Result<CloudConfig, Problem> {
+    let (namespace, name) = secret(client, namespace, identity).await?;
+    config(client, &namespace, &name, identity).await
+}
+
+/// Namespace and name of the Secret with the credentials.
+async fn secret(
+    client: &Client,
+    namespace: &str,
+    identity: &IdentityRef,
+) -> Result<(String, String), Problem> {
+    match identity.type_ {
+        IdentityType::Secret => Ok((namespace.to_owned(), identity.name.clone())),
+        IdentityType::ClusterIdentity => shared(client, namespace, &identity.name).await,
+    }
 }
 
 const REASON: Reason = Reason::OpenStackAuthenticationFailed;

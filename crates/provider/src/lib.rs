@@ -29,5 +29,6 @@ mod resolve;
 mod run;
 mod wake;
 
+pub use credentials::cloud_config;
 pub use options::Options;
 pub use run::run;
