@@ -12,6 +12,8 @@ use simulator::guest::{self, Guests};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::cloud_managers;
+
 /// Floating IPs of each cloud of this test process come from a range of its own.
 static NEXT_RANGE: AtomicU8 = AtomicU8::new(1);
 
@@ -79,6 +81,11 @@ impl TestCloud {
         });
         let clouds_file = home.join("clouds.yaml");
         std::fs::write(&clouds_file, cloud.clouds_yaml(&url)).unwrap();
+        tokio::spawn(cloud_managers::run(
+            home.to_owned(),
+            clouds_file.clone(),
+            shutdown.clone(),
+        ));
         Self {
             cloud,
             url,

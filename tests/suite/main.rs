@@ -3,6 +3,7 @@
 //! ```text
 //!   main_job    up, kubectl, scale, replace, delete; the cloud is as before
 //!   pods        kubectl's logs and forwarded ports on a workload cluster
+//!   services    Services of type LoadBalancer: their addresses answer
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
@@ -36,6 +37,7 @@ mod bad_input;
 mod bootstrap;
 mod budget;
 mod cloud;
+mod cloud_managers;
 mod coverage;
 mod durability;
 mod events;
@@ -51,6 +53,7 @@ mod pages;
 mod pods;
 mod process;
 mod secrets;
+mod services;
 mod templates;
 mod terminal;
 mod words;

@@ -324,7 +324,7 @@ pub(crate) async fn workload_client(home: &Path) -> Client {
     process::client(&path).await
 }
 
-fn data(home: &Path) -> String {
+pub(crate) fn data(home: &Path) -> String {
     home.join("data").display().to_string()
 }
 
@@ -394,7 +394,7 @@ pub(crate) async fn wait_for_nodes(nodes: &Api<Node>, count: usize) {
     .await;
 }
 
-async fn resources(simulator: &str) -> serde_json::Value {
+pub(crate) async fn resources(simulator: &str) -> serde_json::Value {
     resources_or_none(simulator).await.unwrap()
 }
 

@@ -292,9 +292,17 @@ impl Node {
         joined(&self.host, self.port)
     }
 
-    /// The error of dialling a kubelet that does not listen.
-    fn connection_refused(&self) -> String {
-        format!("dial tcp {}: connect: connection refused", self.address())
+    /// The error of dialling a kubelet that cannot be reached: nobody listens at its address, or its Node has a name
+    /// alone, which nobody resolves.
+    fn not_reached(&self) -> String {
+        let mut addresses = self.object["status"]["addresses"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        match addresses.all(|address| address["type"] == "Hostname") {
+            true => format!("dial tcp: lookup {}: no such host", self.host),
+            false => format!("dial tcp {}: connect: connection refused", self.address()),
+        }
     }
 }
 

@@ -72,6 +72,7 @@ pub(crate) async fn run(
     let registration = Registration::new(&namespace, args.webhook_url.as_deref(), &certificate);
     registration.write(&client).await?;
     let (core, infrastructure) = options(args, metrics);
+    let core = clusterapi::Context::start(&client, core, stop.clone());
     let mut running = controllers(&client, core, infrastructure, &stop);
     let lost = tokio::select! {
         // The controllers end on `stop`, too, which is no failure.
@@ -97,12 +98,12 @@ pub(crate) async fn run(
 /// All controllers of the suite.
 pub(crate) fn controllers(
     client: &Client,
-    core: clusterapi::Options,
+    core: clusterapi::Context,
     infrastructure: provider::Options,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut running = JoinSet::new();
-    running.spawn(clusterapi::run(client.clone(), core, stop.clone()));
+    running.spawn(clusterapi::run_in(core));
     running.spawn(provider::run(client.clone(), infrastructure, stop.clone()));
     running
 }

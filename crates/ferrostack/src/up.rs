@@ -7,6 +7,7 @@ mod floating;
 mod hints;
 mod input;
 mod management;
+mod managers;
 mod observer;
 mod picture;
 pub(crate) mod pki;
@@ -29,6 +30,7 @@ use self::endpoints::Endpoints;
 pub(crate) use self::endpoints::{openstack, resume};
 use self::input::Input;
 use self::management::Management;
+use self::managers::Managers;
 pub(crate) use self::observer::observe;
 use self::progress::Progress;
 use self::welcome::Welcome;
@@ -85,9 +87,11 @@ pub(crate) async fn run(
             config.name, config.auth_url
         ))?,
     }
-    let known = simulated.as_ref().map(Simulated::world);
-    let hints = known.map(|world| hints::of(world, stop.clone()));
-    let controllers = start_controllers(args, &management.client, metrics, hints, &stop);
+    let simulation = simulated.as_ref().map(|simulated| Simulation {
+        hints: hints::of(simulated.world(), stop.clone()),
+        auth_url: config.auth_url.clone(),
+    });
+    let controllers = start_controllers(args, &management.client, metrics, simulation, &stop);
     let welcome = Welcome {
         program: &environment.program,
         data: data.path(),
@@ -191,27 +195,48 @@ async fn start_cloud(
     Ok((Some(simulated), config))
 }
 
+/// What the controllers know of a simulated cloud.
+struct Simulation {
+    hints: broadcast::Sender<Kind>,
+    auth_url: String,
+}
+
+/// Starts the controllers, and for a simulated cloud the cloud controller managers of its clusters.
 fn start_controllers(
     args: &Up,
     client: &Client,
     metrics: Metrics,
-    hints: Option<broadcast::Sender<Kind>>,
+    simulation: Option<Simulation>,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let core = clusterapi::Options {
         metrics: metrics.clone(),
         ..clusterapi::Options::default()
     };
+    let core = clusterapi::Context::start(client, core, stop.clone());
+    let clouds = PoolOptions {
+        hints: simulation.as_ref().map(|it| it.hints.clone()),
+        ..PoolOptions::default()
+    };
     let infrastructure = provider::Options {
         bootstrap_timeout: args.bootstrap_timeout,
-        clouds: PoolOptions {
-            hints,
-            ..PoolOptions::default()
-        },
-        metrics,
+        clouds: clouds.clone(),
+        metrics: metrics.clone(),
         ..provider::Options::default()
     };
-    manager::controllers(client, core, infrastructure, stop)
+    let managers = simulation.map(|Simulation { auth_url, .. }| Managers {
+        client: operator::client::named(client, "cloud-controller-manager"),
+        clusters: core.clusters.clone(),
+        remote: core.remote.of("cloud-controller-manager"),
+        clouds: ccm::Clouds::new(clouds, &metrics),
+        metrics,
+        auth_url,
+    });
+    let mut running = manager::controllers(client, core, infrastructure, stop);
+    if let Some(managers) = managers {
+        running.spawn(managers.run(stop.clone()));
+    }
+    running
 }
 
 /// Shows progress forever, or with `--exit-when-ready` until all clusters are ready, or until the timeout.

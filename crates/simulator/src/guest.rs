@@ -14,9 +14,9 @@
 //! Fixed addresses exist inside the simulation only; *floating* addresses in 127.0.0.0/8 and in the ranges of
 //! [`Outside`] are bound for real, so that kubectl and the controllers reach a workload cluster at its usual address.
 //!
-//! Not simulated: containers, the network between pods, the data of etcd (its members are, see [`crate::etcd`]), and
-//! the taint `node.cloudprovider.kubernetes.io/uninitialized` of `cloud-provider=external`, which would stay forever
-//! without a cloud controller manager.
+//! Not simulated: containers, the network between pods, and the data of etcd (its members are, see [`crate::etcd`]).
+//! A node whose kubelet has `cloud-provider=external` waits for a cloud controller manager, which is no part of this:
+//! until then it has a taint and no addresses, and the API server does not reach its kubelet.
 
 mod api;
 mod boot;

@@ -61,7 +61,7 @@ pub(super) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
         return by_kubelet(&kubelet, request, &ports).await;
     }
     let Some(kubelet) = request.simulated(&node) else {
-        let message = format!("error dialing backend: {}", node.connection_refused());
+        let message = format!("error dialing backend: {}", node.not_reached());
         return Err(ApiError::new(500, "", message));
     };
     let target = Arc::new(Target {

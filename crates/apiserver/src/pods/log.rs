@@ -59,7 +59,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
     }
     let Some(kubelet) = request.simulated(&node) else {
         let url = format!("https://{}{location}", node.address());
-        let message = format!("Get {url:?}: {}", node.connection_refused());
+        let message = format!("Get {url:?}: {}", node.not_reached());
         return Err(ApiError::new(500, "", message));
     };
     has_log(request.name(), &pod["status"], &container, options.previous)

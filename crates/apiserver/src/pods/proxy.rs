@@ -48,10 +48,7 @@ pub(super) async fn answer(
         Some(kubelet) => kubelet.proxy(request, &location, body).await,
         None => Ok(text_answer(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!(
-                "error trying to reach service: {}",
-                node.connection_refused()
-            ),
+            format!("error trying to reach service: {}", node.not_reached()),
         )),
     }
 }

@@ -60,7 +60,8 @@ impl Api {
         }
     }
 
-    /// Creates the object unless it exists. Writes its status, too, which needs a second request for most kinds.
+    /// Creates the object unless it exists. Writes its status, too, which needs a second request for most kinds. That of
+    /// a Node is created with it, as by a kubelet: a second request could undo what others have written since.
     /// Returns the object.
     pub(crate) async fn ensure(&self, manifest: &Manifest) -> Result<Value, Error> {
         let path = format!("{}/{}", manifest.collection, manifest.name());
@@ -74,8 +75,10 @@ impl Api {
             .await
         {
             Ok(created) => match manifest.body.get("status") {
-                Some(status) => self.patch_status(&path, status).await,
-                None => Ok(created),
+                Some(status) if manifest.body["kind"] != "Node" => {
+                    self.patch_status(&path, status).await
+                }
+                _ => Ok(created),
             },
             Err(error) if error.status() == Some(StatusCode::CONFLICT) => Ok(self
                 .get(&path)

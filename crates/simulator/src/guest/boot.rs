@@ -296,19 +296,29 @@ impl Boot {
             collection: NODES.to_owned(),
             body,
         };
-        let found = api.ensure(&manifest).await?;
+        let mut found = api.ensure(&manifest).await?;
         if !is_ready(&found) || system_uuid(&found) != machine.uuid {
             // The Node existed before, or its status is incomplete: the kubelet adopts it.
             let path = format!("{NODES}/{}", machine.name);
-            api.patch_status(&path, &node::status(machine, &now))
-                .await?;
+            let mut status = node::status(machine, &node::addresses(machine, registration), &now);
+            // Addresses that a cloud controller manager has set stay.
+            if node::is_external(registration)
+                && found["status"]["addresses"]
+                    .as_array()
+                    .is_some_and(|known| !known.is_empty())
+                && let Some(fields) = status.as_object_mut()
+            {
+                fields.remove("addresses");
+            }
+            found = api.patch_status(&path, &status).await?;
         }
         if let Some(port) = bind_port {
             let uid = found
                 .pointer("/metadata/uid")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            for pod in pods::mirror_pods(configuration, machine, uid, port, &now) {
+            let host = node::internal_address(&found);
+            for pod in pods::mirror_pods(configuration, machine, host, uid, port, &now) {
                 api.ensure(&pod).await?;
             }
         }

@@ -3,6 +3,7 @@
 
 mod addons;
 mod keeper;
+mod services;
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +15,7 @@ use apiserver::{ApiServer, Backend, Kubelet, Store, Synchronous};
 use rustls::ServerConfig;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,6 +28,7 @@ use super::record::StateDir;
 use crate::etcd::{self, Etcd};
 
 pub(crate) use keeper::Signal;
+pub(crate) use services::{ServicePort, ServicePorts};
 
 /// The number of past events of each resource that a workload API server keeps; there may be thousands of servers.
 const HISTORY: usize = 50;
@@ -45,6 +47,8 @@ pub(crate) struct Cluster {
     pub(crate) etcd: Arc<Etcd>,
     /// The kubelets, for the API server.
     pub(crate) kubelets: Arc<Kubelets>,
+    /// The node ports that its nodes answer.
+    pub(crate) services: ServicePorts,
     server: ApiServer,
     signals: mpsc::UnboundedSender<Signal>,
     stop: CancellationToken,
@@ -61,7 +65,11 @@ impl std::fmt::Debug for Cluster {
 /// Why a Pod or workload of a user is not run. The add-ons that kubeadm installs look as if they ran.
 fn not_run(object: &Value) -> Option<String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    let add_on = matches!(text("/metadata/name"), Some("kube-proxy" | "coredns"));
+    let add_on = matches!(text("/metadata/name"), Some("kube-proxy" | "coredns"))
+        || matches!(
+            text("/metadata/labels/k8s-app"),
+            Some("kube-proxy" | "kube-dns")
+        );
     if add_on && text("/metadata/namespace") == Some("kube-system") {
         return None;
     }
@@ -149,6 +157,8 @@ pub(crate) struct Clusters {
     node_grace: Duration,
     tasks: TaskTracker,
     consoles: Consoles,
+    /// Notified when node ports of a cluster have changed.
+    ports_changed: Arc<Notify>,
     open: Mutex<HashMap<String, Arc<Cluster>>>,
 }
 
@@ -165,8 +175,14 @@ impl Clusters {
             node_grace,
             tasks,
             consoles,
+            ports_changed: Arc::default(),
             open: Mutex::new(HashMap::new()),
         }
+    }
+
+    /// Notified when node ports of a cluster have changed.
+    pub(crate) fn ports_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.ports_changed)
     }
 
     /// The cluster; opens it if necessary.
@@ -218,10 +234,15 @@ impl Clusters {
             api: Api::new(client.clone(), "kubeadm"),
             etcd,
             kubelets,
+            services: ServicePorts::default(),
             server,
             signals,
             stop: CancellationToken::new(),
         });
+        let ports = Arc::clone(&cluster.services);
+        let services = services::follow(client.clone(), ports, self.ports_changed());
+        self.tasks
+            .spawn(cluster.stop.clone().run_until_cancelled_owned(services));
         let keeper = keeper::Keeper::new(client, received, self.node_grace);
         self.tasks
             .spawn(cluster.stop.clone().run_until_cancelled_owned(keeper.run()));

@@ -1,7 +1,7 @@
 //! All guests: reconciles them with every World, powering guests on and off.
 
 use std::collections::{HashMap, HashSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::boot::{Boot, Event, Outcome, Shared};
 use super::cluster::{Cluster, Member, Signal};
-use super::network::{self, Network};
+use super::network::{self, Backend, Network, NodePort};
 use super::record::{Membership, Record};
 use crate::world::{Instance, World};
 
@@ -86,6 +86,7 @@ impl Fleet {
         let first = Arc::clone(&world.borrow_and_update());
         self.follow(first);
         let mut rebind = self.route().await;
+        let ports_changed = self.shared.clusters.ports_changed();
         let mut open = true;
         loop {
             tokio::select! {
@@ -99,6 +100,7 @@ impl Fleet {
                     Err(_) => open = false,
                 },
                 Some(event) = events.recv() => self.hear(event),
+                () = ports_changed.notified() => {}
                 () = tokio::time::sleep_until(rebind.unwrap_or_else(Instant::now)), if rebind.is_some() => {}
             }
             rebind = self.route().await;
@@ -366,16 +368,45 @@ impl Fleet {
 
     /// Updates the bound addresses. Returns the time of the next attempt if one could not be bound.
     async fn route(&mut self) -> Option<Instant> {
-        let members: Vec<Arc<Member>> = self
+        let members = self
             .guests
             .values()
             .filter_map(|guest| guest.member.clone())
-            .collect();
-        let routes = network::routes(&self.world, &members, &self.shared.options.outside);
+            .map(Backend::Api);
+        let backends: Vec<Backend> = members.chain(self.node_ports()).collect();
+        let routes = network::routes(&self.world, &backends, &self.shared.options.outside);
         self.network
             .follow(routes)
             .await
             .then(|| Instant::now() + REBIND)
+    }
+}
+
+impl Fleet {
+    /// The nodes that run, on each node port of their clusters.
+    fn node_ports(&self) -> Vec<Backend> {
+        let mut all = Vec::new();
+        for instance in &self.world.instances {
+            let Some(guest) = self.guests.get(&instance.id) else {
+                continue;
+            };
+            let (Some(node), Some(power)) = (guest.node(), &guest.power) else {
+                continue;
+            };
+            let Some(cluster) = self.clusters.get(&node.cluster) else {
+                continue;
+            };
+            for port in cluster.services.load().iter() {
+                let at = |ip: &IpAddr| SocketAddr::new(*ip, port.node_port);
+                all.push(Backend::Service(Arc::new(NodePort {
+                    node: node.name.clone(),
+                    port: port.clone(),
+                    addresses: instance.fixed_ips.iter().map(at).collect(),
+                    power: power.clone(),
+                })));
+            }
+        }
+        all
     }
 }
 

@@ -52,7 +52,8 @@ impl Kubelets {
 impl Kubelet for Kubelets {
     fn is_reachable(&self, node: &Value) -> bool {
         let conditions = node["status"]["conditions"].as_array();
-        let ready = conditions.is_some_and(|conditions| node::is_ready(conditions));
+        let ready =
+            conditions.is_some_and(|conditions| node::is_ready(conditions)) && has_address(node);
         // The Node of a machine that has just been powered off is still ready for a while.
         let control_plane = self.members.lock().contains_key(instance(node));
         ready && (!control_plane || self.member(node).is_some())
@@ -114,6 +115,16 @@ impl Kubelets {
         });
         Ok(Box::new(here))
     }
+}
+
+/// Whether an API server finds the kubelet of a Node: nothing resolves the names of simulated machines.
+fn has_address(node: &Value) -> bool {
+    let addresses = node["status"]["addresses"].as_array();
+    let mut kinds = addresses
+        .into_iter()
+        .flatten()
+        .map(|address| &address["type"]);
+    kinds.any(|kind| kind == "InternalIP" || kind == "ExternalIP")
 }
 
 /// The instance id of a Node.

@@ -1,4 +1,5 @@
-//! The data plane: forwards floating addresses to the API servers of control plane guests.
+//! The data plane: forwards floating addresses to the API servers of control plane guests, and to the node ports of
+//! Services.
 //!
 //! [`routes`] is pure: it computes the guests behind each floating address and port, directly or through a load
 //! balancer listener. [`Network`] binds exactly those addresses and passes every connection to a guest that is alive.
@@ -15,32 +16,25 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::cluster::Member;
 use super::outside::Outside;
 use crate::world::{Listener, World};
 
-/// A control plane guest as a target of routes; a trait for tests.
+mod backend;
+
+pub(crate) use backend::{Backend, NodePort};
+
+/// A server on a guest as a target of routes; a trait for tests.
 pub(crate) trait Target: Clone {
     /// Its fixed addresses and ports.
     fn addresses(&self) -> &[SocketAddr];
-    /// Whether `address` is the host in its cluster's kubeconfigs.
+    /// Whether its cluster names `address` for it: as the host in kubeconfigs, or in the status of the Service.
     fn is_endpoint(&self, address: IpAddr) -> bool;
-}
-
-impl Target for Arc<Member> {
-    fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
-    }
-
-    fn is_endpoint(&self, address: IpAddr) -> bool {
-        Member::is_endpoint(self, address)
-    }
 }
 
 /// The guests behind each outside address and port.
 ///
-/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. If several guests match, those whose cluster has
-/// the outside address as its endpoint are chosen; if there are none, there is no route.
+/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. If several guests match, those whose cluster
+/// names the outside address are chosen; if there are none, there is no route.
 pub(crate) fn routes<T: Target>(
     world: &World,
     targets: &[T],
@@ -62,7 +56,8 @@ pub(crate) fn routes<T: Target>(
     }
     let is_unique = |fixed: IpAddr| owners.get(&fixed) == Some(&1);
     let mut listeners: HashMap<IpAddr, Vec<&Listener>> = HashMap::new();
-    for listener in &world.listeners {
+    let is_tcp = |listener: &&Listener| !matches!(listener.protocol.as_str(), "UDP" | "SCTP");
+    for listener in world.listeners.iter().filter(is_tcp) {
         listeners.entry(listener.vip).or_default().push(listener);
     }
     let forwards = world
@@ -162,7 +157,7 @@ pub(crate) struct Network {
 
 #[derive(Debug)]
 struct Bound {
-    targets: Arc<ArcSwap<Vec<Arc<Member>>>>,
+    targets: Arc<ArcSwap<Vec<Backend>>>,
     stop: CancellationToken,
 }
 
@@ -178,7 +173,7 @@ impl Network {
 
     /// Binds the addresses in `routes`, and unbinds others. Returns whether one could not be bound and has to be
     /// retried.
-    pub(crate) async fn follow(&mut self, routes: BTreeMap<SocketAddr, Vec<Arc<Member>>>) -> bool {
+    pub(crate) async fn follow(&mut self, routes: BTreeMap<SocketAddr, Vec<Backend>>) -> bool {
         self.bound.retain(|address, bound| {
             let keep = routes.contains_key(address);
             if !keep {
@@ -197,7 +192,13 @@ impl Network {
                 Ok(listener) => drop(self.bound.insert(address, self.serve(listener, targets))),
                 Err(error) => {
                     if !before.contains(&address) {
-                        warn!(%address, "cannot bind a floating address, will try again: {error}");
+                        let hint = match error.kind() {
+                            io::ErrorKind::PermissionDenied => {
+                                " (a port below 1024 needs root, or a smaller net.ipv4.ip_unprivileged_port_start)"
+                            }
+                            _ => "",
+                        };
+                        warn!(%address, "cannot bind a floating address, will try again: {error}{hint}");
                     }
                     self.failing.insert(address);
                 }
@@ -213,7 +214,7 @@ impl Network {
         }
     }
 
-    fn serve(&self, listener: TcpListener, targets: Vec<Arc<Member>>) -> Bound {
+    fn serve(&self, listener: TcpListener, targets: Vec<Backend>) -> Bound {
         let targets = Arc::new(ArcSwap::from_pointee(targets));
         let stop = CancellationToken::new();
         let accept = accept(
@@ -230,7 +231,7 @@ impl Network {
 
 async fn accept(
     listener: TcpListener,
-    targets: Arc<ArcSwap<Vec<Arc<Member>>>>,
+    targets: Arc<ArcSwap<Vec<Backend>>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -247,24 +248,24 @@ async fn accept(
             }
         };
         let targets = targets.load();
-        let alive: Vec<&Arc<Member>> = targets
+        let alive: Vec<&Backend> = targets
             .iter()
-            .filter(|member| !member.serving.is_cancelled())
+            .filter(|backend| !backend.serving().is_cancelled())
             .collect();
-        let Some(member) = turn
+        let Some(backend) = turn
             .fetch_add(1, Ordering::Relaxed)
             .checked_rem(alive.len())
             .and_then(|index| alive.get(index))
         else {
             continue; // No guest serves: the connection is closed at once.
         };
-        let member = Arc::clone(member);
+        let backend = Backend::clone(backend);
         let stop = stop.clone();
         tasks.spawn(async move {
-            let serving = member.serving.clone();
+            let serving = backend.serving().clone();
             let _ = stream.set_nodelay(true);
             tokio::select! {
-                () = member.serve(stream) => {}
+                () = backend.serve(stream) => {}
                 () = serving.cancelled() => {}
                 () = stop.cancelled() => {}
             }

@@ -2,6 +2,7 @@
 
 mod cloud;
 mod etcd;
+mod external;
 
 use std::time::Instant;
 

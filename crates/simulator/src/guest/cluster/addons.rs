@@ -32,6 +32,7 @@ pub(super) async fn reconcile(api: &Api, gone: &BTreeSet<String>) -> Result<(), 
             .filter_map(|node| NodeFacts::of(node, gone))
             .collect();
         let pods: Vec<Value> = api.list(PODS).await?;
+        address_static_pods(api, &nodes, &pods).await?;
         let mut changed = false;
         if let Some(set) = api.get(&format!("{DAEMON_SETS}/kube-proxy")).await? {
             changed |= daemon_set(api, &set, &nodes, &pods).await?;
@@ -134,23 +135,66 @@ async fn carry_out(
             continue;
         };
         let mut pod = api
-            .create(PODS, &plan::pod(owner, template, &node.name))
+            .create(PODS, &plan::pod(owner, template, Some(&node.name)))
             .await?;
         pod["status"]["hostIP"] = node.address.clone().into();
         let path = format!("{PODS}/{}", text(&pod["metadata"]["name"]));
         api.patch_status(&path, &running(&pod, true)).await?;
     }
-    Ok(!plan.delete.is_empty() || !plan.create_on.is_empty())
+    for _ in 0..plan.create_pending {
+        let pod = api.create(PODS, &plan::pod(owner, template, None)).await?;
+        let path = format!("{PODS}/{}", text(&pod["metadata"]["name"]));
+        let waiting = json!({"conditions": [{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": plan::unschedulable(nodes),
+            "lastTransitionTime": Timestamp::now().to_string(),
+        }]});
+        api.patch_status(&path, &waiting).await?;
+    }
+    for (name, node) in &plan.bind {
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": "kube-system"},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        api.create(&format!("{PODS}/{name}/binding"), &binding)
+            .await?;
+    }
+    Ok(*plan != plan::Plan::default())
 }
 
-/// Sets the pods' readiness to that of their nodes.
+/// Sets the addresses of static pods that were created before their nodes had addresses, as their kubelets do.
+async fn address_static_pods(api: &Api, nodes: &[NodeFacts], pods: &[Value]) -> Result<(), Error> {
+    let mirrored =
+        |pod: &&Value| pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_string();
+    for pod in pods.iter().filter(mirrored) {
+        let on = text(&pod["spec"]["nodeName"]);
+        let Some(node) = nodes.iter().find(|node| node.name == on && node.ready) else {
+            continue;
+        };
+        let address = node.address.as_str();
+        if text(&pod["status"]["hostIP"]).is_empty() && !address.is_empty() {
+            let path = format!("{PODS}/{}", text(&pod["metadata"]["name"]));
+            let status = json!({"hostIP": address, "podIP": address, "podIPs": [{"ip": address}]});
+            api.patch_status(&path, &status).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets the pods' readiness to that of their nodes, and their addresses once these have some.
 async fn follow_nodes(api: &Api, pods: &[PodFacts<'_>], nodes: &[NodeFacts]) -> Result<(), Error> {
     for pod in pods {
         let node = nodes.iter().find(|node| node.name == pod.node);
         let ready = node.is_some_and(|node| node.ready);
-        if pod.ready != ready {
+        let address = node.map_or("", |node| node.address.as_str());
+        let lacks_address = text(&pod.object["status"]["hostIP"]).is_empty() && !address.is_empty();
+        if pod.ready != ready || (ready && lacks_address) {
+            let mut object = pod.object.clone();
+            if lacks_address {
+                object["status"]["hostIP"] = address.into();
+            }
             let path = format!("{PODS}/{}", pod.name);
-            api.patch_status(&path, &running(pod.object, ready)).await?;
+            api.patch_status(&path, &running(&object, ready)).await?;
         }
     }
     Ok(())

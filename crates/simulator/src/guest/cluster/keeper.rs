@@ -303,9 +303,12 @@ impl Keeper {
             )
         };
         if new_taints != taints {
-            self.api
-                .patch(&path, &json!({"spec": {"taints": new_taints}}))
-                .await?;
+            // At the version that was read: others remove taints, too.
+            let version = &found["metadata"]["resourceVersion"];
+            let patch = json!({
+                "metadata": {"resourceVersion": version}, "spec": {"taints": new_taints},
+            });
+            self.api.patch(&path, &patch).await?;
         }
         self.api
             .patch_status(&path, &json!({"conditions": conditions}))

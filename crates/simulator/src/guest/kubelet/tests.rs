@@ -6,6 +6,7 @@ fn node(instance: &str, ready: &str) -> Value {
     json!({"status": {
         "nodeInfo": {"systemUUID": instance},
         "conditions": [{"type": "Ready", "status": ready}],
+        "addresses": [{"type": "InternalIP", "address": "10.6.0.10"}],
     }})
 }
 
@@ -86,6 +87,9 @@ async fn a_port_without_an_api_server_refuses_and_a_silent_node_is_not_reached()
     let kubelets = Kubelets::new(Consoles::default());
     assert!(kubelets.is_reachable(&node("i", "True")));
     assert!(!kubelets.is_reachable(&node("i", "Unknown")));
+    let mut nameless = node("i", "True");
+    nameless["status"]["addresses"] = json!([{"type": "Hostname", "address": "n-0"}]);
+    assert!(!kubelets.is_reachable(&nameless));
     let refused = kubelets.connect(&node("i", "True"), &pod(), 80).await.err();
     let words = "failed to connect to localhost:80 inside namespace \"host\", IPv4: dial tcp4 127.0.0.1:80: connect: connection refused";
     assert!(refused.unwrap().contains(words));

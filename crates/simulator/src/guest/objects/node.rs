@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::kubeadm::{NodeRegistration, Taint, minor};
 
+/// The taint of a node whose cloud controller manager has not initialised it yet.
+pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
 /// The label and taint key of control plane nodes.
 pub(crate) const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
@@ -83,8 +86,39 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
             "annotations": annotations(machine, registration),
         },
         "spec": spec,
-        "status": status(machine, now),
+        "status": status(machine, &addresses(machine, registration), now),
     })
+}
+
+/// Whether the kubelet leaves addresses and providerID to a cloud controller manager (`--cloud-provider=external`).
+pub(crate) fn is_external(registration: &NodeRegistration) -> bool {
+    registration.kubelet_argument("cloud-provider").as_deref() == Some("external")
+}
+
+/// The addresses that the kubelet reports. With an external cloud provider these are its host name, and the addresses
+/// that it was given (`--node-ip`).
+pub(crate) fn addresses(machine: &Machine, registration: &NodeRegistration) -> Vec<Value> {
+    let of = |kind: &str, address: &dyn std::fmt::Display| json!({"type": kind, "address": address.to_string()});
+    let internal: Vec<IpAddr>;
+    let external: &[IpAddr];
+    if is_external(registration) {
+        let given = registration.kubelet_argument("node-ip").unwrap_or_default();
+        internal = given
+            .split(',')
+            .filter_map(|address| address.trim().parse().ok())
+            .filter(|address: &IpAddr| !address.is_unspecified())
+            .collect();
+        external = &[];
+    } else {
+        internal = machine.internal.clone();
+        external = &machine.external;
+    }
+    let internal = internal.iter().map(|address| of("InternalIP", address));
+    let external = external.iter().map(|address| of("ExternalIP", address));
+    internal
+        .chain(external)
+        .chain([of("Hostname", &machine.name)])
+        .collect()
 }
 
 /// The annotations of a Node. kubeadm records the CRI socket there before 1.34 only.
@@ -96,23 +130,27 @@ fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
             .unwrap_or("unix:///var/run/containerd/containerd.sock")
             .into();
     }
+    if is_external(registration)
+        && let Some(given) = registration.kubelet_argument("node-ip")
+    {
+        annotations["alpha.kubernetes.io/provided-node-ip"] = given.into();
+    }
     annotations
 }
 
-/// The status of a healthy kubelet.
-pub(crate) fn status(machine: &Machine, now: &str) -> Value {
-    let addresses: Vec<Value> = machine
-        .internal
-        .iter()
-        .map(|address| json!({"type": "InternalIP", "address": address}))
-        .chain(
-            machine
-                .external
-                .iter()
-                .map(|address| json!({"type": "ExternalIP", "address": address})),
-        )
-        .chain([json!({"type": "Hostname", "address": machine.name})])
-        .collect();
+/// The first address of the type `InternalIP` of a Node; empty while it has none.
+pub(crate) fn internal_address(node: &Value) -> &str {
+    let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
+    addresses
+        .into_iter()
+        .flatten()
+        .find(|address| address["type"] == "InternalIP")
+        .and_then(|address| address["address"].as_str())
+        .unwrap_or_default()
+}
+
+/// The status of a healthy kubelet that reports these addresses.
+pub(crate) fn status(machine: &Machine, addresses: &[Value], now: &str) -> Value {
     let conditions: Vec<Value> = HEALTHY
         .iter()
         .map(|(kind, status, reason, message)| {
@@ -278,6 +316,13 @@ fn taints(machine: &Machine, registration: &NodeRegistration, now: &str) -> Vec<
             effect: effect.to_owned(),
         })
     }));
+    if is_external(registration) {
+        taints.push(Taint {
+            key: UNINITIALIZED.to_owned(),
+            value: "true".to_owned(),
+            effect: "NoSchedule".to_owned(),
+        });
+    }
     taints
         .into_iter()
         .map(|taint| {

@@ -21,10 +21,11 @@ pub(crate) const COMPONENTS: [&str; 4] = [
     "kube-scheduler",
 ];
 
-/// The mirror pods of a control plane node, with the Node as owner.
+/// The mirror pods of a control plane node, with the Node as owner. `host` is the address that the Node has, if any.
 pub(crate) fn mirror_pods(
     cluster: &ClusterConfiguration,
     machine: &Machine,
+    host: &str,
     node_uid: &str,
     bind_port: u16,
     now: &str,
@@ -41,6 +42,7 @@ pub(crate) fn mirror_pods(
             let pod = mirror_pod(
                 cluster,
                 machine,
+                host,
                 node_uid,
                 component,
                 (&address, bind_port),
@@ -60,9 +62,13 @@ pub(crate) fn status(pod: &Value, ready: bool, now: &str) -> Value {
             .unwrap_or_default()
     };
     let address = text("/status/hostIP");
+    let mut status = json!({});
+    if !address.is_empty() {
+        status = json!({"hostIP": address, "podIP": address, "podIPs": [{"ip": address}]});
+    }
     let word = if ready { "True" } else { "False" };
     let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now});
-    json!({
+    let rest = json!({
         "phase": "Running",
         "conditions": [
             condition("PodReadyToStartContainers", "True"),
@@ -82,17 +88,19 @@ pub(crate) fn status(pod: &Value, ready: bool, now: &str) -> Value {
             "state": {"running": {"startedAt": now}},
             "lastState": {},
         }],
-        "hostIP": address,
-        "podIP": address,
-        "podIPs": [{"ip": address}],
         "qosClass": "Burstable",
         "startTime": now,
-    })
+    });
+    if let (Some(status), Value::Object(rest)) = (status.as_object_mut(), rest) {
+        status.extend(rest);
+    }
+    status
 }
 
 fn mirror_pod(
     cluster: &ClusterConfiguration,
     machine: &Machine,
+    host: &str,
     node_uid: &str,
     component: &str,
     (address, port): (&str, u16),
@@ -146,7 +154,7 @@ fn mirror_pod(
             "tolerations": [{"effect": "NoExecute", "operator": "Exists"}],
         },
     });
-    pod["status"] = json!({"hostIP": address});
+    pod["status"] = json!({"hostIP": host});
     pod["status"] = status(&pod, true, now);
     pod
 }

@@ -114,8 +114,53 @@ fn registered_taints_and_labels_replace_the_defaults() {
 }
 
 #[test]
+fn with_an_external_cloud_provider_a_kubelet_reports_its_name_and_waits_for_the_rest() {
+    let external = "{name: cloud-provider, value: external}";
+    let node = |arguments: &str| {
+        let text = format!("kubeletExtraArgs: [{arguments}]");
+        node::node(&machine(true), &registration(&text), NOW)
+    };
+    let waiting = node(external);
+    assert_eq!(
+        waiting["spec"],
+        json!({"taints": [
+            {"key": node::CONTROL_PLANE, "effect": "NoSchedule"},
+            {"key": node::UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
+        ]})
+    );
+    let hostname = json!({"type": "Hostname", "address": "n-0"});
+    assert_eq!(waiting["status"]["addresses"], json!([hostname]));
+    let provided = "alpha.kubernetes.io/provided-node-ip";
+    assert!(waiting["metadata"]["annotations"][provided].is_null());
+
+    let given = node(&format!("{external}, {{name: node-ip, value: 10.6.0.10}}"));
+    let address = json!({"type": "InternalIP", "address": "10.6.0.10"});
+    assert_eq!(given["status"]["addresses"], json!([address, hostname]));
+    assert_eq!(given["metadata"]["annotations"][provided], "10.6.0.10");
+
+    let named = node(&format!(
+        "{external}, {{name: provider-id, value: \"openstack:///'11-22'\"}}"
+    ));
+    assert_eq!(named["spec"]["providerID"], "openstack:///11-22");
+    let other = node("{name: cloud-provider, value: \"\"}");
+    assert_eq!(other["status"]["addresses"].as_array().unwrap().len(), 3);
+    assert_eq!(other["spec"]["taints"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_static_pod_has_no_address_while_its_node_has_none() {
+    let pods = pods::mirror_pods(&init("").cluster, &machine(true), "", "uid", 6443, NOW);
+    let status = &pods[0].body["status"];
+    assert!(
+        status["hostIP"].is_null() && status["podIP"].is_null(),
+        "{status}"
+    );
+    assert_eq!(status["phase"], "Running");
+}
+
+#[test]
 fn a_silent_node_recovers_to_what_it_was() {
-    let healthy = node::status(&machine(false), NOW)["conditions"]
+    let healthy = node::status(&machine(false), &[], NOW)["conditions"]
         .as_array()
         .unwrap()
         .clone();
@@ -136,8 +181,16 @@ fn a_silent_node_recovers_to_what_it_was() {
 
 #[test]
 fn a_control_plane_has_four_ready_mirror_pods_or_three_with_external_etcd() {
-    let pods =
-        |extra: &str| pods::mirror_pods(&init(extra).cluster, &machine(true), "uid", 6443, NOW);
+    let pods = |extra: &str| {
+        pods::mirror_pods(
+            &init(extra).cluster,
+            &machine(true),
+            "10.6.0.10",
+            "uid",
+            6443,
+            NOW,
+        )
+    };
     let local = pods("etcd: {local: {imageTag: 3.5.0}}\n");
     let names: Vec<&str> = local.iter().map(Manifest::name).collect();
     assert_eq!(

@@ -25,6 +25,8 @@ pub(super) struct Cloud {
     pub(super) endpoint: IpAddr,
     files: BTreeMap<String, Vec<u8>>,
     machines: Vec<Machine>,
+    /// Further listeners of the load balancer: their ports, and the ports of all machines.
+    listeners: Vec<(u16, u16)>,
     world: watch::Sender<Arc<World>>,
     shutdown: CancellationToken,
 }
@@ -77,6 +79,7 @@ impl Cloud {
             endpoint,
             files: files(),
             machines: Vec::new(),
+            listeners: Vec::new(),
             world,
             shutdown,
         }
@@ -228,12 +231,36 @@ impl Cloud {
         pki::spki_hash(&certificates[0]).unwrap()
     }
 
+    /// Adds a listener to the load balancer, with all machines as members.
+    pub(super) fn balance(&mut self, port: u16, node_port: u16) {
+        self.listeners.push((port, node_port));
+        self.publish();
+    }
+
     fn publish(&self) {
         self.world.send_replace(Arc::new(self.snapshot()));
     }
 
     fn snapshot(&self) -> World {
         let members = self.machines.iter().filter(|machine| machine.balanced);
+        let api = members.map(|it| SocketAddr::new(it.address, 6443));
+        let listener = |port: u16, members: Vec<SocketAddr>| Listener {
+            id: format!("listener-{port}"),
+            load_balancer_id: "lb".to_owned(),
+            project_id: "project".to_owned(),
+            vip: VIP.parse().unwrap(),
+            vip_port_id: "v".to_owned(),
+            vip_network_id: "n".to_owned(),
+            port,
+            protocol: "TCP".to_owned(),
+            members,
+            allowed_cidrs: Vec::new(),
+        };
+        let further = self.listeners.iter().map(|(port, node_port)| {
+            let members = self.machines.iter();
+            let members = members.map(|it| SocketAddr::new(it.address, *node_port));
+            listener(*port, members.collect())
+        });
         World {
             instances: self.machines.iter().map(Machine::instance).collect(),
             addresses: vec![Forward {
@@ -241,20 +268,9 @@ impl Cloud {
                 fixed: VIP.parse().unwrap(),
                 port_id: "v".to_owned(),
             }],
-            listeners: vec![Listener {
-                id: "listener".to_owned(),
-                load_balancer_id: "lb".to_owned(),
-                project_id: "project".to_owned(),
-                vip: VIP.parse().unwrap(),
-                vip_port_id: "v".to_owned(),
-                vip_network_id: "n".to_owned(),
-                port: 6443,
-                protocol: "TCP".to_owned(),
-                members: members
-                    .map(|it| SocketAddr::new(it.address, 6443))
-                    .collect(),
-                allowed_cidrs: Vec::new(),
-            }],
+            listeners: std::iter::once(listener(6443, api.collect()))
+                .chain(further)
+                .collect(),
         }
     }
 }
@@ -307,6 +323,14 @@ impl Machine {
         assert!(self.user_data.contains(&from), "{from}");
         self.user_data = self.user_data.replace(&from, to);
         self
+    }
+
+    /// The same machine with a kubelet that waits for a cloud controller manager.
+    pub(super) fn external(self) -> Self {
+        let flag = "- name: provider-id";
+        // The file is a JSON string in the user data.
+        let external = format!("- name: cloud-provider\\n    value: external\\n  {flag}");
+        self.replacing(flag, &external)
     }
 
     /// The same machine with the certificates of another cluster.
@@ -378,7 +402,7 @@ impl Machine {
 
 const HEADER: &str = "## template: jinja\n#cloud-config\n\nwrite_files:\n";
 
-const REGISTRATION: &str = "nodeRegistration:\n  name: '{{ local_hostname }}'\n  kubeletExtraArgs:\n  - name: cloud-provider\n    value: external\n  - name: provider-id\n    value: openstack:///'{{ instance_id }}'\n";
+const REGISTRATION: &str = "nodeRegistration:\n  name: '{{ local_hostname }}'\n  kubeletExtraArgs:\n  - name: provider-id\n    value: openstack:///'{{ instance_id }}'\n";
 
 /// `write_files` of the files, one line each: JSON is YAML.
 fn write_files(files: &BTreeMap<String, Vec<u8>>) -> String {

@@ -1,6 +1,6 @@
 //! Which pods of the add-ons are created and deleted. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ use super::{image, owner, text};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeFacts {
     pub(super) name: String,
-    /// Its internal address.
+    /// Its internal address; empty while it has none.
     pub(super) address: String,
     pub(super) ready: bool,
-    /// Whether pods that tolerate control plane nodes only can be placed on it.
-    pub(super) schedulable: bool,
+    /// Why no pod that tolerates control plane nodes only is placed on it, in the words of the scheduler.
+    pub(super) refusal: Option<String>,
 }
 
 impl NodeFacts {
@@ -27,28 +27,50 @@ impl NodeFacts {
             found.map_or(&[][..], Vec::as_slice)
         };
         let ready = node::is_ready(array("/status/conditions")) && !gone.contains(&name);
-        let tainted = array("/spec/taints").iter().any(|taint| {
+        let taint = array("/spec/taints").iter().find(|taint| {
             taint["key"] != CONTROL_PLANE
                 && matches!(text(&taint["effect"]), "NoSchedule" | "NoExecute")
         });
-        let internal = array("/status/addresses")
-            .iter()
-            .find(|address| address["type"] == "InternalIP");
+        let refusal = match taint {
+            _ if node["spec"]["unschedulable"] == true => Some("were unschedulable".to_owned()),
+            Some(taint) => Some(format!(
+                "had untolerated taint {{{}: {}}}",
+                text(&taint["key"]),
+                text(&taint["value"])
+            )),
+            None => (!ready).then(|| "were not ready".to_owned()),
+        };
         Some(Self {
             name,
-            address: internal
-                .map(|address| text(&address["address"]).to_owned())
-                .unwrap_or_default(),
+            address: node::internal_address(node).to_owned(),
             ready,
-            schedulable: ready && !tainted && node["spec"]["unschedulable"] != true,
+            refusal,
         })
     }
+}
+
+/// Why a pod is not scheduled, in the words of the scheduler.
+pub(super) fn unschedulable(nodes: &[NodeFacts]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for refusal in nodes.iter().filter_map(|node| node.refusal.as_deref()) {
+        *counts.entry(refusal).or_default() += 1;
+    }
+    let causes: Vec<String> = counts
+        .iter()
+        .map(|(refusal, count)| format!("{count} node(s) {refusal}"))
+        .collect();
+    format!(
+        "0/{} nodes are available: {}.",
+        nodes.len(),
+        causes.join(", ")
+    )
 }
 
 /// A pod of an add-on.
 #[derive(Clone, Debug)]
 pub(super) struct PodFacts<'a> {
     pub(super) name: String,
+    /// Empty while no node accepts it.
     pub(super) node: String,
     pub(super) image: String,
     pub(super) ready: bool,
@@ -79,6 +101,10 @@ impl<'a> PodFacts<'a> {
 pub(super) struct Plan {
     pub(super) delete: Vec<String>,
     pub(super) create_on: Vec<String>,
+    /// How many pods to create that no node accepts yet.
+    pub(super) create_pending: usize,
+    /// The pods that waited, and their nodes.
+    pub(super) bind: Vec<(String, String)>,
 }
 
 /// One pod with the current image on every node whose kubelet runs.
@@ -98,37 +124,37 @@ pub(super) fn daemon_set(nodes: &[NodeFacts], pods: &[PodFacts<'_>], image: &str
     plan
 }
 
-/// Pods on the nodes with the fewest of them, until there are enough.
+/// Pods on the nodes with the fewest of them, until there are enough. Those that no node accepts wait.
 pub(super) fn replicas(wanted: usize, nodes: &[NodeFacts], pods: &[PodFacts<'_>]) -> Plan {
-    let running: Vec<_> = pods.iter().filter(|pod| !pod.deleting).collect();
-    let mut plan = Plan::default();
-    let surplus = running.len().saturating_sub(wanted);
-    plan.delete.extend(
-        running
-            .iter()
-            .rev()
-            .take(surplus)
-            .map(|pod| pod.name.clone()),
-    );
+    let mut running: Vec<_> = pods.iter().filter(|pod| !pod.deleting).collect();
+    // Of too many pods, those that wait go first.
+    running.sort_by_key(|pod| pod.node.is_empty());
+    let surplus = running.split_off(wanted.min(running.len()));
+    let mut plan = Plan {
+        delete: surplus.iter().rev().map(|pod| pod.name.clone()).collect(),
+        ..Plan::default()
+    };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for pod in &running {
+        *counts.entry(&pod.node).or_default() += 1;
+    }
+    let mut free = || {
+        let accepting = nodes.iter().filter(|node| node.refusal.is_none());
+        let count = |node: &&NodeFacts| counts.get(node.name.as_str()).copied().unwrap_or(0);
+        let node = accepting.min_by_key(count)?;
+        *counts.entry(&node.name).or_default() += 1;
+        Some(node.name.clone())
+    };
+    for pod in running.iter().filter(|pod| pod.node.is_empty()) {
+        if let Some(node) = free() {
+            plan.bind.push((pod.name.clone(), node));
+        }
+    }
     for _ in running.len()..wanted {
-        let count = |node: &&NodeFacts| {
-            let there = running.iter().filter(|pod| pod.node == node.name).count();
-            there
-                + plan
-                    .create_on
-                    .iter()
-                    .filter(|name| **name == node.name)
-                    .count()
-        };
-        let Some(node) = nodes
-            .iter()
-            .filter(|node| node.schedulable)
-            .min_by_key(count)
-        else {
-            break;
-        };
-        let name = node.name.clone();
-        plan.create_on.push(name);
+        match free() {
+            Some(node) => plan.create_on.push(node),
+            None => plan.create_pending += 1,
+        }
     }
     plan
 }
@@ -152,8 +178,8 @@ pub(super) fn replica_set(deployment: &Value) -> Value {
     })
 }
 
-/// A pod of a template on a node.
-pub(super) fn pod(owner: &Value, template: &Value, node: &str) -> Value {
+/// A pod of a template on a node, if there is one that accepts it.
+pub(super) fn pod(owner: &Value, template: &Value, node: Option<&str>) -> Value {
     let mut metadata = template["metadata"].clone();
     metadata["generateName"] = format!("{}-", text(&owner["name"])).into();
     metadata["namespace"] = "kube-system".into();
@@ -162,7 +188,9 @@ pub(super) fn pod(owner: &Value, template: &Value, node: &str) -> Value {
         fields.remove("creationTimestamp");
     }
     let mut spec = template["spec"].clone();
-    spec["nodeName"] = node.into();
+    if let Some(node) = node {
+        spec["nodeName"] = node.into();
+    }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 

@@ -6,7 +6,7 @@ fn node(name: &str, ready: bool, schedulable: bool) -> NodeFacts {
         name: name.to_owned(),
         address: "10.6.0.1".to_owned(),
         ready,
-        schedulable,
+        refusal: (!schedulable).then(|| "were unschedulable".to_owned()),
     }
 }
 
@@ -37,6 +37,7 @@ fn every_node_that_runs_has_one_pod_with_the_image() {
         Plan {
             delete: vec!["old".to_owned()],
             create_on: vec!["a".to_owned(), "b".to_owned()],
+            ..Plan::default()
         }
     );
     let pods = ["a", "b", "d"].map(|name| pod(name, name, "new"));
@@ -75,13 +76,43 @@ fn replicas_are_spread_over_nodes_that_accept_them() {
 }
 
 #[test]
+fn replicas_that_no_node_accepts_wait_and_are_bound_later() {
+    let closed = [node("b", true, false)];
+    let plan = plan::replicas(2, &closed, &[]);
+    assert_eq!((plan.create_pending, plan.create_on.len()), (2, 0));
+    let waiting = ["x", "y"].map(|name| pod(name, "", "i"));
+    assert_eq!(plan::replicas(2, &closed, &waiting), Plan::default());
+    let open = [node("a", true, true), node("b", true, true)];
+    let bind = plan::replicas(2, &open, &waiting).bind;
+    let pair = |pod: &str, node: &str| (pod.to_owned(), node.to_owned());
+    assert_eq!(bind, [pair("x", "a"), pair("y", "b")]);
+    // Of too many pods, those that wait go first.
+    let both = [pod("w", "", "i"), pod("x", "a", "i")];
+    assert_eq!(plan::replicas(1, &open, &both).delete, ["w"]);
+}
+
+#[test]
+fn the_scheduler_names_the_taints_that_a_pod_does_not_tolerate() {
+    let tainted = json!({"metadata": {"name": "n"}, "spec": {"taints": [
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
+        {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"},
+    ]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    let facts = NodeFacts::of(&tainted, &BTreeSet::new()).unwrap();
+    assert_eq!(
+        plan::unschedulable(&[facts, node("b", true, false)]),
+        "0/2 nodes are available: 1 node(s) had untolerated taint \
+         {node.cloudprovider.kubernetes.io/uninitialized: true}, 1 node(s) were unschedulable."
+    );
+}
+
+#[test]
 fn a_node_that_is_cordoned_tainted_or_gone_accepts_no_pods() {
     let ready = json!([{"type": "Ready", "status": "True"}]);
     let with = |spec: Value| json!({"metadata": {"name": "n"}, "spec": spec, "status": {"conditions": ready}});
     let facts = |node: &Value, gone: &[&str]| {
         let gone = gone.iter().map(|name| (*name).to_owned()).collect();
         let facts = NodeFacts::of(node, &gone).unwrap();
-        (facts.ready, facts.schedulable)
+        (facts.ready, facts.refusal.is_none())
     };
     let control_plane = json!({"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]});
     assert_eq!(facts(&with(control_plane), &[]), (true, true));

@@ -1,0 +1,132 @@
+//! The Services of a workload cluster that its nodes answer on node ports, as kube-proxy does.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Service;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use tokio::sync::Notify;
+use tracing::debug;
+
+/// A TCP port of a Service that each node answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServicePort {
+    /// Namespace and name, such as `default/web`.
+    pub(crate) service: Arc<str>,
+    /// The port of the Service.
+    pub(crate) port: u16,
+    /// The port on the nodes.
+    pub(crate) node_port: u16,
+    /// The addresses in the status of the Service.
+    pub(crate) published: Vec<IpAddr>,
+}
+
+/// All node ports of a cluster.
+pub(crate) type ServicePorts = Arc<ArcSwap<Vec<ServicePort>>>;
+
+/// Follows the Services of the cluster of `client`; `changed` is notified after each change of `ports`.
+pub(super) async fn follow(client: Client, ports: ServicePorts, changed: Arc<Notify>) {
+    let services = kube::Api::<Service>::all(client);
+    let mut events =
+        std::pin::pin!(watcher(services, watcher::Config::default()).default_backoff());
+    let mut known: BTreeMap<String, Vec<ServicePort>> = BTreeMap::new();
+    let mut listed = HashSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Init) => listed.clear(),
+            Ok(watcher::Event::InitApply(service)) => {
+                listed.insert(name(&service));
+                known.insert(name(&service), node_ports(&service));
+                continue;
+            }
+            Ok(watcher::Event::InitDone) => known.retain(|name, _| listed.contains(name)),
+            Ok(watcher::Event::Apply(service)) => {
+                known.insert(name(&service), node_ports(&service));
+            }
+            Ok(watcher::Event::Delete(service)) => {
+                known.remove(&name(&service));
+            }
+            Err(error) => debug!("watch of Services: {error}"),
+        }
+        let all: Vec<ServicePort> = known.values().flatten().cloned().collect();
+        if **ports.load() != all {
+            ports.store(Arc::new(all));
+            changed.notify_one();
+        }
+    }
+}
+
+fn name(service: &Service) -> String {
+    let namespace = service.namespace().unwrap_or_default();
+    format!("{namespace}/{}", service.name_any())
+}
+
+/// The node ports of a Service; none unless its type has some.
+fn node_ports(service: &Service) -> Vec<ServicePort> {
+    let Some(spec) = &service.spec else {
+        return Vec::new();
+    };
+    if !matches!(spec.type_.as_deref(), Some("NodePort" | "LoadBalancer")) {
+        return Vec::new();
+    }
+    let ingress = service
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
+    let published: Vec<IpAddr> = ingress
+        .into_iter()
+        .flatten()
+        .filter_map(|ingress| ingress.ip.as_deref()?.parse().ok())
+        .collect();
+    let name: Arc<str> = name(service).into();
+    let of = |number: i32| u16::try_from(number).ok();
+    spec.ports
+        .iter()
+        .flatten()
+        .filter(|port| port.protocol.as_deref().is_none_or(|it| it == "TCP"))
+        .filter_map(|port| {
+            Some(ServicePort {
+                service: Arc::clone(&name),
+                port: of(port.port)?,
+                node_port: port.node_port.and_then(of).filter(|port| *port > 0)?,
+                published: published.clone(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn ports(type_: &str) -> Vec<ServicePort> {
+        let service = json!({
+            "metadata": {"namespace": "default", "name": "web"},
+            "spec": {"type": type_, "ports": [
+                {"port": 80, "nodePort": 30080, "protocol": "TCP"},
+                {"port": 53, "nodePort": 30053, "protocol": "UDP"},
+                {"port": 81},
+            ]},
+            "status": {"loadBalancer": {"ingress": [{"ip": "127.9.0.7"}, {"hostname": "a.example"}]}},
+        });
+        node_ports(&serde_json::from_value(service).unwrap())
+    }
+
+    #[test]
+    fn nodes_answer_the_tcp_ports_of_services_that_have_node_ports() {
+        let [port] = ports("LoadBalancer").try_into().unwrap();
+        assert_eq!(
+            (&*port.service, port.port, port.node_port),
+            ("default/web", 80, 30080)
+        );
+        assert_eq!(port.published, ["127.9.0.7".parse::<IpAddr>().unwrap()]);
+        assert_eq!(ports("NodePort").len(), 1);
+        assert_eq!(ports("ClusterIP"), []);
+    }
+}

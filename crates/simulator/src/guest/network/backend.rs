@@ -1,0 +1,94 @@
+//! What answers connections from outside: API servers, and nodes on the node ports of Services.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use super::super::cluster::{Member, ServicePort};
+use super::Target;
+
+/// A server on a guest.
+#[derive(Clone, Debug)]
+pub(crate) enum Backend {
+    /// The API server of a control plane guest.
+    Api(Arc<Member>),
+    /// A node on the node port of a Service.
+    Service(Arc<NodePort>),
+}
+
+/// A node that answers on the node port of a Service.
+#[derive(Debug)]
+pub(crate) struct NodePort {
+    /// The Node's name.
+    pub(crate) node: String,
+    /// The Service and its port.
+    pub(crate) port: ServicePort,
+    /// The addresses of the node, with the node port.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Cancelled when the guest stops.
+    pub(crate) power: CancellationToken,
+}
+
+impl Target for Backend {
+    fn addresses(&self) -> &[SocketAddr] {
+        match self {
+            Self::Api(member) => &member.addresses,
+            Self::Service(port) => &port.addresses,
+        }
+    }
+
+    fn is_endpoint(&self, address: IpAddr) -> bool {
+        match self {
+            Self::Api(member) => member.is_endpoint(address),
+            Self::Service(port) => port.port.published.contains(&address),
+        }
+    }
+}
+
+impl Backend {
+    /// Cancelled when it stops to answer.
+    pub(super) fn serving(&self) -> &CancellationToken {
+        match self {
+            Self::Api(member) => &member.serving,
+            Self::Service(port) => &port.power,
+        }
+    }
+
+    /// Serves one connection to its end.
+    pub(super) async fn serve(&self, stream: TcpStream) {
+        match self {
+            Self::Api(member) => member.serve(stream).await,
+            Self::Service(port) => port.serve(stream).await,
+        }
+    }
+}
+
+impl NodePort {
+    /// Answers HTTP requests with one line that names Service and node: there is no Pod behind it.
+    async fn serve(&self, stream: TcpStream) {
+        let text = format!(
+            "Service {}, port {}: node {}, node port {}; simulated, no Pod runs\n",
+            self.port.service, self.port.port, self.node, self.port.node_port
+        );
+        let answer = service_fn(move |_: Request<Incoming>| {
+            let mut response = Response::new(Full::new(Bytes::from(text.clone())));
+            let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().insert(CONTENT_TYPE, plain);
+            async move { Ok::<_, std::convert::Infallible>(response) }
+        });
+        // An error is that of the client's connection.
+        let _ = Builder::new(TokioExecutor::new())
+            .http1_only()
+            .serve_connection(TokioIo::new(stream), answer)
+            .await;
+    }
+}
