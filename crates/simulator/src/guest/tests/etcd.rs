@@ -13,6 +13,14 @@ async fn control_plane(options: Options, machines: &[&str]) -> (Cloud, Client) {
         control_plane_pods(&client).await.len() == count
     })
     .await;
+    // Pods are there before kubeadm has ended, and a machine that is stopped until then begins again.
+    eventually(&cloud, "the ends of the joins", async || {
+        machines.iter().all(|name| {
+            let console = cloud.guests.console(&format!("{name}-id"));
+            console.contains("bootstrap-success.complete")
+        })
+    })
+    .await;
     (cloud, client)
 }
 

@@ -165,10 +165,10 @@ async fn a_listener_leads_to_the_node_ports_of_the_machines_that_run() {
         "metadata": {"name": "web"},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 8080}], "selector": {"app": "web"}},
     }));
-    let made = services
+    let created = services
         .create(&PostParams::default(), &service.unwrap())
         .await;
-    let node_port = made.unwrap().spec.unwrap().ports.unwrap()[0]
+    let node_port = created.unwrap().spec.unwrap().ports.unwrap()[0]
         .node_port
         .unwrap();
     let node_port = u16::try_from(node_port).unwrap();
