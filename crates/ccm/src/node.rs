@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
@@ -116,6 +117,8 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
         shared.absences.forget(node);
         let waits = plan::is_uninitialized(node) && ctx.options.controllers.node;
         return Ok(Action::requeue(match waits {
+            // The list may be a second old, and the server younger.
+            true if plan::is_new(node, Timestamp::now()) => SOON,
             true => UNFOUND,
             false => ctx.options.node_status_update_frequency,
         }));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::addresses;
@@ -44,6 +45,12 @@ pub(crate) struct Instance {
 /// Whether a Node waits for initialisation by its cloud controller manager.
 pub(crate) fn is_uninitialized(node: &Node) -> bool {
     has_taint(node, UNINITIALIZED)
+}
+
+/// Whether a Node was registered in the last minute.
+pub(crate) fn is_new(node: &Node, now: Timestamp) -> bool {
+    let registered = node.metadata.creation_timestamp.as_ref();
+    registered.is_some_and(|at| now.duration_since(at.0).as_secs() < 60)
 }
 
 /// Whether the kubelet reports that the node is ready.

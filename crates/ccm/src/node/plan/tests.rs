@@ -139,3 +139,21 @@ proptest! {
         prop_assert!(label.is_empty() || is_label(&label), "{label}");
     }
 }
+
+#[test]
+fn a_node_is_new_for_a_minute() {
+    let mut node = Node::default();
+    let now: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();
+    assert!(!is_new(&node, now));
+    for (registered, expected) in [
+        ("2026-01-01T00:02:01Z", true),
+        ("2026-01-01T00:01:01Z", true),
+        ("2026-01-01T00:01:00Z", false),
+    ] {
+        let at = registered.parse().unwrap();
+        node.metadata.creation_timestamp = Some(
+            api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at),
+        );
+        assert_eq!(is_new(&node, now), expected, "{registered}");
+    }
+}
