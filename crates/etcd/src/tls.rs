@@ -79,7 +79,7 @@ impl Tls {
             .with_client_auth_cert(chain, private_key(key)?)
             .map_err(unusable("the client certificate"))?;
         config.alpn_protocols = vec![ALPN.to_vec()];
-        // Connections live long, and the store for resumption takes 20 KB for each cluster.
+        // Few connections are opened, and the store for resumption takes 20 KB for each cluster.
         config.resumption = Resumption::disabled();
         Ok(Self {
             connector: TlsConnector::from(Arc::new(config)),

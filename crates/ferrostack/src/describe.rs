@@ -27,7 +27,7 @@ pub(crate) async fn cluster(
     let chosen = match (namespace, &args.name) {
         (None, _) => Chosen::All,
         (Some(namespace), Some(name)) => Chosen::One { namespace, name },
-        (Some(namespace), None) => match only(&snapshot, namespace) {
+        (Some(namespace), None) => match only(named(&snapshot), namespace) {
             Some(name) => Chosen::One { namespace, name },
             None => bail!(
                 "{}",
@@ -98,14 +98,20 @@ impl Chosen<'_> {
 const OR_ALL: &str = ", or use -A for all of all namespaces";
 const NONE: &str = "there is no cluster in any namespace";
 
-/// The name of the only cluster of the namespace.
-fn only<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a str> {
-    let mut names = snapshot
-        .of_kind(Kind::Cluster)
-        .filter(|cluster| cluster.namespace() == namespace)
-        .map(Item::name);
-    let first = names.next();
-    first.filter(|_| names.next().is_none())
+/// Namespaces and names of the clusters of a snapshot.
+fn named(snapshot: &Snapshot) -> impl Iterator<Item = (&str, &str)> {
+    let clusters = snapshot.of_kind(Kind::Cluster);
+    clusters.map(|cluster| (cluster.namespace(), cluster.name()))
+}
+
+/// The name of the only one of `clusters` in the namespace.
+fn only<'a>(
+    clusters: impl Iterator<Item = (&'a str, &'a str)>,
+    namespace: &str,
+) -> Option<&'a str> {
+    let mut names = clusters.filter(|(of, _)| *of == namespace);
+    let (_, first) = names.next()?;
+    names.next().is_none().then_some(first)
 }
 
 /// One of several outputs: on a terminal it replaces the previous one.
@@ -176,10 +182,10 @@ pub(crate) async fn missing(
 /// When there is none, or more than one, with their names.
 pub(crate) async fn only_name(client: &Client, namespace: &str) -> anyhow::Result<String> {
     let known = clusters(client).await?;
-    let mut here = known.iter().filter(|(of, _)| of == namespace);
-    match (here.next(), here.next()) {
-        (Some((_, name)), None) => Ok(name.clone()),
-        _ => bail!("{}", none_chosen(namespace, "", &known)),
+    let clusters = known.iter().map(|(of, name)| (of.as_str(), name.as_str()));
+    match only(clusters, namespace) {
+        Some(name) => Ok(name.to_owned()),
+        None => bail!("{}", none_chosen(namespace, "", &known)),
     }
 }
 
@@ -294,8 +300,8 @@ mod tests {
                 cluster("prod", "c"),
             ],
         };
-        assert_eq!(only(&snapshot, "default"), Some("a"));
-        assert_eq!(only(&snapshot, "prod"), None);
-        assert_eq!(only(&snapshot, "test"), None);
+        assert_eq!(only(named(&snapshot), "default"), Some("a"));
+        assert_eq!(only(named(&snapshot), "prod"), None);
+        assert_eq!(only(named(&snapshot), "test"), None);
     }
 }

@@ -60,11 +60,14 @@ impl Endpoints {
         program: &str,
         data: &DataDir,
     ) -> anyhow::Result<()> {
+        let path = data.path().display();
+        let start = format!("{program} up --data-dir {}", quoted(data.path()));
+        if args.cloud.is_none() && self.openstack.is_none() {
+            return self.check_bodies(args, &path, &start);
+        }
         if args.switch_cloud {
             return Ok(());
         }
-        let path = data.path().display();
-        let start = format!("{program} up --data-dir {}", quoted(data.path()));
         match (&args.cloud, &self.openstack) {
             (Some(asked), None) if self.cloud.is_some() => bail!(
                 "the data directory {path} was used with a simulated OpenStack, not with cloud `{asked}`: start it with `{start}`, \
@@ -78,7 +81,7 @@ impl Endpoints {
                 "the data directory {path} was used with cloud `{before}`: start it with `{start} --cloud {before}`, choose \
                  another with --data-dir, or start a simulated OpenStack in it with --switch-cloud"
             ),
-            _ => self.check_bodies(args, &path, &start),
+            _ => Ok(()),
         }
     }
 
@@ -266,6 +269,8 @@ mod tests {
         assert_eq!(check(None, &[]), Ok(()));
         let guests = check(Some("/a"), &[]).unwrap_err();
         assert!(guests.contains("--guest-runner /a"), "{guests}");
+        let same_cloud = check(Some("/a"), &["--switch-cloud"]).unwrap_err();
+        assert_eq!(same_cloud, guests, "the cloud is the same one");
         let machines = check(None, &runner).unwrap_err();
         assert!(machines.contains("are simulated guests"), "{machines}");
     }
