@@ -70,12 +70,14 @@ pub async fn written_at_rest(
 }
 
 /// Lets a number of writes through: the last one is stored, but its answer is lost, and nothing that is sent
-/// after it reaches a server. What a server rejects changes nothing and does not count. Clones share the count.
+/// after it reaches a server. What a server rejects changes nothing and does not count. Writes pass one after the
+/// other, so that none is in flight beside the last one. Clones share the count.
 #[derive(Clone)]
 pub struct Fuse {
     limit: usize,
     writes: Arc<Mutex<Vec<String>>>,
     blown: CancellationToken,
+    one_at_a_time: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Fuse {
@@ -86,6 +88,7 @@ impl Fuse {
             limit,
             writes: Arc::default(),
             blown: CancellationToken::new(),
+            one_at_a_time: Arc::default(),
         }
     }
 
@@ -115,6 +118,10 @@ impl Fuse {
             async move {
                 let write = (request.method() != Method::GET)
                     .then(|| format!("{} {}", request.method(), request.uri().path()));
+                let turn = match &write {
+                    Some(_) if fuse.limit < usize::MAX => Some(fuse.one_at_a_time.lock().await),
+                    _ => None,
+                };
                 if !fuse.blown.is_cancelled() {
                     let answer = client.send(request).await;
                     let stored = answer
@@ -126,6 +133,7 @@ impl Fuse {
                         return answer;
                     }
                 }
+                drop(turn);
                 std::future::pending().await
             }
         });
