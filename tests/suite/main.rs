@@ -13,6 +13,7 @@
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   manager     `manager` on an API server, with webhooks
+//!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
 //!   pages       the commands of README.md and docs/, as they are written there
@@ -49,6 +50,7 @@ mod kill;
 mod main_job;
 mod manager;
 mod managers;
+mod moving;
 mod pages;
 mod pods;
 mod process;

@@ -91,6 +91,17 @@ pages! {
         ports: true,
         prints: &["serviceaccount/ferrostack-manager serverside-applied", "leading as ", "stopped"],
     };
+    commands_of_the_page_on_moving: Page {
+        name: "docs/move.md",
+        // The target is another `up`, with no cluster, on the cloud of the first one.
+        prepare: with_cluster!("printf 'apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n' >nothing.yaml
+            export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9
+            ferrostack up --data-dir target --cloud simulated -f nothing.yaml >target.out 2>&1 &
+            until grep -q 'management API at' target.out; do sleep 0.1; done
+            cp target/kubeconfig target.kubeconfig\n"),
+        ports: false,
+        prints: &["moves: Cluster/demo", "of namespace default have moved: Cluster demo", "are written, and go on here"],
+    };
     commands_of_the_page_on_openstack: Page {
         name: "docs/openstack.md",
         prepare: with_cluster!("cp ~/.local/share/ferrostack/kubeconfig mycluster

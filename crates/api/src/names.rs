@@ -18,9 +18,17 @@ pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 pub const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
 /// Label: `clusterctl move` moves this object, too.
 pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
+/// Label: `clusterctl move` moves this object and everything that it owns.
+pub const MOVE_HIERARCHY_LABEL: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
 
 /// Annotation: controllers do not reconcile the object.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+/// Annotation: a provider is not ready for a move of the object yet.
+pub const BLOCK_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// Annotation: the object is deleted because it has moved, for the webhooks of providers.
+pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+/// Annotation: the object takes part in a `ferrostack move` that has not ended.
+pub const MOVE_ANNOTATION: &str = "ferrostack.dev/move";
 /// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: scaling down deletes this Machine first.

@@ -263,7 +263,17 @@ fn triggers(
     });
     let clusters = context.clusters.touched().flat_map(move |cluster| {
         let namespace = cluster.namespace().unwrap_or_default();
-        futures::stream::iter(pending(&of_clusters, &namespace, &cluster.name_any()))
+        // Those that report another state than that of the Cluster: the end of a pause, or its begin.
+        let paused = cluster.is_paused();
+        let concerned = |config: &KubeadmConfig| {
+            !status::has_data(config) || status::was_paused(config) != paused
+        };
+        futures::stream::iter(matching(
+            &of_clusters,
+            &namespace,
+            &cluster.name_any(),
+            concerned,
+        ))
     });
     let remote = context.remote.changes().flat_map(move |change| {
         let refs = match change {
@@ -278,7 +288,7 @@ fn triggers(
     futures::stream::select(machines, futures::stream::select(clusters, remote))
 }
 
-/// The KubeadmConfigs of a cluster without bootstrap data, and those that are paused.
+/// The KubeadmConfigs of a cluster without bootstrap data, and those that report that they are paused.
 fn pending(
     configs: &Feed<KubeadmConfig>,
     namespace: &str,

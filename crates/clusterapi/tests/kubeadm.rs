@@ -29,3 +29,6 @@ mod killing;
 
 #[path = "kubeadm/labels.rs"]
 mod labels;
+
+#[path = "kubeadm/pausing.rs"]
+mod pausing;

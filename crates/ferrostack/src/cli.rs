@@ -8,6 +8,7 @@ mod documentation;
 mod generate;
 mod groups;
 mod manager;
+mod moving;
 mod runner;
 mod session;
 mod simulate;
@@ -27,6 +28,7 @@ pub(crate) use self::deploy::{OpenStack, OpenStackConfig, OpenStackPlan};
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
+pub(crate) use self::moving::Move;
 pub(crate) use self::runner::RunnerArgs;
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     /// Delete a cluster and everything that belongs to it.
     #[command(subcommand)]
     Delete(Delete),
+    /// Move clusters to another management cluster, or to files and back.
+    Move(Box<Move>),
     /// Back up and restore the data directory of `up`.
     #[command(subcommand)]
     Admin(Admin),
@@ -112,7 +116,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,

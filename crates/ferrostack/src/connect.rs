@@ -135,6 +135,27 @@ pub(crate) async fn cluster(
     }
 }
 
+/// A client of the cluster of a kubeconfig that is named, and of no other.
+pub(crate) async fn named(
+    kubeconfig: &Path,
+    context: Option<&str>,
+    environment: &Environment,
+) -> anyhow::Result<Client> {
+    let args = ServerArgs {
+        kubeconfig: Some(kubeconfig.to_owned()),
+        context: context.map(str::to_owned),
+        ..ServerArgs::default()
+    };
+    let (client, address, _) = configured(&args, environment).await?;
+    match client.apiserver_version().await {
+        Ok(_) => Ok(client),
+        Err(source) => {
+            let next = format!("It was found in {}", quoted(kubeconfig));
+            Err(no_answer(&address, source, &next))
+        }
+    }
+}
+
 /// The error of a first request, with what to do `next` if nothing answers.
 fn no_answer(address: &str, source: kube::Error, next: &str) -> anyhow::Error {
     match source {

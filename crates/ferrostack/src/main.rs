@@ -9,6 +9,7 @@
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, get, apply, delete   the running API server
+//!   moving     clusters to another management cluster
 //!   deploy     OpenStack on Kubernetes
 //!   man, completion                              manual pages, and scripts for shells
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
@@ -33,6 +34,7 @@ mod list;
 mod man;
 mod manager;
 mod manifest;
+mod moving;
 mod readiness;
 mod session;
 mod simulated;
@@ -150,6 +152,9 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
                 let _ = writeln!(io::stderr(), "warning: {warning}");
             }
             print(&printed.text)
+        }
+        Command::Move(args) => {
+            moving::run(&args, &environment, stop_on_signal()?, print, remark).await
         }
         Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say, warn).await,
         Command::Admin(Admin::Restore(args)) => admin::restore(&args, &environment, say),

@@ -86,6 +86,18 @@ const RULES: &[Rule] = &[
         never: CLIENTS,
     },
     Rule {
+        name: "mover",
+        uses: &["api", "operator"],
+        tests_use: &[
+            "clusterapi",
+            "openstack",
+            "provider",
+            "simulator",
+            "testbed",
+        ],
+        never: CLIENTS,
+    },
+    Rule {
         name: "simulator",
         uses: &["apiserver", "etcd"],
         tests_use: &[],
@@ -118,6 +130,7 @@ const RULES: &[Rule] = &[
             "clusterapi",
             "deployer",
             "management",
+            "mover",
             "openstack",
             "operator",
             "provider",

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 32] = [
+const ENTRIES: [Entry; 33] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -280,6 +280,24 @@ const ENTRIES: [Entry; 32] = [
             "Until all of it is gone",
             "ferrostack delete cluster demo --wait",
         )],
+    ),
+    entry(
+        "move",
+        "move.md",
+        &[
+            (
+                "To the cluster of another kubeconfig",
+                "ferrostack move --to-kubeconfig target.kubeconfig",
+            ),
+            (
+                "What would move, and what stands in the way",
+                "ferrostack move --to-kubeconfig target.kubeconfig --dry-run -o json",
+            ),
+            (
+                "To files, and from there to another cluster",
+                "ferrostack move --to-directory backup",
+            ),
+        ],
     ),
     entry(
         "admin",

@@ -3,7 +3,16 @@
 use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
-const GROUPS: [(&str, &[&str]); 11] = [
+const GROUPS: [(&str, &[&str]); 12] = [
+    (
+        "Target",
+        &[
+            "to_kubeconfig",
+            "to_kubeconfig_context",
+            "to_directory",
+            "from_directory",
+        ],
+    ),
     ("Manifests", &["files", "file", "release"]),
     (
         "Cloud",
@@ -31,7 +40,14 @@ const GROUPS: [(&str, &[&str]); 11] = [
     ),
     (
         "Waiting",
-        &["exit_when_ready", "detach", "wait", "watch", "timeout"],
+        &[
+            "exit_when_ready",
+            "detach",
+            "wait",
+            "watch",
+            "timeout",
+            "confirm_within",
+        ],
     ),
     (
         "Output",

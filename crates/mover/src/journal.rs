@@ -1,0 +1,217 @@
+//! The record of a move: a ConfigMap in the namespace that moves, in the source, or, of a move from files, in the target.
+//!
+//! A process that begins or continues a move enters its name. Phases change only while the record is as this process
+//! has left it, so that of two processes only the later one goes on.
+
+use api::k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::core::ObjectMeta;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::access::Side;
+use crate::error::{Error, or_absent};
+
+/// The name of the ConfigMap.
+pub(crate) const NAME: &str = "ferrostack-move";
+
+/// How far a move is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Until the target has everything: it can be undone.
+    Moving,
+    /// The target has everything: it can only be completed.
+    Committed,
+    /// It is being undone.
+    RollingBack,
+}
+
+impl Phase {
+    fn as_str(self) -> &'static str {
+        match self {
+            Phase::Moving => "Moving",
+            Phase::Committed => "Committed",
+            Phase::RollingBack => "RollingBack",
+        }
+    }
+}
+
+/// The content of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// The identity of the move, which marks its copies.
+    pub(crate) id: String,
+    pub(crate) phase: Phase,
+    /// The other side: `cluster UID`, `to directory PATH` or `from directory DIGEST`.
+    pub(crate) other: String,
+    /// The process that works on it.
+    process: String,
+}
+
+/// The record as it is stored.
+pub(crate) struct Journal {
+    side: Side,
+    namespace: String,
+    pub(crate) record: Record,
+    stored: ObjectMeta,
+}
+
+impl Journal {
+    /// The record of a move that has not ended.
+    pub(crate) async fn find(side: &Side, namespace: &str) -> Result<Option<Self>, Error> {
+        let Some(map) = read(side, namespace).await? else {
+            return Ok(None);
+        };
+        let record = parse(&map).ok_or_else(|| {
+            Error::Refused(vec![format!(
+                "ConfigMap {namespace}/{NAME} of the {} is not the record of a move of this version: it is not touched",
+                side.title
+            )])
+        })?;
+        Ok(Some(Self {
+            side: side.clone(),
+            namespace: namespace.to_owned(),
+            record,
+            stored: map.metadata,
+        }))
+    }
+
+    /// Records a new move.
+    ///
+    /// # Errors
+    /// When another one has begun in the meantime.
+    pub(crate) async fn begin(side: &Side, namespace: &str, other: &str) -> Result<Self, Error> {
+        let record = Record {
+            id: Uuid::new_v4().to_string(),
+            phase: Phase::Moving,
+            other: other.to_owned(),
+            process: Uuid::new_v4().to_string(),
+        };
+        let map = content(&record, namespace, None);
+        let maps: Api<ConfigMap> = Api::namespaced(side.client.clone(), namespace);
+        let action = || format!("recording the move in ConfigMap {namespace}/{NAME}");
+        let params = PostParams::default();
+        let stored = match side.attempt(action, || maps.create(&params, &map)).await {
+            Ok(stored) => Some(stored),
+            // A repeated request meets what the first one has stored.
+            Err(error) if error.code() == Some(409) => read(side, namespace)
+                .await?
+                .filter(|stored| parse(stored).as_ref() == Some(&record)),
+            Err(error) => return Err(error),
+        };
+        let stored = stored.ok_or_else(|| Error::TakenOver(namespace.to_owned()))?;
+        Ok(Self {
+            side: side.clone(),
+            namespace: namespace.to_owned(),
+            record,
+            stored: stored.metadata,
+        })
+    }
+
+    /// Continues the move in this process: another one that works on it stops.
+    pub(crate) async fn take_over(&mut self) -> Result<(), Error> {
+        let process = Uuid::new_v4().to_string();
+        self.store(Record {
+            process,
+            ..self.record.clone()
+        })
+        .await
+    }
+
+    /// Enters a phase.
+    pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Error> {
+        self.store(Record {
+            phase,
+            ..self.record.clone()
+        })
+        .await
+    }
+
+    /// Fails when another process has taken over.
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        let stored = read(&self.side, &self.namespace).await?;
+        match stored.as_ref().and_then(parse) {
+            Some(record) if record == self.record => Ok(()),
+            _ => Err(Error::TakenOver(self.namespace.clone())),
+        }
+    }
+
+    /// Ends the move.
+    pub(crate) async fn remove(self) -> Result<(), Error> {
+        let maps: Api<ConfigMap> = Api::namespaced(self.side.client.clone(), &self.namespace);
+        let params = DeleteParams::default().preconditions(Preconditions {
+            uid: self.stored.uid.clone(),
+            resource_version: None,
+        });
+        let action = || format!("deleting ConfigMap {}/{NAME}", self.namespace);
+        let deleted = self
+            .side
+            .attempt(action, || maps.delete(NAME, &params))
+            .await;
+        match or_absent(deleted) {
+            // Another process has ended this move, and another move has begun.
+            Err(error) if error.code() == Some(409) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    async fn store(&mut self, record: Record) -> Result<(), Error> {
+        let map = content(&record, &self.namespace, Some(&self.stored));
+        let maps: Api<ConfigMap> = Api::namespaced(self.side.client.clone(), &self.namespace);
+        let action = || format!("recording the move in ConfigMap {}/{NAME}", self.namespace);
+        let params = PostParams::default();
+        let stored = match self
+            .side
+            .attempt(action, || maps.replace(NAME, &params, &map))
+            .await
+        {
+            Ok(stored) => Some(stored),
+            Err(error) if matches!(error.code(), Some(404 | 409)) => {
+                read(&self.side, &self.namespace)
+                    .await?
+                    .filter(|stored| parse(stored).as_ref() == Some(&record))
+            }
+            Err(error) => return Err(error),
+        };
+        let stored = stored.ok_or_else(|| Error::TakenOver(self.namespace.clone()))?;
+        self.stored = stored.metadata;
+        self.record = record;
+        Ok(())
+    }
+}
+
+async fn read(side: &Side, namespace: &str) -> Result<Option<ConfigMap>, Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(side.client.clone(), namespace);
+    let action = || format!("reading ConfigMap {namespace}/{NAME}");
+    side.attempt(action, || maps.get_opt(NAME)).await
+}
+
+fn content(record: &Record, namespace: &str, stored: Option<&ObjectMeta>) -> ConfigMap {
+    let data = json!({
+        "id": record.id, "phase": record.phase.as_str(), "other": record.other, "process": record.process,
+        "note": "The record of a ferrostack move that has not ended. Run the same command again to go on, or with --roll-back to undo it.",
+    });
+    let mut map = ConfigMap {
+        data: serde_json::from_value(data).ok(),
+        ..ConfigMap::default()
+    };
+    let meta = map.meta_mut();
+    meta.name = Some(NAME.to_owned());
+    meta.namespace = Some(namespace.to_owned());
+    meta.uid = stored.and_then(|stored| stored.uid.clone());
+    meta.resource_version = stored.and_then(|stored| stored.resource_version.clone());
+    map
+}
+
+fn parse(map: &ConfigMap) -> Option<Record> {
+    let data = map.data.as_ref()?;
+    let phases = [Phase::Moving, Phase::Committed, Phase::RollingBack];
+    let phase = data.get("phase")?;
+    Some(Record {
+        id: data.get("id").filter(|id| !id.is_empty())?.clone(),
+        phase: phases.into_iter().find(|known| known.as_str() == phase)?,
+        other: data.get("other")?.clone(),
+        process: data.get("process")?.clone(),
+    })
+}

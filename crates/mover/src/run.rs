@@ -1,0 +1,567 @@
+//! The phases of a move.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::infra::v1alpha1::OpenStackClusterIdentity;
+use kube::Client;
+use kube::api::Api;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Side;
+use crate::directory;
+use crate::error::Error;
+use crate::graph::{Selection, select};
+use crate::journal::{Journal, Phase};
+use crate::kinds::{self, Kind};
+use crate::pausing;
+use crate::preflight;
+use crate::report::Report;
+use crate::transfer::Target;
+
+/// How a move is done.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The namespace that moves, whole.
+    pub namespace: String,
+    /// How long the controllers of either side have to confirm that objects are paused.
+    pub confirm_within: Duration,
+    /// Cancelled when the user interrupts: before the commit, the move is then undone.
+    pub stop: CancellationToken,
+}
+
+/// Prints a line of progress.
+pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// A process at work on a move.
+pub(crate) struct Work<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) journal: &'a Journal,
+    pub(crate) say: Say<'a>,
+}
+
+impl Work<'_> {
+    /// Fails, before a write, when the user has interrupted, or another process has taken over.
+    pub(crate) async fn guard(&self) -> Result<(), Error> {
+        if self.options.stop.is_cancelled() {
+            return Err(Error::Interrupted);
+        }
+        self.journal.check().await
+    }
+}
+
+/// A side with the kinds that it serves.
+struct Known {
+    side: Side,
+    kinds: Vec<Arc<Kind>>,
+}
+
+impl Known {
+    async fn of(client: &Client, title: &'static str) -> Result<Self, Error> {
+        let side = Side::new(client, title);
+        let kinds = kinds::discover(&side).await?;
+        Ok(Self { side, kinds })
+    }
+
+    fn as_target<'a>(&'a self, namespace: &'a str, id: &'a str) -> Target<'a> {
+        Target {
+            side: &self.side,
+            kinds: &self.kinds,
+            namespace,
+            id,
+        }
+    }
+
+    async fn selection(&self, namespace: &str) -> Result<Selection, Error> {
+        Ok(select(
+            pausing::read(&self.side, &self.kinds, namespace).await?,
+        ))
+    }
+}
+
+/// What would move, and what stands in the way; writes nothing.
+///
+/// # Errors
+/// When one of the sides cannot be read.
+pub async fn preview(
+    source: &Client,
+    target: Option<&Client>,
+    options: &Options,
+) -> Result<Report, Error> {
+    let source = Known::of(source, "source").await?;
+    let target = match target {
+        Some(client) => Some(Known::of(client, "target").await?),
+        None => None,
+    };
+    let journal = Journal::find(&source.side, &options.namespace).await?;
+    let id = journal.as_ref().map(|journal| journal.record.id.as_str());
+    let (selection, problems) = check(&source, target.as_ref(), &options.namespace, id).await?;
+    Ok(Report {
+        problems,
+        ..Report::of(&options.namespace, &selection)
+    })
+}
+
+/// What moves, and what stands in the way.
+async fn check(
+    source: &Known,
+    target: Option<&Known>,
+    namespace: &str,
+    id: Option<&str>,
+) -> Result<(Selection, Vec<String>), Error> {
+    let selection = source.selection(namespace).await?;
+    let mut problems = preflight::source(&selection, id);
+    if selection.moves.is_empty() {
+        problems.push(empty(source, namespace).await?);
+    }
+    if let Some(target) = target {
+        if source.side.identity().await? == target.side.identity().await? {
+            problems.push("source and target are the same cluster".to_owned());
+            return Ok((selection, problems));
+        }
+        problems.extend(preflight::target(&selection, &target.kinds));
+        problems.extend(
+            target
+                .as_target(namespace, id.unwrap_or_default())
+                .foreign(&selection)
+                .await?,
+        );
+        problems.extend(missing_identities(&target.side, &selection).await?);
+    }
+    Ok((selection, problems))
+}
+
+/// That there is nothing to move, and where there is something.
+async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
+    let text = format!(
+        "there is nothing to move in namespace {namespace} of the source: it has no Cluster"
+    );
+    let Some(clusters) = source.kinds.iter().find(|kind| kind.is("Cluster")) else {
+        return Ok(format!("{text}, and the source does not know Clusters"));
+    };
+    let elsewhere = source.side.list(clusters, "").await?;
+    let mut namespaces: Vec<&str> = elsewhere.iter().map(|cluster| cluster.key().0).collect();
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    Ok(match namespaces.is_empty() {
+        true => text,
+        false => format!(
+            "{text}. Namespaces with Clusters: {}; choose one with --namespace",
+            namespaces.join(", ")
+        ),
+    })
+}
+
+/// The identities of the whole cluster that the target lacks. They are not moved, since other namespaces may use them.
+async fn missing_identities(target: &Side, selection: &Selection) -> Result<Vec<String>, Error> {
+    let identities: Api<OpenStackClusterIdentity> = Api::all(target.client.clone());
+    let mut problems = Vec::new();
+    for name in preflight::shared_identities(selection) {
+        let action = || format!("reading OpenStackClusterIdentity {name}");
+        if target
+            .attempt(action, || identities.get_opt(&name))
+            .await?
+            .is_none()
+        {
+            problems.push(format!(
+                "OpenStackClusterIdentity/{name} is of the whole cluster and does not move, and the target has none: create it there first"
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+/// Moves a namespace from one cluster to another, or continues a move that was cut off.
+///
+/// # Errors
+/// With what stands in the way, or went wrong; before the commit everything is undone then.
+pub async fn to_cluster(
+    source: &Client,
+    target: &Client,
+    options: &Options,
+    say: Say<'_>,
+) -> Result<Report, Error> {
+    let (source, target) = (
+        Known::of(source, "source").await?,
+        Known::of(target, "target").await?,
+    );
+    let other = format!("cluster {}", target.side.identity().await?);
+    let found = continued(&source.side, &options.namespace, &other, say).await?;
+    let mut journal = match found {
+        Some(journal) if journal.record.phase == Phase::RollingBack => {
+            undo(&source, Some(&target), &options.namespace, journal).await?;
+            begin(&source, &target, options, &other).await?
+        }
+        Some(journal) => journal,
+        None => begin(&source, &target, options, &other).await?,
+    };
+    let mut report = Report::default();
+    if journal.record.phase == Phase::Moving {
+        report = copy(&source, &target, options, &mut journal, say).await?;
+    }
+    let id = journal.record.id.clone();
+    let copies = target.as_target(&options.namespace, &id);
+    let complete = async {
+        if report.moves.is_empty() {
+            let objects = copies.copies().await?.into_iter().map(|(copy, _)| copy);
+            report = Report::of(&options.namespace, &select(objects.collect()));
+        }
+        say("deleting the objects of the source, without their finalizers");
+        copies.remove_originals(&source.side, &source.kinds).await?;
+        say("resuming the clusters in the target");
+        copies.release().await?;
+        journal.remove().await?;
+        Ok(report)
+    };
+    let completed: Result<Report, Error> = complete.await;
+    completed.map_err(|error| Error::Incomplete(Box::new(error)))
+}
+
+/// The record of an earlier move to the same place, taken over.
+async fn continued(
+    side: &Side,
+    namespace: &str,
+    other: &str,
+    say: Say<'_>,
+) -> Result<Option<Journal>, Error> {
+    let Some(mut journal) = Journal::find(side, namespace).await? else {
+        return Ok(None);
+    };
+    if journal.record.other != other {
+        return Err(Error::Refused(vec![format!(
+            "a move of namespace {namespace} to another place has not ended ({}): run that one again, or undo it with --roll-back",
+            journal.record.other
+        )]));
+    }
+    say("continuing the move that was cut off");
+    journal.take_over().await?;
+    Ok(Some(journal))
+}
+
+/// Records a move, if nothing stands in its way.
+async fn begin(
+    source: &Known,
+    target: &Known,
+    options: &Options,
+    other: &str,
+) -> Result<Journal, Error> {
+    let (_, problems) = check(source, Some(target), &options.namespace, None).await?;
+    if !problems.is_empty() {
+        return Err(Error::Refused(problems));
+    }
+    Journal::begin(&source.side, &options.namespace, other).await
+}
+
+/// Copies everything to the target and commits; undoes everything after an error.
+async fn copy(
+    source: &Known,
+    target: &Known,
+    options: &Options,
+    journal: &mut Journal,
+    say: Say<'_>,
+) -> Result<Report, Error> {
+    let result = async {
+        let work = Work {
+            options,
+            journal,
+            say,
+        };
+        say("pausing the clusters of the source");
+        let selection = pausing::pause(&work, &source.side, &source.kinds).await?;
+        let copies = target.as_target(&options.namespace, &journal.record.id);
+        let mut problems = preflight::target(&selection, &target.kinds);
+        problems.extend(copies.foreign(&selection).await?);
+        if !problems.is_empty() {
+            return Err(Error::Refused(problems));
+        }
+        say(&format!(
+            "creating {} objects in the target, owners first",
+            selection.moves.len()
+        ));
+        work.guard().await?;
+        copies.ensure_namespace().await?;
+        copies.fill(&work, &selection).await?;
+        work.guard().await?;
+        Ok(Report::of(&options.namespace, &selection))
+    };
+    let result: Result<Report, Error> = result.await;
+    let committed = match result {
+        Ok(report) => journal.enter(Phase::Committed).await.map(|()| report),
+        Err(error) => Err(error),
+    };
+    match committed {
+        Ok(report) => Ok(report),
+        Err(Error::TakenOver(namespace)) => Err(Error::TakenOver(namespace)),
+        Err(first) => Err(undone(source, Some(target), options, journal, first).await),
+    }
+}
+
+/// Undoes a move after an error, and returns the error with the outcome.
+async fn undone(
+    source: &Known,
+    target: Option<&Known>,
+    options: &Options,
+    journal: &Journal,
+    first: Error,
+) -> Error {
+    // Read anew: an answer may have been lost, so that only the record knows whether the move was committed.
+    let again = async {
+        match Journal::find(&source.side, &options.namespace).await? {
+            Some(found) if found.record.id != journal.record.id => Ok(false),
+            Some(found) if found.record.phase == Phase::Committed => Ok(true),
+            Some(found) => undo(source, target, &options.namespace, found)
+                .await
+                .map(|()| false),
+            None => Ok(false),
+        }
+    };
+    match again.await {
+        Ok(false) => Error::RolledBack(Box::new(first)),
+        Ok(true) => Error::Incomplete(Box::new(first)),
+        Err(second) => Error::HalfWay {
+            first: Box::new(first),
+            second: Box::new(second),
+        },
+    }
+}
+
+/// Deletes the copies, resumes the source and removes the record.
+async fn undo(
+    source: &Known,
+    target: Option<&Known>,
+    namespace: &str,
+    mut journal: Journal,
+) -> Result<(), Error> {
+    if journal.record.phase != Phase::RollingBack {
+        journal.enter(Phase::RollingBack).await?;
+    }
+    let id = journal.record.id.clone();
+    if let Some(target) = target {
+        target.as_target(namespace, &id).remove_copies().await?;
+    }
+    pausing::resume(&source.side, &source.kinds, namespace, &id).await?;
+    journal.remove().await
+}
+
+/// Undoes a move that was cut off before its commit: its copies are deleted, and the source goes on. Without a `target`,
+/// copies stay there, paused.
+///
+/// # Errors
+/// When there is none, or it was committed.
+pub async fn roll_back(
+    source: &Client,
+    target: Option<&Client>,
+    options: &Options,
+    say: Say<'_>,
+) -> Result<(), Error> {
+    let source = Known::of(source, "source").await?;
+    let target = match target {
+        Some(client) => Some(Known::of(client, "target").await?),
+        None => None,
+    };
+    let Some(mut journal) = Journal::find(&source.side, &options.namespace).await? else {
+        return Err(Error::Refused(vec![format!(
+            "no move of namespace {} was cut off",
+            options.namespace
+        )]));
+    };
+    if journal.record.phase == Phase::Committed {
+        let text = "the target has everything already, and parts of the source are deleted: run the same move again to complete it";
+        return Err(Error::Refused(vec![text.to_owned()]));
+    }
+    if let Some(target) = &target
+        && journal.record.other != format!("cluster {}", target.side.identity().await?)
+    {
+        return Err(Error::Refused(vec![
+            "the move was to another cluster than this target".to_owned(),
+        ]));
+    }
+    journal.take_over().await?;
+    say("undoing the move");
+    undo(&source, target.as_ref(), &options.namespace, journal).await
+}
+
+/// Writes a namespace to files, while it is paused; then it goes on.
+///
+/// # Errors
+/// When the directory is not empty, or the source is not ready.
+pub async fn to_directory(
+    source: &Client,
+    directory: &Path,
+    options: &Options,
+    say: Say<'_>,
+) -> Result<Report, Error> {
+    let source = Known::of(source, "source").await?;
+    let namespace = &options.namespace;
+    let other = format!("to directory {}", directory.display());
+    let found = match continued(&source.side, namespace, &other, say).await? {
+        Some(journal) if journal.record.phase == Phase::RollingBack => {
+            undo(&source, None, namespace, journal).await?;
+            None
+        }
+        found => found,
+    };
+    let mut journal = match found {
+        Some(journal) => journal,
+        None => {
+            let (_, problems) = check(&source, None, namespace, None).await?;
+            if !problems.is_empty() {
+                return Err(Error::Refused(problems));
+            }
+            directory::prepare(directory)?;
+            Journal::begin(&source.side, namespace, &other).await?
+        }
+    };
+    if journal.record.phase == Phase::Moving {
+        save(&source, directory, options, &mut journal, say).await?;
+    }
+    let id = journal.record.id.clone();
+    let complete = async {
+        say("the files are complete; resuming the clusters");
+        pausing::resume(&source.side, &source.kinds, namespace, &id).await?;
+        let saved = select(directory::read(directory, &source.kinds)?);
+        journal.remove().await?;
+        Ok(Report::of(namespace, &saved))
+    };
+    let completed: Result<Report, Error> = complete.await;
+    completed.map_err(|error| Error::Incomplete(Box::new(error)))
+}
+
+/// Writes all files while the source is paused, and records that they are complete.
+async fn save(
+    source: &Known,
+    directory: &Path,
+    options: &Options,
+    journal: &mut Journal,
+    say: Say<'_>,
+) -> Result<(), Error> {
+    let written = async {
+        let work = Work {
+            options,
+            journal,
+            say,
+        };
+        say("pausing the clusters");
+        let selection = pausing::pause(&work, &source.side, &source.kinds).await?;
+        let count = directory::write(directory, &selection)?;
+        say(&format!("{count} files in {}", directory.display()));
+        work.guard().await
+    };
+    let written: Result<(), Error> = written.await;
+    let committed = match written {
+        Ok(()) => journal.enter(Phase::Committed).await,
+        Err(error) => Err(error),
+    };
+    match committed {
+        Ok(()) => Ok(()),
+        Err(Error::TakenOver(namespace)) => Err(Error::TakenOver(namespace)),
+        Err(first) => Err(undone(source, None, options, journal, first).await),
+    }
+}
+
+/// Creates what files describe, and resumes it.
+///
+/// # Errors
+/// When something of it exists already; then everything is undone.
+pub async fn from_directory(
+    directory: &Path,
+    target: &Client,
+    options: &Options,
+    say: Say<'_>,
+) -> Result<Report, Error> {
+    let target = Known::of(target, "target").await?;
+    let selection = select(directory::read(directory, &target.kinds)?);
+    let namespace = &options.namespace;
+    let other = format!("from directory {}", directory.display());
+    let found = continued(&target.side, namespace, &other, say).await?;
+    let found = match found {
+        Some(journal) if journal.record.phase == Phase::RollingBack => {
+            undo(&target, Some(&target), namespace, journal).await?;
+            None
+        }
+        found => found,
+    };
+    let mut journal = match found {
+        Some(journal) => journal,
+        None => {
+            let problems = unusable(&target, &selection, namespace).await?;
+            if !problems.is_empty() {
+                return Err(Error::Refused(problems));
+            }
+            target.as_target(namespace, "").ensure_namespace().await?;
+            Journal::begin(&target.side, namespace, &other).await?
+        }
+    };
+    if journal.record.phase == Phase::Moving {
+        restore(&target, &selection, options, &mut journal, say).await?;
+    }
+    let id = journal.record.id.clone();
+    let complete = async {
+        say("resuming the clusters");
+        target.as_target(namespace, &id).release().await?;
+        journal.remove().await
+    };
+    complete
+        .await
+        .map_err(|error| Error::Incomplete(Box::new(error)))?;
+    Ok(Report::of(namespace, &selection))
+}
+
+/// Why files cannot be restored into this namespace.
+async fn unusable(
+    target: &Known,
+    selection: &Selection,
+    namespace: &str,
+) -> Result<Vec<String>, Error> {
+    let mut problems = Vec::new();
+    if selection.moves.is_empty() {
+        problems.push("there is no Cluster in the directory: nothing to restore".to_owned());
+    }
+    let objects = selection.moves.iter().map(|moving| &moving.object);
+    problems.extend(
+        objects
+            .filter(|object| object.key().0 != namespace)
+            .map(|object| {
+                format!(
+                    "{} is of namespace {}; choose it with --namespace",
+                    object.label(),
+                    object.key().0
+                )
+            }),
+    );
+    problems.extend(target.as_target(namespace, "").foreign(selection).await?);
+    problems.extend(missing_identities(&target.side, selection).await?);
+    Ok(problems)
+}
+
+async fn restore(
+    target: &Known,
+    selection: &Selection,
+    options: &Options,
+    journal: &mut Journal,
+    say: Say<'_>,
+) -> Result<(), Error> {
+    let work = Work {
+        options,
+        journal,
+        say,
+    };
+    say(&format!(
+        "creating {} objects, owners first",
+        selection.moves.len()
+    ));
+    let filled = target
+        .as_target(&options.namespace, &journal.record.id)
+        .fill(&work, selection)
+        .await;
+    let committed = match filled {
+        Ok(()) => journal.enter(Phase::Committed).await,
+        Err(error) => Err(error),
+    };
+    match committed {
+        Ok(()) => Ok(()),
+        Err(Error::TakenOver(namespace)) => Err(Error::TakenOver(namespace)),
+        Err(first) => Err(undone(target, Some(target), options, journal, first).await),
+    }
+}
