@@ -109,7 +109,8 @@ pages! {
             kubectl config rename-context $(kubectl config current-context) mycluster
             kubectl create namespace openstack\n"),
         ports: false,
-        prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts"],
+        prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts",
+            "simulated: nothing is started", "cloud cloud, release 2025.1: ready", "deleted; volumes"],
     };
     commands_of_the_page_on_a_real_openstack: Page {
         name: "docs/real-openstack.md",
@@ -157,8 +158,12 @@ pages! {
 }
 
 /// Commands that go on until they are interrupted, and how to know that they have begun.
-const SERVERS: [(&str, &str); 6] = [
+const SERVERS: [(&str, &str); 7] = [
     ("ferrostack up", "grep -q 'Ready after' running.out"),
+    (
+        "ferrostack openstack up -f cloud.yaml",
+        "grep -q '^ready after' running.out",
+    ),
     (
         "ferrostack simulate --clouds-file clouds.yaml",
         "[ -s clouds.yaml ]",
@@ -308,7 +313,7 @@ fn script(page: &Page) -> String {
                     false => "",
                 };
                 script.push_str(&format!(
-                    "ends\n{fresh}{command} >running.out &\nrunning=$!\n\
+                    "ends\n{fresh}: >running.out\n{command} >running.out &\nrunning=$!\n\
                      until {begun}; do kill -0 $running; sleep 0.2; done\n"
                 ));
             }
