@@ -121,7 +121,7 @@ impl World {
         const INFRA: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
         let reference = |group: &str, kind: &str, name: &str| json!({"apiGroup": group, "kind": kind, "name": name});
         let infra = "infrastructure.cluster.x-k8s.io";
-        let nodes = json!({"kubeletExtraArgs": [{"name": "cloud-provider", "value": "external"},
+        let nodes = json!({"kubeletExtraArgs": [
             {"name": "provider-id", "value": "openstack:///'{{ instance_id }}'"}], "name": "{{ local_hostname }}"});
         let identity = json!({"name": "demo-cloud-config", "cloudName": "simulated"});
         let template = |name: &str, flavor: &str| {
