@@ -16,6 +16,7 @@
 //!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
+//!   openstack   `openstack up`, `status`, `plan` and `delete` on simulated nodes
 //!   pages       the commands of README.md and docs/, as they are written there
 //!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
@@ -51,6 +52,7 @@ mod main_job;
 mod manager;
 mod managers;
 mod moving;
+mod openstack;
 mod pages;
 mod pods;
 mod process;

@@ -1,7 +1,7 @@
 //! Defaulting and validation beyond schemas, dispatched by API group and kind.
 //!
 //! The embedded API server (in process) and the admission webhooks call these functions with objects in the stored
-//! version, v1beta2.
+//! version: v1beta2, of OpenStack v1alpha1.
 
 use serde_json::Value;
 
@@ -138,6 +138,7 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
         errors.extend(crate::ipam::admission::validate(review));
         errors.extend(crate::bootstrap::admission::validate(review));
         errors.extend(crate::controlplane::admission::validate(review));
+        errors.extend(crate::openstack::admission::validate(review));
     }
     errors.extend(crate::infra::admission::validate(review));
     errors

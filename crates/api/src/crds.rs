@@ -11,5 +11,6 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     all.extend(crate::bootstrap::crd::all());
     all.extend(crate::controlplane::crd::all());
     all.extend(crate::infra::crd::crds());
+    all.extend(crate::openstack::crd::all());
     all
 }

@@ -3,7 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod convert;
 pub mod crd;
-mod schema;
+pub(crate) mod schema;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

@@ -13,6 +13,7 @@
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
+//!   openstack     ferrostack.dev                    OpenStack, in v1alpha1 alone
 //!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
@@ -31,6 +32,7 @@ pub mod crds;
 pub mod infra;
 pub mod ipam;
 pub mod names;
+pub mod openstack;
 pub mod selector;
 pub mod version;
 

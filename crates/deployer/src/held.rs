@@ -109,6 +109,31 @@ impl Held {
             .collect()
     }
 
+    /// The Secrets of passwords and keys that the namespace lacks for the cloud of this name.
+    pub fn missing(cloud: &str, objects: &[Json]) -> Vec<&'static str> {
+        let is_there = |name: &str| {
+            objects.iter().any(|it| {
+                it["kind"] == "Secret"
+                    && it["metadata"]["name"] == name
+                    && it["metadata"]["labels"][PART_OF] == cloud
+            })
+        };
+        let names = SECRETS.iter().map(|(name, _)| *name);
+        names.filter(|name| !is_there(name)).collect()
+    }
+
+    /// The text with every password and key in it as `********`: programs may print what they are given.
+    pub fn masked(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for secret in self.secrets.values().flat_map(BTreeMap::values) {
+            // A short one may be a word.
+            if secret.expose().len() >= 8 && masked.contains(secret.expose()) {
+                masked = masked.replace(secret.expose(), "********");
+            }
+        }
+        masked
+    }
+
     /// The uid of the cloud.
     pub fn uid(&self) -> &str {
         &self.uid

@@ -8,7 +8,7 @@
 //! ```text
 //!   Parameters ─► Cloud ┐
 //!                  Held ┴► desired ─► Graph of steps with objects ┐
-//!                             objects of the namespace (observed) ┴► plan ─► Plan
+//!                             objects of the namespace (observed) ┴► plan ─► Plan ─► progress: what is done now
 //! ```
 //!
 //! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
@@ -34,6 +34,9 @@ pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{Parameters, ParametersError, ServiceParameters};
-pub use self::plan::{Action, Change, FIELD_MANAGER, Plan, PlannedStep, Restart, Verb, plan};
+pub use self::plan::{
+    Action, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Restart, State, Verb, plan,
+    progress, removal,
+};
 pub use self::release::Release;
 pub use self::service::{Service, configure};

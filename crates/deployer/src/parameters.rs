@@ -27,6 +27,9 @@ pub struct Parameters {
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
+    /// Whether the controller leaves the cloud as it is.
+    #[serde(default)]
+    pub paused: bool,
 }
 
 /// The network service.
@@ -101,7 +104,7 @@ pub struct ServiceParameters {
 }
 
 /// Fields of the design that are not built. They are rejected by name, and not as a typing error.
-const NOT_BUILT: [&str; 15] = [
+const NOT_BUILT: [&str; 14] = [
     "replicas",
     "nodes",
     "images",
@@ -112,12 +115,14 @@ const NOT_BUILT: [&str; 15] = [
     "storage",
     "exposure",
     "update",
-    "paused",
     "services.horizon",
     "services.cinder",
     "services.octavia",
     "services.memcached",
 ];
+
+/// Fields of each service that are not built.
+const NOT_BUILT_OF_SERVICES: [&str; 4] = ["replicas", "resources", "configFrom", "policy"];
 
 /// Services that no longer exist.
 const RETIRED: [(&str, &str); 2] = [
@@ -154,6 +159,7 @@ impl Parameters {
             region: region(),
             network: Network::default(),
             services: Services::default(),
+            paused: false,
         }
     }
 
@@ -190,6 +196,12 @@ impl Parameters {
         };
         if let Some(path) = NOT_BUILT.iter().find(|path| has(path)) {
             return Err(reject(&at(path), "this field is not built yet"));
+        }
+        let of_services = Service::ALL.into_iter().flat_map(|service| {
+            NOT_BUILT_OF_SERVICES.map(|field| format!("services.{service}.{field}"))
+        });
+        if let Some(path) = of_services.into_iter().find(|path| has(path)) {
+            return Err(reject(&at(&path), "this field is not built yet"));
         }
         if let Some((path, why)) = RETIRED.iter().find(|(path, _)| has(path)) {
             return Err(reject(&at(path), why));

@@ -2,6 +2,8 @@
 //! step waits for.
 
 mod difference;
+mod pods;
+mod progress;
 mod readiness;
 mod removal;
 mod restart;
@@ -14,6 +16,9 @@ use serde_json::Value as Json;
 use crate::desired::Graph;
 use crate::held::{PART_OF, UID};
 use crate::object::{Object, ObjectKind, Reference};
+
+pub use self::progress::{Progress, State, progress};
+pub use self::removal::removal;
 
 /// The field manager of every object of a cloud.
 pub const FIELD_MANAGER: &str = "ferrostack-openstack";

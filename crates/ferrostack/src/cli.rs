@@ -24,7 +24,10 @@ pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, Gener
 pub(crate) use self::cluster::{
     Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing,
 };
-pub(crate) use self::deploy::{OpenStack, OpenStackConfig, OpenStackPlan};
+pub(crate) use self::deploy::{
+    OpenStack, OpenStackConfig, OpenStackDelete, OpenStackPlan, OpenStackStatus, OpenStackUp,
+    PlaceArgs,
+};
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};

@@ -1,7 +1,12 @@
-//! `openstack`: the configuration of the services of a cloud, checked against its release, and the plan for a cluster.
+//! `openstack`: a cloud on Kubernetes: its configuration, checked against its release, the plan for a cluster, and what
+//! makes, shows and deletes it.
 
+mod delete;
 mod explain;
+mod place;
 mod plan;
+mod status;
+mod up;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +18,10 @@ use serde_json::{Value, json};
 use crate::cli::{OpenStackConfig, Output};
 use crate::manifest::{self, Lines};
 
+pub(crate) use self::delete::delete;
 pub(crate) use self::plan::plan;
+pub(crate) use self::status::status;
+pub(crate) use self::up::up;
 
 /// What is printed: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]

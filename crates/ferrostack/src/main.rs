@@ -146,6 +146,15 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             let limit = wait.then_some(timeout);
             delete::cluster(&name, &connect, limit, &environment, say).await
         }
+        Command::OpenStack(OpenStack::Up(args)) => {
+            deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
+        }
+        Command::OpenStack(OpenStack::Status(args)) => {
+            print(&deploy::status(&args, &environment).await?)
+        }
+        Command::OpenStack(OpenStack::Delete(args)) => {
+            deploy::delete(&args, &environment, stop_on_signal()?, say).await
+        }
         Command::OpenStack(OpenStack::Config(args)) => {
             let printed = deploy::config(&args)?;
             for warning in &printed.warnings {

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use self::endpoints::Endpoints;
 pub(crate) use self::endpoints::{openstack, resume};
 use self::input::Input;
-use self::management::Management;
+pub(crate) use self::management::Management;
 use self::managers::Managers;
 pub(crate) use self::observer::observe;
 use self::progress::Progress;
@@ -78,7 +78,10 @@ pub(crate) async fn run(
     let (simulated, config) = start_cloud(args, environment, &data, &mut endpoints, &stop).await?;
     endpoints.write(&data)?;
     let metrics = Metrics::default();
-    let management = Management::start(&data, listener, &metrics, stop.clone()).await?;
+    let management = {
+        let why = Some(Arc::new(management::not_run) as apiserver::NotRun);
+        Management::start(&data, listener, &metrics, why, stop.clone()).await?
+    };
     progress.say(&format!("management API at https://{address}"))?;
     match &simulated {
         Some(simulated) => progress.say(&format!("simulated OpenStack at {}", simulated.url))?,
@@ -129,6 +132,21 @@ pub(crate) async fn run(
         }
         Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
     }
+}
+
+/// Serves the API server of a data directory alone, at the address that it had before.
+pub(crate) async fn serve(
+    data: &DataDir,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<Management> {
+    let mut endpoints = Endpoints::read(data)?;
+    let remembered = endpoints.management;
+    let what = "the management API";
+    let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
+    endpoints.management = Some(address);
+    endpoints.write(data)?;
+    Management::start(data, listener, metrics, None, stop.clone()).await
 }
 
 /// Why `up` ended.

@@ -2,12 +2,14 @@
 //! calls webhooks, run in the process. A crate of its own for the binary and the test bed, since `api` and `apiserver`
 //! do not depend on each other.
 
-use api::admission::Review;
+use api::admission::{FieldError as Violation, Review};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
 use apiserver::{FieldError, Hooks};
 use serde_json::Value;
+
+mod openstack;
 
 /// Conversion, defaults and validation of the suite's kinds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,11 +35,26 @@ impl Hooks for Rules {
             old,
             dry_run,
         };
-        let field = |error: api::admission::FieldError| FieldError {
+        let field = |error: Violation| FieldError {
             path: error.path,
             message: error.message,
         };
-        api::admission::validate(review).map_err(|errors| errors.into_iter().map(field).collect())
+        validate(review).map_err(|errors| errors.into_iter().map(field).collect())
+    }
+}
+
+/// Validates an object of the suite's kinds: as [`api::admission::validate`], and the options of an OpenStack object by
+/// the tables of its release.
+///
+/// # Errors
+/// All errors, each with the path of its field.
+pub fn validate(review: Review<'_>) -> Result<(), Vec<Violation>> {
+    api::admission::validate(review)?;
+    let judged = openstack::judged(review);
+    if judged.is_empty() {
+        Ok(())
+    } else {
+        Err(judged)
     }
 }
 

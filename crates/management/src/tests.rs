@@ -37,3 +37,50 @@ fn definitions_with_several_versions_name_a_conversion_and_no_webhook() {
         assert_eq!(conversion, expected, "{:?}", definition.metadata.name);
     }
 }
+
+#[test]
+fn options_of_an_openstack_object_are_judged_by_the_table_of_its_release() {
+    let cloud = |option: &str| {
+        json!({
+            "apiVersion": "ferrostack.dev/v1alpha1",
+            "kind": "OpenStack",
+            "metadata": {"name": "cloud", "namespace": "openstack"},
+            "spec": {"release": "2025.1", "services": {"nova": {"config": {"scheduler": {option: 2}}}}},
+        })
+    };
+    let (valid, broken) = (cloud("workers"), cloud("wrokers"));
+    assert_eq!(Rules.validate(&valid, None, false), Ok(()));
+    for old in [None, Some(&valid)] {
+        let errors = Rules.validate(&broken, old, false).unwrap_err();
+        assert_eq!(
+            errors[0].path,
+            "spec.services.nova.config.scheduler.wrokers"
+        );
+        assert!(
+            errors[0].message.contains("did you mean workers?"),
+            "{}",
+            errors[0].message
+        );
+    }
+    // Stored before the rule: other fields can be written.
+    let mut other = broken.clone();
+    other["spec"]["paused"] = true.into();
+    assert_eq!(Rules.validate(&other, Some(&broken), false), Ok(()));
+}
+
+#[test]
+fn what_the_definition_rejects_the_parameters_reject_as_well() {
+    use api::openstack::crd::{REJECTED, REJECTED_OF_SERVICES};
+    let of_services = REJECTED_OF_SERVICES.map(|(field, _)| format!("services.nova.{field}"));
+    let paths = REJECTED.map(|(path, ..)| path.to_owned()).into_iter();
+    for path in paths.chain(of_services) {
+        let mut spec = json!({"release": "zed"});
+        let mut at = &mut spec;
+        for step in path.split('.') {
+            at = &mut at[step];
+        }
+        *at = json!({});
+        let error = deployer::Parameters::read(&spec).unwrap_err();
+        assert_eq!(error.path, path);
+    }
+}

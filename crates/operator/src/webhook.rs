@@ -25,13 +25,17 @@ pub const MUTATE: &str = "/mutate";
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate";
 
+/// What judges a write: [`admission::validate`], or more than that.
+pub type Judge = fn(Review<'_>) -> Result<(), Vec<FieldError>>;
+
 /// The maximum size of a review in bytes: a conversion contains a whole page of a list.
 const LARGEST: usize = 64 << 20;
 
 /// The routes of all webhooks. A body that is not a review is answered with 400 or 422.
 ///
 /// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas.
-pub fn router(client: Client) -> Router {
+/// All other writes are judged by `judge`.
+pub fn router(client: Client, judge: Judge) -> Router {
     let answer = |review: fn(&Value) -> Value| {
         post(move |Json(body): Json<Value>| async move { Json(review(&body)) })
     };
@@ -41,7 +45,7 @@ pub fn router(client: Client) -> Router {
             Json(if scale::is_scale(&body) {
                 scale::validate(&client, &body).await
             } else {
-                validate(&body)
+                validate_by(&body, judge)
             })
         }
     });
@@ -98,8 +102,12 @@ pub fn mutate(review: &Value) -> Value {
 
 /// Answers an AdmissionReview with every violation of the object.
 pub fn validate(review: &Value) -> Value {
+    validate_by(review, admission::validate)
+}
+
+fn validate_by(review: &Value, judge: Judge) -> Value {
     let request = &review["request"];
-    let verdict = admission::validate(Review {
+    let verdict = judge(Review {
         object: &request["object"],
         old: present(&request["oldObject"]),
         dry_run: request["dryRun"].as_bool().unwrap_or_default(),

@@ -98,6 +98,12 @@ const RULES: &[Rule] = &[
         never: CLIENTS,
     },
     Rule {
+        name: "rollout",
+        uses: &["api", "deployer", "operator"],
+        tests_use: &["simulator", "testbed"],
+        never: CLIENTS,
+    },
+    Rule {
         name: "simulator",
         uses: &["apiserver", "etcd"],
         tests_use: &[],
@@ -105,7 +111,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "management",
-        uses: &["api", "apiserver"],
+        uses: &["api", "apiserver", "deployer"],
         tests_use: &[],
         never: &[],
     },
@@ -134,6 +140,7 @@ const RULES: &[Rule] = &[
             "openstack",
             "operator",
             "provider",
+            "rollout",
             "simulator",
         ],
         tests_use: &["skipped"],

@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::FieldError;
-use crate::{addons, bootstrap, controlplane, core, infra, ipam};
+use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
 /// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
 pub(crate) fn problem(object: &Value) -> Option<FieldError> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
     let kind = object.get("kind")?.as_str()?;
-    if version != "v1beta2" {
+    if version != "v1beta2" && group != openstack::GROUP {
         return None;
     }
     let decode = match (group, kind) {
@@ -47,6 +47,7 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (infra::GROUP, "OpenStackMachineTemplate") => {
             spec::<infra::v1beta2::OpenStackMachineTemplateSpec>
         }
+        (openstack::GROUP, "OpenStack") => spec::<openstack::v1alpha1::OpenStackSpec>,
         _ => return None,
     };
     decode(object)

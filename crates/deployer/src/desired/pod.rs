@@ -40,6 +40,8 @@ impl Names<'_> {
             "name": name,
             "image": self.image(),
             "imagePullPolicy": "IfNotPresent",
+            // The end of the log is in the status of a Pod whose program has failed.
+            "terminationMessagePolicy": "FallbackToLogsOnError",
             "command": run.command,
             "volumeMounts": mounts,
             "securityContext": {
@@ -124,7 +126,8 @@ impl Names<'_> {
 
 /// The Pod of a program that ends.
 pub(super) fn ending(mut pod: Json) -> Json {
-    pod["restartPolicy"] = "OnFailure".into();
+    // A Pod that has failed stays, and with it its exit status and the end of its log.
+    pod["restartPolicy"] = "Never".into();
     pod
 }
 

@@ -51,7 +51,7 @@ fn what_is_wrong_is_named_with_its_field() {
         ),
         (
             json!({"release": "zed", "regoin": "x"}),
-            "regoin: unknown field `regoin`, expected one of `release`, `region`, `network`, `services`",
+            "regoin: unknown field `regoin`, expected one of `release`, `region`, `network`, `services`, `paused`",
         ),
         (
             json!({"apiVersion": "v1", "kind": "OpenStack"}),

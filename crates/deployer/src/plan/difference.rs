@@ -53,6 +53,7 @@ fn compare(desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
 /// The fields that we have set, as the API server notes them.
 fn owned(there: &Json) -> Option<&Json> {
     let managers = there.pointer("/metadata/managedFields")?.as_array()?;
+    // The entry of the request that created an object also has every default: nothing follows from it.
     let ours = managers.iter().find(|it| {
         it["manager"] == FIELD_MANAGER && it["operation"] == "Apply" && it["subresource"].is_null()
     })?;

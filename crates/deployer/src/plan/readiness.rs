@@ -55,7 +55,13 @@ fn unready(step: &Step, observed: &Observed<'_>) -> Option<String> {
 }
 
 /// Why an object is not ready.
-fn problem(reference: &Reference, there: &Json) -> Option<String> {
+pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
+    if there
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(|it| !it.is_null())
+    {
+        return Some("is being deleted".to_owned());
+    }
     let number = |path: &str| there.pointer(path).and_then(Json::as_i64).unwrap_or(0);
     let wanted = there
         .pointer("/spec/replicas")
@@ -94,16 +100,9 @@ fn problem(reference: &Reference, there: &Json) -> Option<String> {
             }
         }
         ObjectKind::Job => {
-            let conditions = there.pointer("/status/conditions").and_then(Json::as_array);
-            let holds = |kind: &str| {
-                conditions.is_some_and(|all| {
-                    all.iter()
-                        .any(|it| it["type"] == kind && it["status"] == "True")
-                })
-            };
-            if holds("Complete") {
+            if holds(there, "Complete") {
                 None
-            } else if holds("Failed") {
+            } else if has_failed(there) {
                 Some(format!("has failed: kubectl logs job/{}", reference.name))
             } else {
                 Some("has not completed".to_owned())
@@ -113,5 +112,33 @@ fn problem(reference: &Reference, there: &Json) -> Option<String> {
         | ObjectKind::Secret
         | ObjectKind::Service
         | ObjectKind::PersistentVolumeClaim => None,
+    }
+}
+
+/// Whether a Job has failed for good.
+pub(super) fn has_failed(job: &Json) -> bool {
+    holds(job, "Failed")
+}
+
+fn holds(object: &Json, kind: &str) -> bool {
+    let conditions = object.pointer("/status/conditions");
+    let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
+    conditions.any(|it| it["type"] == kind && it["status"] == "True")
+}
+
+/// Whether the Pods of a program are being replaced, after it has been ready once.
+pub(super) fn is_rolling(reference: &Reference, there: &Json) -> bool {
+    let number = |path: &str| there.pointer(path).and_then(Json::as_i64).unwrap_or(0);
+    let seen = number("/status/observedGeneration");
+    let (all, updated) = (
+        number("/status/replicas"),
+        number("/status/updatedReplicas"),
+    );
+    let stale = seen > 0 && seen < number("/metadata/generation");
+    match reference.kind {
+        ObjectKind::Deployment => stale || all > updated,
+        // Its Pod is gone before the new one is there.
+        ObjectKind::StatefulSet => stale || seen > 1 && problem(reference, there).is_some(),
+        _ => false,
     }
 }

@@ -70,3 +70,34 @@ fn last_configuration<'a>(
     }
     newest.into_values().map(|(_, it)| it).collect()
 }
+
+/// What is left of a cloud with this uid, in groups that are deleted one after the other: the steps of `graph` in
+/// reverse order and, with `purge`, volumes, passwords and keys. Passwords come last, because they tell the uid.
+pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<Vec<Reference>> {
+    let steps = graph.steps.iter().enumerate();
+    let ranks: BTreeMap<&str, usize> = steps.map(|(rank, it)| (it.name.as_str(), rank)).collect();
+    let mut groups: BTreeMap<std::cmp::Reverse<usize>, Vec<Reference>> = BTreeMap::new();
+    let (mut volumes, mut keys) = (Vec::new(), Vec::new());
+    for object in objects.iter().filter(|it| label(it, UID) == Some(uid)) {
+        let Some(reference) = Reference::of(object) else {
+            continue;
+        };
+        if is_data(&reference) {
+            match reference.kind {
+                ObjectKind::Secret => keys.push(reference),
+                _ => volumes.push(reference),
+            }
+            continue;
+        }
+        let step = label(object, STEP).and_then(|step| ranks.get(step).copied());
+        // A step that is gone was one of the last.
+        let rank = std::cmp::Reverse(step.unwrap_or(usize::MAX));
+        groups.entry(rank).or_default().push(reference);
+    }
+    let mut all: Vec<Vec<Reference>> = groups.into_values().collect();
+    if purge {
+        all.extend([volumes, keys]);
+    }
+    all.retain(|group| !group.is_empty());
+    all
+}

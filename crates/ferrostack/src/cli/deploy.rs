@@ -1,13 +1,24 @@
 //! Commands of OpenStack on Kubernetes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::OutputArg;
+use super::values::duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpenStack {
+    /// Make a cloud, or change it, and run its controller until Ctrl-C. What runs goes on running.
+    ///
+    /// Without --kubeconfig and --context everything is simulated: an API server in this process and nodes on which no
+    /// program runs.
+    Up(OpenStackUp),
+    /// Print how far a cloud is, and what each step waits for.
+    Status(OpenStackStatus),
+    /// Delete a cloud; its volumes, passwords and keys stay, unless --purge-data is given.
+    Delete(OpenStackDelete),
     /// Check a file of parameters, and print the configuration files of the services.
     Config(OpenStackConfig),
     /// Show what would be created, changed and deleted in a cluster. Nothing is written.
@@ -17,19 +28,89 @@ pub(crate) enum OpenStack {
     Plan(OpenStackPlan),
 }
 
+/// Where a cloud is.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Kubeconfig of a cluster [default with --context: KUBECONFIG].
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default with --kubeconfig: its current context].
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir")]
+    pub(crate) context: Option<String>,
+    /// Directory of the simulated cluster [default: ~/.local/share/ferrostack-openstack].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// Which cloud.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CloudArgs {
+    /// Name of the cloud.
+    #[arg(default_value = "cloud")]
+    pub(crate) name: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "openstack")]
+    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackUp {
+    /// File of parameters (`-` is standard input) [default: the cloud that is there, or one with only defaults].
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// A field of the parameters above the file, such as `network.mtu=9000`; may be given more than once.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Exit with 0 once every step is ready, or with 1 at the timeout.
+    #[arg(long)]
+    pub(crate) exit_when_ready: bool,
+    /// Timeout of --exit-when-ready, such as `90s` or `10m`.
+    #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackStatus {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackDelete {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    /// Delete volumes, passwords and keys, too. They cannot be restored.
+    #[arg(long)]
+    pub(crate) purge_data: bool,
+    /// How long to wait for the end, such as `90s` or `10m`.
+    #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackPlan {
     /// File of parameters (`-` is standard input).
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Kubeconfig of the cluster [default: KUBECONFIG, then that of the default data directory of `up`].
-    #[arg(long, value_name = "FILE")]
+    /// Kubeconfig of the cluster [default: KUBECONFIG, then that of the default data directory of `openstack up`].
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir")]
     pub(crate) context: Option<String>,
+    /// Directory of the simulated cluster of `openstack up`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
     /// Plan for an empty namespace, and connect to no cluster.
-    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context", "data_dir"])]
     pub(crate) empty: bool,
     #[command(flatten)]
     pub(crate) output: OutputArg,

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 33] = [
+const ENTRIES: [Entry; 36] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -134,6 +134,42 @@ const ENTRIES: [Entry; 33] = [
             "The configuration of every service",
             "ferrostack openstack config -f cloud.yaml",
         )],
+    ),
+    entry(
+        "openstack up",
+        "openstack.md",
+        &[
+            (
+                "A simulated cloud, to rehearse a file of parameters",
+                "ferrostack openstack up -f cloud.yaml --set network.mtu=9000",
+            ),
+            (
+                "A cloud in a cluster",
+                "ferrostack openstack up -f cloud.yaml --context mycluster --exit-when-ready",
+            ),
+        ],
+    ),
+    entry(
+        "openstack status",
+        "openstack.md",
+        &[(
+            "What each step waits for",
+            "ferrostack openstack status --context mycluster",
+        )],
+    ),
+    entry(
+        "openstack delete",
+        "openstack.md",
+        &[
+            (
+                "The cloud, not its data",
+                "ferrostack openstack delete --context mycluster",
+            ),
+            (
+                "Everything, with volumes, passwords and keys",
+                "ferrostack openstack delete --context mycluster --purge-data",
+            ),
+        ],
     ),
     entry(
         "openstack config",

@@ -11,8 +11,8 @@ use kube::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{read, warnings};
-use crate::cli::{OpenStackPlan, Output, ServerArgs};
+use super::{place, read, warnings};
+use crate::cli::{DataDirArg, OpenStackPlan, Output, ServerArgs};
 use crate::connect;
 use crate::environment::Environment;
 
@@ -49,7 +49,7 @@ pub(crate) async fn plan(
     let cloud = cloud.with_context(|| file.name.clone())?;
     let client = match args.empty {
         true => None,
-        false => Some(connect::cluster(&connection(args), environment).await?),
+        false => Some(connect::cluster(&connection(args, environment), environment).await?),
     };
     let outcome = outcome(&cloud, client.as_ref()).await?;
     match args.output.output {
@@ -63,11 +63,16 @@ pub(crate) async fn plan(
     })
 }
 
-fn connection(args: &OpenStackPlan) -> ServerArgs {
+fn connection(args: &OpenStackPlan, environment: &Environment) -> ServerArgs {
+    // KUBECONFIG comes before the default directory, not before a named one.
+    let has_variable = environment.non_empty("KUBECONFIG").is_some();
+    let simulated = args.kubeconfig.is_none() && !has_variable || args.data_dir.is_some();
     ServerArgs {
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),
-        ..ServerArgs::default()
+        data_dir: DataDirArg {
+            data_dir: simulated.then(|| place::directory(args.data_dir.as_deref(), environment)),
+        },
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn webhooks(
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let router = operator::webhook::router(client.clone());
+    let router = operator::webhook::router(client.clone(), ::management::validate);
     let pair = (certificate.certificate.as_str(), &certificate.key);
     tls("webhooks", address, pair, router, stop, say).await
 }

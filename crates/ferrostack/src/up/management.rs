@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use apiserver::{ApiServer, Options, Store, Synchronous};
+use apiserver::{ApiServer, NotRun, Options, Store, Synchronous};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -24,19 +24,20 @@ use crate::kubeconfig;
 const HISTORY: usize = 400;
 
 /// The running management API.
-pub(super) struct Management {
-    pub(super) client: Client,
+pub(crate) struct Management {
+    pub(crate) client: Client,
     server: ApiServer,
     serving: JoinHandle<()>,
 }
 
 impl Management {
     /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the `metrics` of the
-    /// controllers.
-    pub(super) async fn start(
+    /// controllers. `not_run` tells users why a Pod does not run.
+    pub(crate) async fn start(
         data: &DataDir,
         listener: TcpListener,
         metrics: &Metrics,
+        not_run: Option<NotRun>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
@@ -49,7 +50,7 @@ impl Management {
             },
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
-            not_run: Some(Arc::new(not_run)),
+            not_run,
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             history: HISTORY,
             ..Options::default()
@@ -77,7 +78,7 @@ impl Management {
     }
 
     /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start), when all data is on disk.
-    pub(super) async fn stopped(self) {
+    pub(crate) async fn stopped(self) {
         let _ = self.serving.await;
         drop(self.client);
         self.server.close().await;
@@ -85,7 +86,7 @@ impl Management {
 }
 
 /// Why a Pod or workload on the management API is not run.
-fn not_run(object: &Value) -> Option<String> {
+pub(super) fn not_run(object: &Value) -> Option<String> {
     let what = match object["kind"].as_str()? {
         "Pod" => "this Pod stays Pending".to_owned(),
         kind => format!("no Pods are created for this {kind}"),

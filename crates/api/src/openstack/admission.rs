@@ -1,0 +1,52 @@
+//! Validation of OpenStack objects beyond their schema. Options of services are judged by the crate `deployer`, which
+//! has the tables of the releases.
+
+use serde_json::Value;
+
+use super::GROUP;
+use crate::admission::{FieldError, Review};
+use crate::core::admission::kind_within;
+
+/// The longest name of a cloud: names of Pods and labels are made from it.
+const LONGEST: usize = 40;
+
+/// All errors of an object of this group.
+pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
+    if kind_within(GROUP, review.object) != Some("OpenStack") {
+        return Vec::new();
+    }
+    let mut errors = Vec::new();
+    let name = review.object.pointer("/metadata/name");
+    if review.old.is_none() && !name.and_then(Value::as_str).is_some_and(label) {
+        let message =
+            "has to be at most 40 lower case letters, digits and `-`, and to begin with a letter";
+        errors.push(FieldError::new("metadata.name", message));
+    }
+    let networks = review.object.pointer("/spec/network/physical");
+    let networks = networks.and_then(Value::as_array).into_iter().flatten();
+    for (index, network) in networks.enumerate() {
+        if network["vlans"].as_str().is_some_and(|it| !vlans(it)) {
+            let path = format!("spec.network.physical[{index}].vlans");
+            let message = "has to be two numbers from 1 to 4094, such as 100:199";
+            errors.push(FieldError::new(path, message));
+        }
+    }
+    errors
+}
+
+fn label(text: &str) -> bool {
+    text.len() <= LONGEST
+        && text.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && text
+            .chars()
+            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-')
+}
+
+fn vlans(text: &str) -> bool {
+    let id = |text: &str| text.parse().ok().filter(|id| (1..=4094_u16).contains(id));
+    let range = text.split_once(':');
+    range.is_some_and(
+        |(first, last)| matches!((id(first), id(last)), (Some(first), Some(last)) if first <= last),
+    )
+}

@@ -1,0 +1,113 @@
+//! The CustomResourceDefinition of `ferrostack.dev`.
+//!
+//! Fields of the design that are not built have a schema that rejects every value: without one, an API server would drop
+//! them, and the cloud would differ from what its object asked for.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps,
+};
+use kube::CustomResourceExt;
+use serde_json::json;
+
+use super::v1alpha1::OpenStack;
+use crate::core::crd::without_nullable;
+
+const NOT_BUILT: &str = "is not built yet";
+/// Fields that are rejected, as paths in the spec, with their type and the reason.
+pub const REJECTED: [(&str, &str, &str); 16] = [
+    ("replicas", "integer", NOT_BUILT),
+    ("nodes", "object", NOT_BUILT),
+    ("images", "object", NOT_BUILT),
+    ("database", "object", NOT_BUILT),
+    ("messaging", "object", NOT_BUILT),
+    ("identity", "object", NOT_BUILT),
+    ("compute", "object", NOT_BUILT),
+    ("storage", "object", NOT_BUILT),
+    ("exposure", "object", NOT_BUILT),
+    ("update", "object", NOT_BUILT),
+    ("services.horizon", "object", NOT_BUILT),
+    ("services.cinder", "object", NOT_BUILT),
+    ("services.octavia", "object", NOT_BUILT),
+    ("services.memcached", "object", NOT_BUILT),
+    (
+        "services.searchlight",
+        "object",
+        "is not served: the project was retired in 2021",
+    ),
+    (
+        "services.elasticsearch",
+        "object",
+        "is not served: only Searchlight used it",
+    ),
+];
+/// Fields of each service that are rejected, with their type.
+pub const REJECTED_OF_SERVICES: [(&str, &str); 4] = [
+    ("replicas", "integer"),
+    ("resources", "object"),
+    ("configFrom", "array"),
+    ("policy", "object"),
+];
+/// The services that have settings.
+const SERVICES: [&str; 5] = ["keystone", "glance", "placement", "nova", "neutron"];
+
+/// The CustomResourceDefinitions of this group.
+pub fn all() -> Vec<CustomResourceDefinition> {
+    let mut crd = OpenStack::crd();
+    without_nullable(&mut crd);
+    let versions = crd.spec.versions.iter_mut();
+    for schema in versions.filter_map(|version| version.schema.as_mut()) {
+        if let Some(root) = schema.open_api_v3_schema.as_mut() {
+            root.title = None;
+            reject(root);
+        }
+    }
+    vec![crd]
+}
+
+/// Adds the fields that are rejected.
+fn reject(root: &mut JSONSchemaProps) {
+    for (path, kind, reason) in REJECTED {
+        insert(root, path, kind, reason);
+    }
+    for service in SERVICES {
+        for (field, kind) in REJECTED_OF_SERVICES {
+            insert(
+                root,
+                &format!("services.{service}.{field}"),
+                kind,
+                NOT_BUILT,
+            );
+        }
+    }
+}
+
+fn insert(root: &mut JSONSchemaProps, path: &str, kind: &str, reason: &str) {
+    let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+    let steps = ["spec"].into_iter().chain(parent.split('.'));
+    let found = steps
+        .filter(|step| !step.is_empty())
+        .try_fold(root, |at, step| at.properties.as_mut()?.get_mut(step));
+    let Some(properties) = found.and_then(|at| at.properties.as_mut()) else {
+        return;
+    };
+    let mut schema = json!({
+        "type": kind,
+        "description": format!("This field {reason}: every value is rejected."),
+        "x-kubernetes-validations": [{"rule": "false", "message": reason}],
+    });
+    match kind {
+        "object" => schema["x-kubernetes-preserve-unknown-fields"] = true.into(),
+        "array" => {
+            schema["items"] =
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            schema["x-kubernetes-list-type"] = "atomic".into();
+        }
+        _ => {}
+    }
+    if let Ok(schema) = serde_json::from_value(schema) {
+        properties.insert(field.to_owned(), schema);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! `ferrostack.dev/v1alpha1`, the only version.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::infra::schema;
+
+/// The `apiVersion` of the objects in this module.
+pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
+
+/// The desired state of a cloud.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "ferrostack.dev",
+    version = "v1alpha1",
+    kind = "OpenStack",
+    plural = "openstacks",
+    doc = "An OpenStack cloud on this Kubernetes cluster. It has its namespace for itself.",
+    namespaced,
+    status = "OpenStackStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    printcolumn(name = "Release", type_ = "string", json_path = ".spec.release"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+pub struct OpenStackSpec {
+    /// The release: `zed` (from Debian 12) or `2025.1` (from Debian 13). Cannot be changed: upgrades are not built.
+    #[schemars(extend("enum" = ["zed", "2025.1"], "x-kubernetes-validations" = [{
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: upgrades from one release to another are not built",
+    }]))]
+    pub release: String,
+    /// Name of the region in the catalogue. Cannot be changed.
+    #[serde(default = "region")]
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$", "x-kubernetes-validations" = [{
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: the services have registered their endpoints in it",
+    }]))]
+    pub region: String,
+    /// The network service.
+    #[serde(default)]
+    pub network: Network,
+    /// Settings of each service.
+    #[serde(default)]
+    pub services: Services,
+    /// Whether the controller leaves the cloud as it is. What runs goes on running.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+}
+
+/// The network service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Network {
+    /// MTU of the network between the nodes, in bytes. Geneve takes 58 of them from the networks of projects.
+    #[serde(default = "mtu")]
+    #[schemars(range(min = 1280, max = 65535))]
+    pub mtu: i32,
+    /// Physical networks, to which provider networks can refer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub physical: Vec<Physical>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            mtu: mtu(),
+            physical: Vec::new(),
+        }
+    }
+}
+
+/// A physical network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Physical {
+    /// Its name in Neutron.
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$"))]
+    pub name: String,
+    /// VLAN ids that networks of projects may get, such as `100:199`. Without it, only untagged networks are possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = "^[0-9]{1,4}:[0-9]{1,4}$"))]
+    pub vlans: Option<String>,
+}
+
+/// Settings of each service.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Services {
+    /// Identity.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub keystone: Service,
+    /// Images.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub glance: Service,
+    /// Inventory of resources.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub placement: Service,
+    /// Servers.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub nova: Service,
+    /// Networks.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub neutron: Service,
+}
+
+/// Settings of a service.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Service {
+    /// Options of its configuration file, by section and name. Each has to be in the option table of the release;
+    /// options that the structure of the cloud demands cannot be set.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "free")]
+    pub config: Map<String, Value>,
+}
+
+impl Service {
+    fn is_empty(&self) -> bool {
+        self.config.is_empty()
+    }
+}
+
+/// The state of a cloud.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenStackStatus {
+    /// Generation of the spec that this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The uid of the cloud: the value of the label `ferrostack.dev/cloud-uid` of everything that belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// The steps of the cloud, each after those that it needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub steps: Vec<StepStatus>,
+    /// Observations, one per type: `Ready`, `ConfigurationValid`, `TasksSucceeded`, `AccountsWritten`, `Paused`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// The state of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepStatus {
+    /// Its name, such as `keystone-schema`.
+    pub name: String,
+    /// How far it is.
+    pub phase: Phase,
+    /// What it waits for, or what is wrong with it. Empty when it is ready.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When what it needs became ready and it started. After a change it starts again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Time>,
+    /// Seconds from the start until it was ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
+}
+
+/// How far a step is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// A step that it needs is not ready.
+    #[default]
+    Waiting,
+    /// It has started and is not ready.
+    Progressing,
+    /// It has failed, and does not go on without a change.
+    Failed,
+    /// It is ready.
+    Ready,
+    /// What it writes is not built: somebody else has to.
+    NotBuilt,
+}
+
+impl Phase {
+    /// Its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "Waiting",
+            Self::Progressing => "Progressing",
+            Self::Failed => "Failed",
+            Self::Ready => "Ready",
+            Self::NotBuilt => "NotBuilt",
+        }
+    }
+}
+
+/// Options of any section, name and type.
+fn free(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+fn region() -> String {
+    "RegionOne".to_owned()
+}
+
+fn mtu() -> i32 {
+    1500
+}

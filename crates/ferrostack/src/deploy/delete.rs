@@ -1,0 +1,106 @@
+//! `openstack delete`: the end of a cloud.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use api::openstack::PURGE_DATA;
+use api::openstack::v1alpha1::OpenStack;
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use operator::metrics::Metrics;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::place::{self, Place};
+use crate::cli::OpenStackDelete;
+use crate::data_dir;
+use crate::environment::Environment;
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Deletes a cloud and waits for its end. The controller runs here, unless an `openstack up` has the directory.
+pub(crate) async fn delete(
+    args: &OpenStackDelete,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let place = &args.cloud.place;
+    let directory = place::directory(place.data_dir.as_deref(), environment);
+    let named = place.kubeconfig.is_some() || place.context.is_some();
+    if !named && data_dir::holder(&directory)?.is_some() {
+        let client = place::client(place, environment).await?;
+        return ended(args, &client, &shutdown, &say).await;
+    }
+    if !named && !directory.join("management.db").exists() {
+        bail!(
+            "there is no simulated cloud in {}: name a cluster with --kubeconfig or --context",
+            directory.display()
+        );
+    }
+    let metrics = Metrics::default();
+    let mut place = Place::open(place, environment, &metrics, &stop).await?;
+    place.control(&args.cloud.namespace, metrics, &stop);
+    let outcome = ended(args, &place.client, &shutdown, &say).await;
+    stop.cancel();
+    place.stopped().await;
+    outcome
+}
+
+async fn ended(
+    args: &OpenStackDelete,
+    client: &Client,
+    shutdown: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let (name, namespace) = (&args.cloud.name, &args.cloud.namespace);
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    let title = format!("OpenStack {namespace}/{name}");
+    let found = api.get_opt(name).await;
+    if found
+        .with_context(|| format!("cannot read {title}"))?
+        .is_none()
+    {
+        bail!("there is no cloud {name} in namespace {namespace}");
+    }
+    if args.purge_data {
+        let patch = json!({"metadata": {"annotations": {PURGE_DATA: "true"}}});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let done = api.patch(name, &params, &patch).await;
+        done.with_context(|| format!("cannot change {title}"))?;
+    }
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    deleted.with_context(|| format!("cannot delete {title}"))?;
+    let deadline = tokio::time::Instant::now() + args.timeout;
+    let mut last = String::new();
+    while let Some(cloud) = api
+        .get_opt(name)
+        .await
+        .with_context(|| format!("cannot read {title}"))?
+    {
+        let status = cloud.status.unwrap_or_default();
+        let found = api::conditions::find(&status.conditions, rollout::READY);
+        let message = found
+            .filter(|it| it.reason == "Deleting")
+            .map(|it| it.message.clone());
+        if let Some(message) = message.filter(|it| *it != last) {
+            say(&message);
+            last = message;
+        }
+        if shutdown.is_cancelled() {
+            bail!("interrupted: the cloud is being deleted; the same command goes on");
+        }
+        if tokio::time::Instant::now() > deadline {
+            bail!("not deleted after {} s: {last}", args.timeout.as_secs());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    say(match args.purge_data {
+        true => "deleted, with its data",
+        false => "deleted; volumes, passwords and keys stay, and the next `openstack up` uses them",
+    });
+    Ok(())
+}

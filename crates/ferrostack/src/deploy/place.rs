@@ -1,0 +1,129 @@
+//! Where a cloud is: in a cluster, or on simulated nodes of an API server in this process.
+
+use std::path::{Path, PathBuf};
+
+use kube::Client;
+use operator::metrics::Metrics;
+use simulator::nodes;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{DataDirArg, PlaceArgs, ServerArgs};
+use crate::connect;
+use crate::data_dir::{self, DataDir};
+use crate::environment::Environment;
+use crate::up::{self, Management};
+
+/// Where a cloud is, with the controllers that run in this process.
+pub(super) struct Place {
+    pub(super) client: Client,
+    /// Whether nothing real is started.
+    pub(super) is_simulated: bool,
+    management: Option<Management>,
+    running: JoinSet<()>,
+    _data: Option<DataDir>,
+}
+
+/// The directory of the simulated cluster; always absolute.
+pub(super) fn directory(named: Option<&Path>, environment: &Environment) -> PathBuf {
+    let path = named.map_or_else(
+        || {
+            let beside = match environment.non_empty("FERROSTACK_DATA_DIR") {
+                Some(path) => PathBuf::from(path),
+                None => environment.default_data_dir(),
+            };
+            // Apart from that of `up`, whose API server has no nodes.
+            let mut name = beside.file_name().unwrap_or_default().to_owned();
+            name.push("-openstack");
+            beside.with_file_name(name)
+        },
+        Path::to_path_buf,
+    );
+    environment.working_dir.join(path)
+}
+
+/// A client of the cluster of a cloud, which has to run.
+pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyhow::Result<Client> {
+    if !is_simulated(args) {
+        return connect::cluster(&server(args, None), environment).await;
+    }
+    let directory = directory(args.data_dir.as_deref(), environment);
+    if data_dir::holder(&directory)?.is_none() {
+        anyhow::bail!(
+            "no simulated cloud is running in {}: start it with `{} openstack up`, or name a cluster with --kubeconfig or --context",
+            directory.display(),
+            environment.program
+        );
+    }
+    connect::cluster(&server(args, Some(directory)), environment).await
+}
+
+fn is_simulated(args: &PlaceArgs) -> bool {
+    args.kubeconfig.is_none() && args.context.is_none()
+}
+
+fn server(args: &PlaceArgs, directory: Option<PathBuf>) -> ServerArgs {
+    ServerArgs {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+        data_dir: DataDirArg {
+            data_dir: directory,
+        },
+    }
+}
+
+impl Place {
+    /// Connects to the cluster, or starts the simulated one.
+    pub(super) async fn open(
+        args: &PlaceArgs,
+        environment: &Environment,
+        metrics: &Metrics,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        if !is_simulated(args) {
+            let client = connect::cluster(&server(args, None), environment).await?;
+            return Ok(Self {
+                client,
+                is_simulated: false,
+                management: None,
+                running: JoinSet::new(),
+                _data: None,
+            });
+        }
+        let directory = directory(args.data_dir.as_deref(), environment);
+        let data = DataDir::open_when_free(&directory).await?;
+        let management = up::serve(&data, metrics, stop).await?;
+        let client = management.client.clone();
+        let mut running = JoinSet::new();
+        let options = nodes::Options::default();
+        running.spawn(nodes::run(client.clone(), options, stop.clone()));
+        Ok(Self {
+            client,
+            is_simulated: true,
+            management: Some(management),
+            running,
+            _data: Some(data),
+        })
+    }
+
+    /// Runs the controller for the clouds of a namespace.
+    pub(super) fn control(&mut self, namespace: &str, metrics: Metrics, stop: &CancellationToken) {
+        let options = rollout::Options {
+            namespace: Some(namespace.to_owned()),
+            metrics,
+        };
+        let client = self.client.clone();
+        self.running
+            .spawn(rollout::run(client, options, stop.clone()));
+    }
+
+    /// Ends everything in this process, after it has been stopped. Controllers are ended between any two requests: what is
+    /// left half done goes on with the next start.
+    pub(super) async fn stopped(mut self) {
+        self.running.shutdown().await;
+        drop(self.client);
+        if let Some(management) = self.management {
+            management.stopped().await;
+        }
+    }
+}

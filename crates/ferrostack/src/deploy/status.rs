@@ -1,0 +1,80 @@
+//! `openstack status`: how far a cloud is.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use api::conditions;
+use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
+use kube::api::Api;
+use serde_json::json;
+
+use super::place;
+use crate::cli::{OpenStackStatus, Output};
+use crate::environment::Environment;
+
+/// The status of a cloud as text or JSON.
+pub(crate) async fn status(
+    args: &OpenStackStatus,
+    environment: &Environment,
+) -> anyhow::Result<String> {
+    let (name, namespace) = (&args.cloud.name, &args.cloud.namespace);
+    let client = place::client(&args.cloud.place, environment).await?;
+    let api: Api<OpenStack> = Api::namespaced(client, namespace);
+    let found = api.get_opt(name).await;
+    let Some(cloud) = found.with_context(|| format!("cannot read OpenStack {namespace}/{name}"))?
+    else {
+        bail!(
+            "there is no cloud {name} in namespace {namespace}: make one with `{} openstack up`",
+            environment.program
+        );
+    };
+    match args.output.output {
+        Output::Text => Ok(text(&cloud)),
+        Output::Json => {
+            let document = json!({
+                "name": name, "namespace": namespace, "release": cloud.spec.release,
+                "status": cloud.status,
+            });
+            Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
+        }
+    }
+}
+
+fn text(cloud: &OpenStack) -> String {
+    let status = cloud.status.clone().unwrap_or_default();
+    let mut text = String::new();
+    let name = cloud.metadata.name.as_deref().unwrap_or_default();
+    let _ = write!(text, "cloud {name}, release {}: ", cloud.spec.release);
+    let _ = match conditions::find(&status.conditions, rollout::READY) {
+        None => writeln!(text, "no controller has looked at it yet"),
+        Some(ready) if ready.status == "True" => writeln!(text, "ready"),
+        Some(ready) => writeln!(text, "not ready: {}", ready.message),
+    };
+    for step in &status.steps {
+        let _ = writeln!(text, "  {}", line(step));
+    }
+    for condition in &status.conditions {
+        if condition.type_ != rollout::READY && !condition.message.is_empty() {
+            let _ = writeln!(text, "{}: {}", condition.type_, condition.message);
+        }
+    }
+    text
+}
+
+/// A step in a line.
+pub(super) fn line(step: &StepStatus) -> String {
+    let StepStatus {
+        name,
+        phase,
+        message,
+        seconds,
+        ..
+    } = step;
+    match (phase, seconds) {
+        (Phase::Ready, Some(seconds)) => format!("{name:<32} ready after {seconds} s"),
+        (Phase::Ready, None) => format!("{name:<32} ready"),
+        (Phase::NotBuilt, _) => format!("{name:<32} left out, not built: {message}"),
+        (Phase::Failed, _) => format!("{name:<32} failed: {message}"),
+        (Phase::Waiting | Phase::Progressing, _) => format!("{name:<32} {message}"),
+    }
+}

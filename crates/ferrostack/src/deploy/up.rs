@@ -1,0 +1,287 @@
+//! `openstack up`: makes or changes a cloud, and runs its controller.
+
+mod lines;
+mod parameters;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use api::conditions;
+use api::openstack::v1alpha1::{OpenStack, StepStatus};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use operator::metrics::Metrics;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use self::lines::Lines;
+use self::parameters::Asked;
+use super::place::Place;
+use crate::cli::{OpenStackUp, Output};
+use crate::environment::Environment;
+
+const SIMULATED: &str = "simulated: nothing is started on this machine. For a real OpenStack name a cluster with --kubeconfig or --context";
+/// How long a shutdown waits for running reconciles.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Runs until `shutdown`, or with `--exit-when-ready` until the cloud is ready.
+pub(crate) async fn up(
+    args: &OpenStackUp,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+    warn: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let asked = parameters::read(args)?;
+    for warning in &asked.warnings {
+        warn(warning);
+    }
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let metrics = Metrics::default();
+    let mut place = Place::open(&args.place, environment, &metrics, &stop).await?;
+    let report = Report {
+        json: args.output.output == Output::Json,
+        say: &say,
+    };
+    if place.is_simulated {
+        report.note(SIMULATED);
+    }
+    let work = async {
+        let client = place.client.clone();
+        let changed = apply(&client, &asked).await?;
+        report.note(changed);
+        place.control(&asked.namespace, metrics.clone(), &stop);
+        follow(args, &client, &asked, &report, started).await
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        () = shutdown.cancelled() => Ok(()),
+    };
+    stop.cancel();
+    if tokio::time::timeout(PATIENCE, place.stopped())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "some work was still under way after {} s",
+            PATIENCE.as_secs()
+        );
+    }
+    outcome?;
+    if shutdown.is_cancelled() {
+        report.note("stopped; the cloud stays as it is. The same command goes on");
+    }
+    Ok(())
+}
+
+/// What is printed.
+struct Report<'a> {
+    json: bool,
+    say: &'a dyn Fn(&str),
+}
+
+impl Report<'_> {
+    fn note(&self, text: &str) {
+        match self.json {
+            true => (self.say)(&json!({"note": text}).to_string()),
+            false => (self.say)(text),
+        }
+    }
+
+    /// The steps that changed.
+    fn steps(&self, before: &[StepStatus], now: &[StepStatus], lines: &mut Lines) {
+        if !self.json {
+            for line in lines.due(now, Instant::now()) {
+                (self.say)(&line);
+            }
+            return;
+        }
+        let is_same = |a: &StepStatus, b: &StepStatus| {
+            (&a.name, a.phase, &a.message) == (&b.name, b.phase, &b.message)
+        };
+        for step in now {
+            if !before.iter().any(|it| is_same(it, step)) {
+                (self.say)(&json!({"step": step}).to_string());
+            }
+        }
+    }
+
+    fn event(&self, event: &Value, text: &str) {
+        match self.json {
+            true => (self.say)(&event.to_string()),
+            false => (self.say)(text),
+        }
+    }
+}
+
+/// Applies the kind, the namespace and the object where they differ. Returns what was done.
+async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'static str> {
+    install(client).await?;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = asked.namespace.as_str();
+    let found = namespaces.get_opt(namespace).await;
+    if found
+        .with_context(|| format!("cannot read namespace {namespace}"))?
+        .is_none()
+    {
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let object = serde_json::from_value(object)?;
+        let created = namespaces.create(&PostParams::default(), &object).await;
+        created.with_context(|| format!("cannot create namespace {namespace}"))?;
+    }
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    let title = format!("OpenStack {namespace}/{}", asked.name);
+    let before = api.get_opt(&asked.name).await;
+    let before = before.with_context(|| format!("cannot read {title}"))?;
+    if before
+        .as_ref()
+        .is_some_and(|it| it.metadata.deletion_timestamp.is_some())
+    {
+        bail!(
+            "the cloud {} is being deleted: wait for the end of `openstack delete`",
+            asked.name
+        );
+    }
+    if before.is_some() && asked.is_default {
+        return Ok("the cloud is there; no parameters are given, and none are changed");
+    }
+    if before.is_some() && !asked.has_file {
+        bail!(
+            "--set is above a file: without one, the other parameters of the cloud {} would be lost. Name its file with -f",
+            asked.name
+        );
+    }
+    let params = PatchParams::apply("ferrostack").force();
+    let applied = api
+        .patch(&asked.name, &params, &Patch::Apply(&asked.object))
+        .await;
+    let applied = applied.map_err(|error| match error {
+        kube::Error::Api(status) => anyhow::Error::msg(status.message),
+        other => anyhow::Error::new(other).context(format!("cannot write {title}")),
+    })?;
+    Ok(match before {
+        None => "the cloud is new",
+        Some(before) if before.resource_version() == applied.resource_version() => {
+            "the parameters are as before; nothing is written"
+        }
+        Some(_) => "the parameters are changed",
+    })
+}
+
+/// Installs the kind in a cluster that lacks it.
+async fn install(client: &Client) -> anyhow::Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in api::openstack::crd::all() {
+        let name = definition.name_any();
+        let found = definitions.get_opt(&name).await;
+        let found =
+            found.with_context(|| format!("cannot read CustomResourceDefinition {name}"))?;
+        if found.is_none() {
+            let created = definitions
+                .create(&PostParams::default(), &definition)
+                .await;
+            created.with_context(|| format!("cannot create CustomResourceDefinition {name}"))?;
+        }
+    }
+    let established = async {
+        loop {
+            let name = "openstacks.ferrostack.dev";
+            let found = definitions.get_opt(name).await?;
+            let status = found.and_then(|it| it.status).unwrap_or_default();
+            let mut all = status.conditions.into_iter().flatten();
+            if all.any(|it| it.type_ == "Established" && it.status == "True") {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let limit = Duration::from_secs(30);
+    match tokio::time::timeout(limit, established).await {
+        Ok(outcome) => outcome,
+        Err(_) => bail!(
+            "the API server does not establish the kind OpenStack: kubectl describe crd openstacks.ferrostack.dev"
+        ),
+    }
+}
+
+/// Prints each step that changes, forever or until all are ready.
+async fn follow(
+    args: &OpenStackUp,
+    client: &Client,
+    asked: &Asked,
+    report: &Report<'_>,
+    started: Instant,
+) -> anyhow::Result<()> {
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), &asked.namespace);
+    let events = watcher::watch_object(api, &asked.name).default_backoff();
+    let mut events = std::pin::pin!(events);
+    let (mut lines, mut steps) = (Lines::default(), Vec::new());
+    let (mut was_ready, mut last) = (false, String::new());
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    let limit = match args.exit_when_ready {
+        true => args.timeout,
+        false => Duration::MAX,
+    };
+    let deadline = tokio::time::sleep(limit.min(Duration::from_secs(365 * 86_400)));
+    let mut deadline = std::pin::pin!(deadline);
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            _ = tick.tick(), if !steps.is_empty() => {
+                report.steps(&steps, &steps, &mut lines);
+                continue;
+            }
+            () = &mut deadline => bail!("not ready after {} s: {last}", args.timeout.as_secs()),
+        };
+        let cloud = match event.context("the watch of the cloud ended")? {
+            Ok(Some(cloud)) => cloud,
+            Ok(None) if args.exit_when_ready => bail!("the cloud {} was deleted", asked.name),
+            // Its API server may be in use.
+            Ok(None) => {
+                report.note("the cloud was deleted; nothing is left to control");
+                lines.clear();
+                steps.clear();
+                was_ready = false;
+                continue;
+            }
+            Err(watcher::Error::NoResourceVersion) => bail!("the API server is too old"),
+            Err(error) => {
+                tracing::debug!("the watch begins again: {error}");
+                continue;
+            }
+        };
+        let status = cloud.status.clone().unwrap_or_default();
+        let is_current = status.observed_generation == cloud.metadata.generation;
+        report.steps(&steps, &status.steps, &mut lines);
+        steps.clone_from(&status.steps);
+        let ready = conditions::find(&status.conditions, rollout::READY);
+        let ready = ready.filter(|_| is_current);
+        last = ready
+            .map(|it| it.message.clone())
+            .unwrap_or_else(|| last.clone());
+        let is_ready = ready.is_some_and(|it| it.status == "True");
+        if is_ready && !was_ready {
+            let seconds = started.elapsed().as_secs_f64();
+            let event = json!({"ready": {"name": asked.name, "namespace": asked.namespace, "seconds": seconds}});
+            report.event(
+                &event,
+                &format!("ready after {seconds:.1} s: {} steps", status.steps.len()),
+            );
+        } else if ready
+            .is_some_and(|it| it.reason == "Conflict" || it.reason == "ConfigurationInvalid")
+        {
+            bail!("{last}");
+        }
+        was_ready = is_ready;
+        if is_ready && args.exit_when_ready {
+            return Ok(());
+        }
+    }
+}

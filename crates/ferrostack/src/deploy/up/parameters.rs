@@ -1,0 +1,105 @@
+//! The object of a cloud from a file and `--set`, checked before anything is started.
+
+use anyhow::{Context as _, bail};
+use deployer::{Cloud, Parameters};
+use serde_json::{Value, json};
+
+use super::super::{File, warnings};
+use crate::cli::OpenStackUp;
+use crate::manifest::{self, Lines};
+
+/// Fields that are texts, whatever they look like.
+const TEXTS: [&str; 2] = ["release", "region"];
+
+/// What is asked for.
+pub(super) struct Asked {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    /// The object.
+    pub(super) object: Value,
+    /// Whether neither a file nor a field is given.
+    pub(super) is_default: bool,
+    /// Whether there is a file.
+    pub(super) has_file: bool,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads the file and the fields above it.
+pub(super) fn read(args: &OpenStackUp) -> anyhow::Result<Asked> {
+    let (mut document, place) = match &args.file {
+        Some(path) => {
+            let document = manifest::read_one(path)?;
+            (document.value, Some((document.file, document.lines)))
+        }
+        None => (json!({"release": "2025.1"}), None),
+    };
+    let is_object = document.get("kind").is_some() || document.get("apiVersion").is_some();
+    for field in &args.set {
+        let (path, value) = field.split_once('=').with_context(|| {
+            format!("--set {field}: write it as FIELD=VALUE, such as network.mtu=9000")
+        })?;
+        let spec = if is_object {
+            &mut document["spec"]
+        } else {
+            &mut document
+        };
+        set(spec, path, value).with_context(|| format!("--set {field}"))?;
+    }
+    let located = |path: &str| match &place {
+        Some((file, lines)) if args.set.is_empty() => format!("{file}:{}: ", lines.of(path)),
+        Some((file, _)) => format!("{file} and --set: "),
+        None => String::new(),
+    };
+    let (parameters, prefix) = match Parameters::read(&document) {
+        Ok(read) => read,
+        Err(error) => bail!("{}{error}", located(&error.path)),
+    };
+    let cloud = Cloud::of(&document, parameters)
+        .map_err(|error| anyhow::anyhow!("{}{error}", located(&error.path)))?;
+    let findings = deployer::check(&cloud.parameters);
+    let file = place.map(|(name, lines): (String, Lines)| File {
+        name,
+        document: document.clone(),
+        lines,
+        prefix,
+    });
+    let of_file = file.as_ref().filter(|_| args.set.is_empty());
+    let warnings = warnings(&findings, of_file)?;
+    let spec = if is_object {
+        document["spec"].clone()
+    } else {
+        document
+    };
+    let (name, namespace) = (cloud.name, cloud.namespace);
+    Ok(Asked {
+        object: json!({
+            "apiVersion": api::openstack::v1alpha1::API_VERSION, "kind": "OpenStack",
+            "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+        }),
+        name,
+        namespace,
+        has_file: args.file.is_some(),
+        is_default: args.file.is_none() && args.set.is_empty(),
+        warnings,
+    })
+}
+
+/// Sets a field, with the objects above it.
+fn set(spec: &mut Value, path: &str, value: &str) -> anyhow::Result<()> {
+    let parsed = match serde_json::from_str(value) {
+        Ok(parsed) if !TEXTS.contains(&path) => parsed,
+        _ => Value::from(value),
+    };
+    let mut at = spec;
+    for step in path.split('.') {
+        if step.is_empty() {
+            bail!("`{path}` is not the path of a field");
+        }
+        if !(at.is_object() || at.is_null()) {
+            bail!("`{path}`: the field above `{step}` is not an object");
+        }
+        at = &mut at[step];
+    }
+    *at = parsed;
+    Ok(())
+}

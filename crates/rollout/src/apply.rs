@@ -1,0 +1,178 @@
+//! Writes to the objects of a cloud.
+//!
+//! What is new is created by a request that fails when there is an object of the name. What changes is applied with the
+//! uid that was seen, and what is deleted has this uid as a precondition: an object that took the place of ours is left.
+
+use deployer::{
+    Action, Cloud, FIELD_MANAGER, Graph, Object, ObjectKind, Progress, Reference, Verb,
+};
+use kube::Client;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
+    PostParams, Preconditions, PropagationPolicy, ValidationDirective,
+};
+use serde_json::{Value, json};
+
+use crate::problem::Problem;
+
+/// Whether everything was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    /// Everything.
+    All,
+    /// The view is older than the cluster: there is an object of a name that was free. The watch will show it.
+    Stopped,
+}
+
+/// The objects of a kind.
+pub(crate) fn api(client: &Client, namespace: &str, kind: ObjectKind) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk(kind.group(), "v1", kind.name());
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
+}
+
+/// Does what is to be done now.
+pub(crate) async fn apply(
+    client: &Client,
+    cloud: &Cloud,
+    graph: &Graph,
+    progress: &Progress,
+    objects: &[Value],
+) -> Result<Applied, Problem> {
+    for action in &progress.actions {
+        let mut wanted = graph.objects().map(|(_, it)| it);
+        let Some(object) = wanted.find(|it| *it.reference() == action.object) else {
+            continue;
+        };
+        let api = api(client, &cloud.namespace, action.object.kind);
+        let done = match action.verb {
+            Verb::Create => create(&api, object).await?,
+            Verb::Change => change(&api, object, there(objects, &action.object)).await?,
+            Verb::Replace => {
+                delete(&api, &action.object, there(objects, &action.object)).await?;
+                // It is created when it is gone.
+                Applied::Stopped
+            }
+        };
+        tracing::debug!("{}: {} {}", cloud.name, word(action), action.object);
+        if done == Applied::Stopped && action.verb == Verb::Create {
+            return Ok(done);
+        }
+    }
+    for reference in &progress.deletions {
+        let api = api(client, &cloud.namespace, reference.kind);
+        delete(&api, reference, there(objects, reference)).await?;
+    }
+    Ok(Applied::All)
+}
+
+fn word(action: &Action) -> &'static str {
+    match action.verb {
+        Verb::Create => "creates",
+        Verb::Change => "changes",
+        Verb::Replace => "replaces",
+    }
+}
+
+/// The object that was seen.
+pub(crate) fn there<'a>(objects: &'a [Value], reference: &Reference) -> Option<&'a Value> {
+    let mut objects = objects.iter();
+    objects.find(|it| Reference::of(it).as_ref() == Some(reference))
+}
+
+async fn create(api: &Api<DynamicObject>, object: &Object) -> Result<Applied, Problem> {
+    let reference = object.reference();
+    let body: DynamicObject = serde_json::from_value(object.exposed())
+        .map_err(|error| Problem::Malformed(format!("{reference}: {error}")))?;
+    let params = PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    match api.create(&params, &body).await {
+        Ok(_) => Ok(Applied::All),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Applied::Stopped),
+        Err(error) => Err(Problem::api(format!("creating {reference}"))(error)),
+    }
+}
+
+async fn change(
+    api: &Api<DynamicObject>,
+    object: &Object,
+    there: Option<&Value>,
+) -> Result<Applied, Problem> {
+    let reference = object.reference();
+    let Some(there) = there else {
+        return Ok(Applied::Stopped);
+    };
+    if let Some(handover) = handover(there) {
+        let params = PatchParams::default();
+        let done = api
+            .patch(&reference.name, &params, &Patch::Merge(handover))
+            .await;
+        done.map_err(Problem::api(format!("changing {reference}")))?;
+    }
+    let mut body = object.exposed();
+    body["metadata"]["uid"] = there["metadata"]["uid"].clone();
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+        force: true,
+        dry_run: false,
+    };
+    let done = api
+        .patch(&reference.name, &params, &Patch::Apply(body))
+        .await;
+    done.map_err(Problem::api(format!("changing {reference}")))?;
+    Ok(Applied::All)
+}
+
+/// Makes the fields of the request that created an object those of server-side apply, which then removes what is no
+/// longer wanted. `None` if they are already.
+fn handover(there: &Value) -> Option<Value> {
+    let mut managers = there
+        .pointer("/metadata/managedFields")?
+        .as_array()?
+        .clone();
+    let is = |it: &Value, operation: &str| {
+        it["manager"] == FIELD_MANAGER
+            && it["operation"] == operation
+            && it["subresource"].is_null()
+    };
+    if managers.iter().any(|it| is(it, "Apply")) {
+        return None;
+    }
+    let ours = managers.iter_mut().find(|it| is(it, "Update"))?;
+    ours["operation"] = "Apply".into();
+    Some(json!({"metadata": {
+        "resourceVersion": there["metadata"]["resourceVersion"],
+        "managedFields": managers,
+    }}))
+}
+
+/// Deletes an object that was seen, after what belongs to it. Succeeds when it is gone.
+pub(crate) async fn delete(
+    api: &Api<DynamicObject>,
+    reference: &Reference,
+    there: Option<&Value>,
+) -> Result<(), Problem> {
+    let text = |field: &str| there?["metadata"][field].as_str().map(str::to_owned);
+    let Some(uid) = text("uid") else {
+        return Ok(());
+    };
+    if text("deletionTimestamp").is_some() {
+        return Ok(());
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some(uid),
+            resource_version: None,
+        }),
+        propagation_policy: Some(PropagationPolicy::Foreground),
+        ..DeleteParams::default()
+    };
+    match api.delete(&reference.name, &params).await {
+        Ok(_) => Ok(()),
+        // Gone, or another one has its name.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(Problem::api(format!("deleting {reference}"))(error)),
+    }
+}

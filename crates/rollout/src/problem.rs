@@ -1,0 +1,56 @@
+//! Why a reconcile ends early.
+
+use operator::retry::{Retry, When};
+
+/// Why a reconcile ends early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Problem {
+    /// The API server's answer.
+    #[error("{doing}")]
+    Api {
+        /// What was requested.
+        doing: String,
+        /// The answer.
+        source: Box<kube::Error>,
+    },
+    /// An object cannot be read as what it should be.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl Problem {
+    /// A request for `doing` has failed.
+    pub(crate) fn api(doing: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let doing = doing.into();
+        |source| Self::Api {
+            doing,
+            source: Box::new(source),
+        }
+    }
+
+    /// The answer in the API server's own words, if it has rejected a write for what it holds.
+    pub(crate) fn rejection(&self) -> Option<String> {
+        match self {
+            Self::Api { doing, source } => match source.as_ref() {
+                kube::Error::Api(status) if matches!(status.code, 400 | 403 | 413 | 422) => {
+                    Some(format!("{doing}: {}", status.message))
+                }
+                _ => None,
+            },
+            Self::Malformed(_) => None,
+        }
+    }
+}
+
+impl Retry for Problem {
+    fn when(&self) -> When {
+        match self {
+            Self::Api { source, .. } => match source.when() {
+                // What rejects it may be changed without a change of the cloud: a quota, a policy, a role.
+                When::OnChange => When::Backoff,
+                when => when,
+            },
+            Self::Malformed(_) => When::OnChange,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The end of a cloud.
+
+use api::openstack::v1alpha1::{OpenStack, OpenStackStatus};
+use api::openstack::{FINALIZER, PURGE_DATA};
+use deployer::{Cloud, Held, Parameters, Reference, Release};
+use kube::api::Api;
+use kube::runtime::controller::Action;
+use kube::{Client, ResourceExt as _};
+use operator::{finalizer, patch};
+
+use crate::apply;
+use crate::problem::Problem;
+use crate::reconcile::judged;
+use crate::status;
+use crate::view::Seen;
+
+/// Deletes the last steps that are left, and the finalizer after all of them.
+pub(crate) async fn remove(
+    api: &Api<OpenStack>,
+    object: &OpenStack,
+    client: &Client,
+    seen: &Seen,
+) -> Result<Action, Problem> {
+    if !finalizer::has(object, FINALIZER) {
+        return Ok(Action::await_change());
+    }
+    let groups = left(object, seen)?;
+    let Some(group) = groups.first() else {
+        let removed = finalizer::remove(api, object, FINALIZER).await;
+        removed.map_err(Problem::api("removing the finalizer"))?;
+        return Ok(Action::await_change());
+    };
+    let namespace = object.namespace().unwrap_or_default();
+    for reference in group {
+        let there = apply::there(&seen.objects, reference);
+        let api = apply::api(client, &namespace, reference.kind);
+        apply::delete(&api, reference, there).await?;
+    }
+    let mut after = object.clone();
+    let count = groups.iter().map(Vec::len).sum();
+    after.status = Some(OpenStackStatus {
+        conditions: status::deleting(object, count, group),
+        ..object.status.clone().unwrap_or_default()
+    });
+    let written = patch::status(api, object, &after).await;
+    written.map_err(Problem::api("writing the status"))?;
+    Ok(Action::await_change())
+}
+
+/// What is to be deleted, the last steps first.
+fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem> {
+    let name = object.name_any();
+    // Parameters that are rejected have made nothing; the order of the steps is that of any cloud.
+    let cloud = judged(object)?.unwrap_or_else(|_| Cloud {
+        name: name.clone(),
+        namespace: object.namespace().unwrap_or_default(),
+        parameters: Parameters::of(Release::Epoxy),
+    });
+    let held = Held::complete(&name, &seen.objects, rand::random);
+    let recorded = object.status.as_ref().and_then(|it| it.uid.clone());
+    let uid = recorded.unwrap_or_else(|| held.uid().to_owned());
+    let graph = deployer::desired(&cloud, &held);
+    let annotations = object.annotations();
+    let purge = annotations.get(PURGE_DATA).is_some_and(|it| it == "true");
+    Ok(deployer::removal(&graph, &uid, &seen.objects, purge))
+}

@@ -1,0 +1,75 @@
+//! Starts the controller and its watches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::openstack::v1alpha1::OpenStack;
+use kube::Client;
+use kube::api::Api;
+use kube::runtime::watcher;
+use operator::controller::{self, Settings};
+use operator::events::Recorder;
+use operator::metrics::Metrics;
+use operator::watch::{self, Reports};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::reconcile::{self, Context};
+use crate::view::View;
+
+/// The name of the controller in logs and metrics.
+const NAME: &str = "openstack";
+
+/// The longest time until an answer begins: a request that is lost must not stop a cloud.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The time in which changes are one change.
+const SUCCESSION: Duration = Duration::from_millis(20);
+
+/// How the controller runs.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The only namespace in which there are clouds; every one without it.
+    pub namespace: Option<String>,
+    /// The metrics of reconciles.
+    pub metrics: Metrics,
+}
+
+/// Runs the controller until `shutdown`, and returns after the running reconciles.
+pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+    let client = operator::client::answered_within(&client, ANSWER);
+    let client = operator::client::named(&client, deployer::FIELD_MANAGER);
+    let namespace = options.namespace.as_deref();
+    let (changed, changes) = mpsc::channel(1);
+    // Dropped at the end of this function, which ends the watches.
+    let mut watches = JoinSet::new();
+    let view = View::start(&client, namespace, &changed, &mut watches);
+    let api = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let reports = Reports {
+        watch: NAME,
+        metrics: options.metrics.clone(),
+        recorder: Some(Recorder::new(client.clone(), NAME)),
+    };
+    let controller = watch::controller::<OpenStack>(api, watcher::Config::default(), reports);
+    // A look at a cloud renders all of it, so what changes in quick succession is looked at once.
+    let changes = futures::stream::unfold(changes, |mut changes| async move {
+        changes.recv().await?;
+        tokio::time::sleep(SUCCESSION).await;
+        Some(((), changes))
+    });
+    let controller = controller.reconcile_all_on(changes);
+    let settings = Settings {
+        name: NAME,
+        concurrency: 4,
+        metrics: options.metrics,
+        shutdown,
+    };
+    let context = Arc::new(Context { client, view });
+    controller::run(controller, reconcile::reconcile, context, settings).await;
+    // Kept until here: without a sender, the stream of changes would end.
+    drop(changed);
+}

@@ -1,0 +1,117 @@
+//! What is in the namespaces of clouds: every object of the kinds that a cloud has, and Pods, from watches.
+
+use std::sync::Arc;
+
+use deployer::ObjectKind;
+use futures::StreamExt as _;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::reflector::{self, Store, store::Writer};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::problem::Problem;
+
+/// What the watches of a kind have.
+struct Kind {
+    name: &'static str,
+    api_version: &'static str,
+    store: Store<DynamicObject>,
+}
+
+/// The objects of the watched namespaces.
+#[derive(Clone)]
+pub(crate) struct View {
+    kinds: Arc<Vec<Kind>>,
+}
+
+/// The objects of one namespace.
+pub(crate) struct Seen {
+    /// Those of the kinds that a cloud has.
+    pub(crate) objects: Vec<Value>,
+    /// Pods.
+    pub(crate) pods: Vec<Value>,
+}
+
+impl View {
+    /// Starts the watches in `tasks`. Each change sends a word to `changed`, unless one is waiting there.
+    pub(crate) fn start(
+        client: &Client,
+        namespace: Option<&str>,
+        changed: &mpsc::Sender<()>,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
+        let clouds = ObjectKind::ALL.map(|it| (it.group(), it.name(), it.api_version()));
+        let all = clouds.into_iter().chain([("", "Pod", "v1")]);
+        let kinds = all.map(|(group, name, api_version)| {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", name));
+            let api: Api<DynamicObject> = match namespace {
+                Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+                None => Api::all_with(client.clone(), &resource),
+            };
+            let writer = Writer::new(resource);
+            let store = writer.as_reader();
+            tasks.spawn(watch(api, writer, changed.clone()));
+            Kind {
+                name,
+                api_version,
+                store,
+            }
+        });
+        Self {
+            kinds: Arc::new(kinds.collect()),
+        }
+    }
+
+    /// Waits until every watch has listed its kind.
+    pub(crate) async fn ready(&self) {
+        for kind in self.kinds.iter() {
+            // An error means that the watches have ended, and with them the controller.
+            let _ = kind.store.wait_until_ready().await;
+        }
+    }
+
+    /// What is in a namespace.
+    pub(crate) fn of(&self, namespace: &str) -> Result<Seen, Problem> {
+        let mut seen = Seen {
+            objects: Vec::new(),
+            pods: Vec::new(),
+        };
+        for kind in self.kinds.iter() {
+            let into = match kind.name {
+                "Pod" => &mut seen.pods,
+                _ => &mut seen.objects,
+            };
+            for object in kind.store.state() {
+                if object.namespace().as_deref() != Some(namespace) {
+                    continue;
+                }
+                let mut object = serde_json::to_value(&*object)
+                    .map_err(|error| Problem::Malformed(format!("{}: {error}", kind.name)))?;
+                // The items of a list do not have them.
+                object["kind"] = kind.name.into();
+                object["apiVersion"] = kind.api_version.into();
+                into.push(object);
+            }
+        }
+        Ok(seen)
+    }
+}
+
+async fn watch(api: Api<DynamicObject>, writer: Writer<DynamicObject>, changed: mpsc::Sender<()>) {
+    let events = watcher(api, watcher::Config::default()).default_backoff();
+    let mut events = std::pin::pin!(reflector::reflector(writer, events));
+    while let Some(event) = events.next().await {
+        match event {
+            // A full channel holds a word that has not been read: the reader will see this change, too.
+            Ok(_) => {
+                let _ = changed.try_send(());
+            }
+            Err(error) => {
+                tracing::debug!("a watch begins again: {}", operator::words::chain(&error));
+            }
+        }
+    }
+}

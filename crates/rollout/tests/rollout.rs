@@ -1,0 +1,16 @@
+//! The controller on the embedded API server, with simulated nodes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "rollout/faults.rs"]
+mod faults;
+#[path = "rollout/killing.rs"]
+mod killing;
+#[path = "rollout/life.rs"]
+mod life;
+#[path = "rollout/secrecy.rs"]
+mod secrecy;
+#[path = "rollout/trouble.rs"]
+mod trouble;
+#[path = "rollout/world.rs"]
+mod world;

@@ -1,0 +1,121 @@
+//! Passwords are in Secrets, and nowhere else.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use simulator::nodes::Ending;
+
+use crate::world::World;
+
+/// Every kind whose objects are searched.
+const KINDS: [(&str, &str); 11] = [
+    ("", "ConfigMap"),
+    ("", "Event"),
+    ("", "Pod"),
+    ("", "Service"),
+    ("", "PersistentVolumeClaim"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("apps", "ControllerRevision"),
+    ("batch", "Job"),
+    ("events.k8s.io", "Event"),
+];
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Every password and key of the cloud, in the clear.
+async fn passwords(world: &World) -> Vec<String> {
+    let mut found = Vec::new();
+    for secret in world.list("", "Secret").await {
+        let held = [
+            "openstack-accounts",
+            "keystone-fernet-keys",
+            "keystone-credential-keys",
+        ];
+        let name = secret["metadata"]["name"].as_str().unwrap();
+        if held.contains(&name) {
+            for value in secret["data"].as_object().unwrap().values() {
+                let bytes = STANDARD.decode(value.as_str().unwrap()).unwrap();
+                found.push(String::from_utf8(bytes).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
+    let captured = Captured::default();
+    let (writer, filter) = (
+        captured.clone(),
+        "rollout=trace,operator=trace,deployer=trace",
+    );
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let world = World::open().await;
+    world.faults.node_is_gone("node-0", true);
+    let _controller = world.controller();
+    world.create(json!({"release": "2025.1"})).await;
+    let passwords = testbed::eventually("passwords", || async {
+        let found = passwords(&world).await;
+        (found.len() == 19)
+            .then_some(())
+            .ok_or(found.len().to_string())?;
+        Ok(found)
+    })
+    .await;
+    assert!(
+        passwords.iter().all(|it| it.len() >= 32),
+        "they are too short"
+    );
+    // A program that prints the password it is given.
+    let log = format!("cannot connect with password {}", passwords.join(" or "));
+    let ending = Ending { status: 1, log };
+    world.faults.container_ends("keystone-schema", Some(ending));
+    world.faults.node_is_gone("node-0", false);
+    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    assert!(
+        message.contains("cannot connect with password ********"),
+        "it is not masked"
+    );
+    world.faults.container_ends("keystone-schema", None);
+
+    let mut texts = vec![serde_json::to_string(&world.cloud().await).unwrap()];
+    texts.push(String::from_utf8_lossy(&captured.0.lock().unwrap()).into_owned());
+    for (group, kind) in KINDS {
+        for mut object in world.list(group, kind).await {
+            // What the program itself has printed is in the status of its Pod.
+            if kind == "Pod" && object.to_string().contains("cannot connect") {
+                object.as_object_mut().unwrap().remove("status");
+            }
+            texts.push(object.to_string());
+        }
+    }
+    for password in &passwords {
+        let encoded = STANDARD.encode(password);
+        for text in &texts {
+            let found = text.find(password.as_str()).or_else(|| text.find(&encoded));
+            let near = found.map(|at| &text[at.saturating_sub(100)..at]);
+            assert_eq!(near, None, "a password follows this text");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A management cluster with simulated nodes, and questions about a cloud in it.
+
+use std::collections::BTreeMap;
+
+use api::conditions;
+use api::openstack::v1alpha1::OpenStack;
+use deployer::ObjectKind;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::{Client, ResourceExt as _};
+use rollout::Options;
+use serde_json::{Value, json};
+use simulator::nodes::{self, Faults};
+use testbed::{Fuse, Management, NAMESPACE, Running, eventually};
+
+/// The name of the cloud.
+pub(crate) const CLOUD: &str = "cloud";
+
+/// A management cluster with simulated nodes.
+pub(crate) struct World {
+    pub(crate) management: Management,
+    pub(crate) faults: Faults,
+    _nodes: Running,
+}
+
+impl World {
+    pub(crate) async fn open() -> Self {
+        let management = Management::open(api::crds::all()).await;
+        let faults = Faults::default();
+        let options = nodes::Options {
+            faults: faults.clone(),
+            ..nodes::Options::default()
+        };
+        let client = management.client.clone();
+        let nodes = Running::start(|stop| nodes::run(client, options, stop));
+        Self {
+            management,
+            faults,
+            _nodes: nodes,
+        }
+    }
+
+    pub(crate) fn controller(&self) -> Running {
+        start(self.management.client.clone())
+    }
+
+    pub(crate) fn controller_with(&self, fuse: &Fuse) -> Running {
+        start(fuse.protect(&self.management.client))
+    }
+
+    pub(crate) async fn create(&self, spec: Value) {
+        self.management.create(object(spec)).await;
+    }
+
+    pub(crate) async fn cloud(&self) -> OpenStack {
+        self.management.api::<OpenStack>().get(CLOUD).await.unwrap()
+    }
+
+    /// Waits until the condition has this status for the current spec, and returns its message.
+    pub(crate) async fn condition(&self, name: &str, status: &str) -> String {
+        eventually(&format!("{name} to be {status}"), || async {
+            let cloud = self.cloud().await;
+            let seen = cloud.status.unwrap_or_default();
+            let found = conditions::find(&seen.conditions, name);
+            let is_current = seen.observed_generation == cloud.metadata.generation;
+            match found.filter(|it| it.status == status && is_current) {
+                Some(found) => Ok(found.message.clone()),
+                None => Err(format!("{found:?}")),
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn ready(&self) {
+        self.condition(rollout::READY, "True").await;
+    }
+
+    pub(crate) async fn changed(&self, patch: Value) {
+        self.management.merge::<OpenStack>(CLOUD, patch).await;
+    }
+
+    /// Every object of a kind in the namespace.
+    pub(crate) async fn list(&self, group: &str, kind: &str) -> Vec<Value> {
+        list(&self.management.client, group, kind).await
+    }
+
+    /// Kind and name of everything that carries the uid of a cloud.
+    pub(crate) async fn owned(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for kind in ObjectKind::ALL {
+            for object in self.list(kind.group(), kind.name()).await {
+                if !object["metadata"]["labels"]["ferrostack.dev/cloud-uid"].is_null() {
+                    let name = object["metadata"]["name"].as_str().unwrap();
+                    found.push(format!("{} {name}", kind.name()));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The Pods of workloads: the uid of each by its program.
+    pub(crate) async fn serving(&self) -> BTreeMap<String, Vec<String>> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for pod in self.list("", "Pod").await {
+            if pod["spec"]["restartPolicy"] == "Always" {
+                let program = &pod["metadata"]["labels"]["app.kubernetes.io/name"];
+                let uid = pod["metadata"]["uid"].as_str().unwrap().to_owned();
+                found
+                    .entry(program.as_str().unwrap().to_owned())
+                    .or_default()
+                    .push(uid);
+            }
+        }
+        for uids in found.values_mut() {
+            uids.sort();
+        }
+        found
+    }
+
+    /// What a plan for the cloud as it is finds to do.
+    pub(crate) async fn plan(&self) -> deployer::Plan {
+        let document = serde_json::to_value(self.cloud().await).unwrap();
+        let (parameters, _) = deployer::Parameters::read(&document).unwrap();
+        let cloud = deployer::Cloud::of(&document, parameters).unwrap();
+        let mut objects = Vec::new();
+        for kind in ObjectKind::ALL {
+            for mut object in self.list(kind.group(), kind.name()).await {
+                object["kind"] = kind.name().into();
+                object["apiVersion"] = kind.api_version().into();
+                objects.push(object);
+            }
+        }
+        let held = deployer::Held::complete(&cloud.name, &objects, || 0);
+        deployer::plan(&deployer::desired(&cloud, &held), &objects)
+    }
+
+    /// Asserts that nothing is to be done, and that no container has ever been started again.
+    pub(crate) async fn assert_at_rest(&self) {
+        let plan = self.plan().await;
+        assert!(plan.is_empty() && plan.conflicts.is_empty(), "{plan:#?}");
+        for pod in self.list("", "Pod").await {
+            let restarts = &pod["status"]["containerStatuses"][0]["restartCount"];
+            assert_eq!(*restarts, 0, "{pod:#}");
+        }
+    }
+
+    /// Deletes the cloud, with its data or without.
+    pub(crate) async fn delete(&self, purge: bool) {
+        if purge {
+            let annotations = json!({api::openstack::PURGE_DATA: "true"});
+            self.changed(json!({"metadata": {"annotations": annotations}}))
+                .await;
+        }
+        self.management.delete::<OpenStack>(CLOUD).await;
+    }
+}
+
+pub(crate) fn start(client: Client) -> Running {
+    let options = Options {
+        namespace: Some(NAMESPACE.to_owned()),
+        ..Options::default()
+    };
+    Running::start(|stop| rollout::run(client, options, stop))
+}
+
+pub(crate) fn object(spec: Value) -> Value {
+    json!({
+        "apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+        "metadata": {"name": CLOUD, "namespace": NAMESPACE}, "spec": spec,
+    })
+}
+
+pub(crate) async fn list(client: &Client, group: &str, kind: &str) -> Vec<Value> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
+    let all = api.list(&ListParams::default()).await.unwrap();
+    let all = all.items.into_iter();
+    all.inspect(|it| assert!(!it.name_any().is_empty()))
+        .map(|it| serde_json::to_value(it).unwrap())
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! Simulated nodes of a Kubernetes API server: what kube-controller-manager, the scheduler and kubelets do to
+//! Deployments, StatefulSets, DaemonSets, Jobs, Pods and claims. No program runs: a Pod becomes ready, and a task
+//! succeeds, after a while, unless a fault says otherwise.
+//!
+//! ```text
+//!   world        what is in the API server, by kind
+//!   deployment   Deployments and ReplicaSets     stateful   StatefulSets
+//!   daemon       DaemonSets                      job        Jobs
+//!   scheduler    Pods to nodes, claims to volumes
+//!   kubelet      Pods on nodes
+//!   faults       what goes wrong on request
+//!   client       requests by path
+//! ```
+//!
+//! Each of the controllers is a pure function from the world to writes; only this module sends them. What is kinder than
+//! a real cluster: no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run
+//! out, and back-offs are short.
+
+mod client;
+mod daemon;
+mod deployment;
+mod faults;
+mod job;
+mod kubelet;
+mod object;
+mod scheduler;
+mod stateful;
+mod world;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub use self::faults::{Ending, Faults};
+use self::object::Write;
+use self::world::{Now, World};
+
+/// The user agent of all requests.
+const AGENT: &str = "simulated-nodes";
+/// The number of passes without a pause: more would be two controllers that undo each other's writes.
+const PASSES: usize = 50;
+
+/// How simulated nodes behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// Labels of all nodes, beside their hostname.
+    pub labels: Vec<(String, String)>,
+    /// From the binding of a Pod until its container runs.
+    pub start: Duration,
+    /// From the start of a container until it is ready, or its task has ended.
+    pub ready: Duration,
+    /// The first pause before a container or a task is started again; it doubles with each failure of a task.
+    pub back_off: Duration,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            nodes: vec!["node-0".to_owned()],
+            labels: Vec::new(),
+            start: Duration::from_millis(20),
+            ready: Duration::from_millis(50),
+            back_off: Duration::from_millis(200),
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// Runs simulated nodes until `shutdown`.
+pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+    let (changed, mut changes) = mpsc::channel(1);
+    let mut watches = JoinSet::new();
+    for (group, kind) in world::WATCHED {
+        watches.spawn(watch(client.clone(), group, kind, changed.clone()));
+    }
+    let client = client::Json::new(client, AGENT);
+    let mut seen = HashMap::new();
+    let faulty = Arc::clone(&options.faults.changed);
+    loop {
+        let wake = passes(&client, &options, &mut seen).await;
+        let pause = wake.unwrap_or(Duration::from_secs(3600));
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = changes.recv() => {}
+            () = faulty.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Passes until nothing is to be written. Returns when something is, by the clock alone.
+async fn passes(
+    client: &client::Json,
+    options: &Options,
+    seen: &mut HashMap<(String, &'static str), Instant>,
+) -> Option<Duration> {
+    let mut wake = None;
+    for _ in 0..PASSES {
+        let world = match World::read(client).await {
+            Ok(world) => world,
+            Err(error) => {
+                tracing::debug!("simulated nodes: {error}");
+                return Some(options.back_off);
+            }
+        };
+        seen.retain(|(uid, _), _| world.has(uid));
+        let mut now = Now::new(options, seen);
+        let writes = writes(&world, &mut now);
+        wake = now.wake();
+        if writes.is_empty() {
+            return wake;
+        }
+        let mut all = true;
+        for write in writes {
+            // What was changed or deleted in the meantime is looked at again, after the others.
+            if let Err(error) = client.write(&write).await {
+                tracing::debug!("simulated nodes: {error}");
+                all = false;
+            }
+        }
+        if !all {
+            return Some(options.back_off);
+        }
+    }
+    wake.or(Some(options.back_off))
+}
+
+/// What every controller writes.
+fn writes(world: &World, now: &mut Now<'_>) -> Vec<Write> {
+    let mut writes = scheduler::register(world, now);
+    writes.extend(deployment::deployments(world));
+    writes.extend(deployment::replica_sets(world));
+    writes.extend(stateful::sets(world));
+    writes.extend(daemon::sets(world));
+    writes.extend(job::jobs(world, now));
+    writes.extend(scheduler::schedule(world));
+    writes.extend(kubelet::pods(world, now));
+    writes
+}
+
+async fn watch(client: Client, group: &'static str, kind: &'static str, changed: mpsc::Sender<()>) {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let api: Api<DynamicObject> = Api::all_with(client, &resource);
+    let events = watcher(api, watcher::Config::default()).default_backoff();
+    let mut events = std::pin::pin!(events);
+    while events.next().await.is_some() {
+        // A full channel holds a word that has not been read.
+        let _ = changed.try_send(());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What goes wrong on request.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// How a container ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The exit status.
+    pub status: i32,
+    /// The log of the container.
+    pub log: String,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    images: BTreeSet<String>,
+    programs: BTreeMap<String, Ending>,
+    nodes: BTreeSet<String>,
+}
+
+/// What goes wrong on simulated nodes. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    known: Arc<Mutex<Known>>,
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Faults {
+    /// Whether an image is missing on all nodes. Containers that run go on running.
+    pub fn image_is_missing(&self, image: &str, missing: bool) {
+        let mut known = self.known.lock();
+        match missing {
+            true => known.images.insert(image.to_owned()),
+            false => known.images.remove(image),
+        };
+        drop(known);
+        self.changed.notify_one();
+    }
+
+    /// The container of this name ends like this whenever it runs; with `None` it works again. One with a status other
+    /// than 0 crashes again and again, and a task with one fails.
+    pub fn container_ends(&self, name: &str, ending: Option<Ending>) {
+        let mut known = self.known.lock();
+        match ending {
+            Some(ending) => known.programs.insert(name.to_owned(), ending),
+            None => known.programs.remove(name),
+        };
+        drop(known);
+        self.changed.notify_one();
+    }
+
+    /// Whether the machine of a node is off.
+    pub fn node_is_gone(&self, name: &str, gone: bool) {
+        let mut known = self.known.lock();
+        match gone {
+            true => known.nodes.insert(name.to_owned()),
+            false => known.nodes.remove(name),
+        };
+        drop(known);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn lacks(&self, image: &str) -> bool {
+        self.known.lock().images.contains(image)
+    }
+
+    pub(super) fn ending(&self, container: &str) -> Option<Ending> {
+        self.known.lock().programs.get(container).cloned()
+    }
+
+    pub(super) fn is_gone(&self, node: &str) -> bool {
+        self.known.lock().nodes.contains(node)
+    }
+}

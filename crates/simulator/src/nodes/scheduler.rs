@@ -1,0 +1,231 @@
+//! Nodes, and Pods and claims on them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::object::{
+    CLAIM, POD, Write, condition, has_ended, has_labels, holds, is_ending, items, text,
+};
+use super::world::{Now, World};
+
+/// The annotation of a claim with the node of its volume.
+const NODE: &str = "volume.kubernetes.io/selected-node";
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// Registers the nodes, and writes whether they answer.
+pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
+    let names = now.options.nodes.iter();
+    let writes = names.filter_map(|name| {
+        let node = world
+            .nodes
+            .iter()
+            .find(|it| it["metadata"]["name"] == name.as_str());
+        let Some(node) = node else {
+            return Some(Write::Create {
+                collection: "/api/v1/nodes".to_owned(),
+                body: node_object(name, &now.options.labels),
+            });
+        };
+        let alive = !now.faults().is_gone(name);
+        let known = items(&node["status"]["conditions"]).any(|it| it["type"] == "Ready");
+        if known && holds(node, "Ready") == alive {
+            return None;
+        }
+        let mut ready = match alive {
+            true => condition(
+                node,
+                "Ready",
+                true,
+                "KubeletReady",
+                "kubelet is posting ready status",
+            ),
+            false => condition(
+                node,
+                "Ready",
+                false,
+                "NodeStatusUnknown",
+                "Kubelet stopped posting node status.",
+            ),
+        };
+        if !alive {
+            ready["status"] = "Unknown".into();
+        }
+        Some(Write::Patch {
+            path: format!("/api/v1/nodes/{name}/status"),
+            body: json!({"status": {"conditions": [ready]}}),
+        })
+    });
+    writes.collect()
+}
+
+fn node_object(name: &str, labels: &[(String, String)]) -> Value {
+    let mut all = json!({
+        HOSTNAME: name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+    });
+    for (label, value) in labels {
+        all[label] = value.as_str().into();
+    }
+    let resources = json!({"cpu": "16", "memory": "64Gi", "pods": "250"});
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": all},
+        "status": {
+            "capacity": resources, "allocatable": resources,
+            "addresses": [{"type": "Hostname", "address": name}],
+            "nodeInfo": {
+                "architecture": "amd64", "bootID": "", "containerRuntimeVersion": "simulated://1",
+                "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "v1.34.0",
+                "machineID": "", "operatingSystem": "linux", "osImage": "simulated", "systemUUID": "",
+            },
+        },
+    })
+}
+
+/// Binds Pods to nodes, and claims to volumes of the node of their first Pod.
+pub(super) fn schedule(world: &World) -> Vec<Write> {
+    let mut load: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in world.nodes.iter().filter(|it| holds(it, "Ready")) {
+        if node["spec"]["unschedulable"] != true {
+            load.insert(text(&node["metadata"]["name"]), 0);
+        }
+    }
+    for pod in world.pods.iter().filter(|it| !has_ended(it)) {
+        if let Some(count) = load.get_mut(text(&pod["spec"]["nodeName"])) {
+            *count += 1;
+        }
+    }
+    let mut writes = Vec::new();
+    let waiting = world.pods.iter().filter(|pod| {
+        text(&pod["spec"]["nodeName"]).is_empty() && !is_ending(pod) && !has_ended(pod)
+    });
+    for pod in waiting {
+        match place(pod, world, &load) {
+            Ok(node) => {
+                let volumes = claims(pod, world).filter_map(|claim| bound(claim.ok()?, node));
+                let volumes: Vec<Write> = volumes.collect();
+                let binds = !volumes.is_empty();
+                writes.extend(volumes);
+                writes.push(binding(pod, node));
+                // The next Pod may have to go where this volume is.
+                if binds {
+                    break;
+                }
+                if let Some(count) = load.get_mut(node) {
+                    *count += 1;
+                }
+            }
+            Err(why) => {
+                let unschedulable = condition(pod, "PodScheduled", false, "Unschedulable", &why);
+                let status = json!({"phase": "Pending", "conditions": [unschedulable]});
+                writes.extend(POD.status(pod, status));
+            }
+        }
+    }
+    writes
+}
+
+fn binding(pod: &Value, node: &str) -> Write {
+    let name = &pod["metadata"]["name"];
+    Write::Create {
+        collection: format!("{}/binding", POD.path(pod)),
+        body: json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": pod["metadata"]["namespace"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }),
+    }
+}
+
+/// The claims of a Pod; the name of one that does not exist.
+fn claims<'a>(
+    pod: &'a Value,
+    world: &'a World,
+) -> impl Iterator<Item = Result<&'a Value, &'a str>> {
+    let names = items(&pod["spec"]["volumes"])
+        .filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str());
+    names.map(|name| {
+        let mut claims = world.claims.iter();
+        let found = claims.find(|it| {
+            it["metadata"]["name"] == name
+                && it["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        });
+        found.filter(|it| !is_ending(it)).ok_or(name)
+    })
+}
+
+/// The binding of a claim that has no volume yet.
+fn bound(claim: &Value, node: &str) -> Option<Write> {
+    if claim["status"]["phase"] == "Bound" {
+        return None;
+    }
+    if claim["spec"]["volumeName"].is_null() {
+        let volume = format!("pvc-{}", text(&claim["metadata"]["uid"]));
+        return Some(Write::Patch {
+            path: CLAIM.path(claim),
+            body: json!({
+                "metadata": {"annotations": {NODE: node}},
+                "spec": {"volumeName": volume},
+            }),
+        });
+    }
+    bound_status(claim)
+}
+
+/// The status of a claim that has a volume.
+pub(super) fn bound_status(claim: &Value) -> Option<Write> {
+    CLAIM.status(
+        claim,
+        json!({
+            "phase": "Bound",
+            "accessModes": claim["spec"]["accessModes"],
+            "capacity": claim["spec"]["resources"]["requests"],
+        }),
+    )
+}
+
+/// The node for a Pod, or why there is none.
+fn place<'a>(
+    pod: &Value,
+    world: &'a World,
+    load: &BTreeMap<&'a str, usize>,
+) -> Result<&'a str, String> {
+    let mut on = None;
+    for claim in claims(pod, world) {
+        let claim = claim.map_err(|name| format!("persistentvolumeclaim \"{name}\" not found"))?;
+        on = on.or_else(|| claim["metadata"]["annotations"][NODE].as_str());
+    }
+    let selector = &pod["spec"]["nodeSelector"];
+    let fits = |name: &str| {
+        let node = world.nodes.iter().find(|it| it["metadata"]["name"] == name);
+        node.is_some_and(|node| has_labels(&node["metadata"]["labels"], selector))
+            && on.is_none_or(|on| on == name)
+            && is_near(pod, name, world)
+    };
+    let best = load.iter().filter(|(name, _)| fits(name));
+    let best = best.min_by_key(|(_, count)| **count);
+    best.map(|(name, _)| *name).ok_or_else(|| {
+        let all = world.nodes.len();
+        format!("0/{all} nodes are available: no ready node matches the Pod's node selector, affinity and volumes")
+    })
+}
+
+/// Whether a node has a Pod that this one has to be beside; true if there is none anywhere and it is one of them itself.
+fn is_near(pod: &Value, node: &str, world: &World) -> bool {
+    let terms =
+        &pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    items(terms).all(|term| {
+        let wanted = &term["labelSelector"]["matchLabels"];
+        let others: Vec<&str> = world
+            .pods
+            .iter()
+            .filter(|it| it["metadata"]["namespace"] == pod["metadata"]["namespace"])
+            .filter(|it| !has_ended(it) && has_labels(&it["metadata"]["labels"], wanted))
+            .map(|it| text(&it["spec"]["nodeName"]))
+            .filter(|name| !name.is_empty())
+            .collect();
+        match others.as_slice() {
+            [] => has_labels(&pod["metadata"]["labels"], wanted),
+            others => others.contains(&node),
+        }
+    })
+}

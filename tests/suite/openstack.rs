@@ -1,0 +1,209 @@
+//! `ferrostack openstack`: a simulated cloud as its users see it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::process::{ferrostack, run, texts};
+
+/// The arguments of a command on a directory in `home`.
+fn on<'a>(data: &'a str, command: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["openstack"];
+    args.extend_from_slice(command);
+    args.extend(["--data-dir", data]);
+    args
+}
+
+async fn ended(home: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = run(home, args).await;
+    let (out, err) = texts(&output);
+    (output.status.code(), out, err)
+}
+
+#[tokio::test]
+async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("cluster");
+    let data = path.to_str().unwrap();
+    let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        out.starts_with("simulated: nothing is started on this machine."),
+        "{out}"
+    );
+    assert!(
+        out.contains("--kubeconfig") && out.contains("the cloud is new"),
+        "{out}"
+    );
+    assert!(
+        out.contains("nova-scheduler ") && out.contains("\nready after "),
+        "{out}"
+    );
+
+    let (code, out, _) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("no parameters are given, and none are changed"),
+        "{out}"
+    );
+
+    let set = [
+        "up",
+        "--exit-when-ready",
+        "--set",
+        "services.nova.config.scheduler.workers=2",
+    ];
+    let (code, _, err) = ended(home.path(), &on(data, &set)).await;
+    assert_eq!(code, Some(1));
+    assert!(err.contains("Name its file with -f"), "{err}");
+    let file = home.path().join("cloud.yaml");
+    std::fs::write(&file, "release: \"2025.1\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    let args = [&set[..], &["-f", file, "-o", "json"]].concat();
+    let (code, out, err) = ended(home.path(), &on(data, &args)).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    let lines: Vec<Value> = out
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert!(
+        lines.last().unwrap()["ready"]["seconds"].is_number(),
+        "{out}"
+    );
+
+    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
+    std::fs::write(file, text).unwrap();
+    let (_, out, _) = ended(
+        home.path(),
+        &on(data, &["up", "-f", file, "--exit-when-ready"]),
+    )
+    .await;
+    assert!(
+        out.contains("the parameters are as before; nothing is written"),
+        "{out}"
+    );
+
+    let (code, _, err) = ended(home.path(), &on(data, &["status"])).await;
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("no simulated cloud is running") && err.contains("openstack up"),
+        "{err}"
+    );
+
+    let mut up = ferrostack(home.path());
+    let up = up
+        .args(on(data, &["up"]))
+        .stdout(std::process::Stdio::null());
+    let mut up = up.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let status = on(data, &["status"]);
+    let mut seen = String::new();
+    for _ in 0..600 {
+        let (_, out, err) = ended(home.path(), &status).await;
+        seen = out + &err;
+        if seen.starts_with("cloud cloud, release 2025.1: ready\n") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    assert!(
+        seen.starts_with("cloud cloud, release 2025.1: ready\n"),
+        "{seen}"
+    );
+    assert!(seen.contains("AccountsWritten: "), "{seen}");
+    let plan = on(data, &["plan", "-f", file]);
+    let (code, out, err) = ended(home.path(), &plan).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    // With an `up` that runs the controller, and then without.
+    let (code, out, err) = ended(home.path(), &on(data, &["delete"])).await;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("deleted; volumes, passwords and keys stay"),
+        "{out}"
+    );
+    up.kill().await.unwrap();
+
+    let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = ended(home.path(), &on(data, &["delete", "--purge-data"])).await;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.ends_with("deleted, with its data\n"), "{out}");
+    let (code, _, err) = ended(home.path(), &on(data, &["delete"])).await;
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("there is no cloud cloud in namespace openstack"),
+        "{err}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_parameters_is_said_and_nothing_is_started() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("cluster");
+    let data = path.to_str().unwrap();
+    let file = home.path().join("cloud.yaml");
+    let name = file.to_str().unwrap();
+    for (text, set, parts) in [
+        (
+            "release: 2025.1\n",
+            None,
+            ["cloud.yaml:1: release", "in quotes"],
+        ),
+        (
+            "release: \"2024.9\"\n",
+            None,
+            ["cloud.yaml:1: release", "there is no release"],
+        ),
+        (
+            "release: zed\nreplicas: 3\n",
+            None,
+            ["cloud.yaml:2: replicas", "not built yet"],
+        ),
+        (
+            "release: zed\nregoin: x\n",
+            None,
+            ["regoin", "unknown field"],
+        ),
+        (
+            "release: zed\nservices:\n  nova: {config: {scheduler: {wrokers: 2}}}\n",
+            None,
+            [
+                "services.nova.config.scheduler.wrokers",
+                "did you mean workers?",
+            ],
+        ),
+        (
+            "release: zed\n",
+            Some("network.mtu"),
+            ["--set network.mtu", "FIELD=VALUE"],
+        ),
+        (
+            "release: zed\n",
+            Some("network.mtu=9"),
+            ["network.mtu", "1280 to 65535"],
+        ),
+        (
+            "release: zed\n",
+            Some("release.x=9"),
+            ["--set release.x=9", "not an object"],
+        ),
+        ("release: [\n", None, ["cloud.yaml:", ""]),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let mut args = on(data, &["up", "--exit-when-ready", "-f", name]);
+        args.extend(set.into_iter().flat_map(|set| ["--set", set]));
+        let (code, out, err) = ended(home.path(), &args).await;
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{text}");
+        assert!(parts.iter().all(|part| err.contains(part)), "{text}: {err}");
+        assert!(!path.exists(), "{text}");
+    }
+    let args = [
+        "openstack",
+        "up",
+        "--kubeconfig",
+        "/nowhere",
+        "--exit-when-ready",
+    ];
+    let (code, _, err) = ended(home.path(), &args).await;
+    assert_eq!(code, Some(1));
+    assert!(err.contains("/nowhere"), "{err}");
+}
