@@ -10,7 +10,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 19] = [
+const ENTRIES: [(&str, &str); 22] = [
     (
         "a rollout before certificates expire is not built",
         "`rollout.before`",
@@ -63,6 +63,18 @@ const ENTRIES: [(&str, &str); 19] = [
         "taking over what another provider created",
     ),
     ("bastions are not built", "`bastion`"),
+    (
+        "\"is not built yet\"",
+        "fields that are not built are rejected by name",
+    ),
+    (
+        "upgrades from one release to another are not built",
+        "computes, Horizon, the edge, upgrade",
+    ),
+    (
+        "left out, not built: {message}",
+        "accounts in RabbitMQ and Keystone",
+    ),
 ];
 
 /// Sources whose messages are those of the originals, or that no user reads.

@@ -57,9 +57,14 @@ impl Names<'_> {
                 .collect();
         }
         let user = image::user(run.user);
+        // Otherwise the kubelet gives a Pod no variables of the Services, which programs could take for theirs.
+        let links = run
+            .environment
+            .iter()
+            .any(|(_, value)| matches!(value, Variable::Database(..)));
         json!({
             "automountServiceAccountToken": false,
-            "enableServiceLinks": false,
+            "enableServiceLinks": links,
             "securityContext": {
                 "runAsNonRoot": true,
                 "runAsUser": user,
@@ -158,6 +163,10 @@ fn with(mut probe: Json, times: Json) -> Json {
 fn variable(name: &str, value: &Variable) -> Json {
     match value {
         Variable::Text(text) => json!({"name": name, "value": text}),
+        Variable::Database(service, port) => {
+            let host = service.replace('-', "_").to_uppercase();
+            json!({"name": name, "value": format!("tcp:$({host}_SERVICE_HOST):{port}")})
+        }
         Variable::Field(path) => {
             json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
         }

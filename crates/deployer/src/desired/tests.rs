@@ -420,6 +420,30 @@ fn a_program_without_a_port_is_ready_when_it_has_its_connections() {
 }
 
 #[test]
+fn neutron_of_zed_gets_addresses_of_ovn_and_no_other_pod_knows_services() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        for (name, pod) in pods(&graph) {
+            let variables: Vec<&Json> = items(&pod, "/spec/containers/0/env")
+                .filter(|it| it["name"].as_str().unwrap().starts_with("OS_OVN__"))
+                .collect();
+            let wanted = release == Release::Zed && name == "neutron-api";
+            assert_eq!(
+                pod["spec"]["enableServiceLinks"], wanted,
+                "{release}: {name}"
+            );
+            // Its Python library of Open vSwitch resolves no names.
+            let expected = [
+                json!({"name": "OS_OVN__OVN_NB_CONNECTION", "value": "tcp:$(OVN_NB_SERVICE_HOST):6641"}),
+                json!({"name": "OS_OVN__OVN_SB_CONNECTION", "value": "tcp:$(OVN_SB_SERVICE_HOST):6642"}),
+            ];
+            let expected: Vec<&Json> = expected.iter().filter(|_| wanted).collect();
+            assert_eq!(variables, expected, "{release}: {name}");
+        }
+    }
+}
+
+#[test]
 fn no_record_of_nova_is_named_after_a_pod() {
     for release in Release::ALL {
         let graph = desired(&cloud(&json!({"release": release.name()})), &held());

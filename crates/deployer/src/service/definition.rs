@@ -118,6 +118,8 @@ pub(crate) enum Variable {
     Field(&'static str),
     /// The password of an account, such as `identity-admin`.
     Account(&'static str),
+    /// A database of OVN: the cluster IP of the Service of this name, which the kubelet knows, and its port.
+    Database(&'static str, u16),
 }
 
 /// A configuration file: an immutable object that is named by its content, and where it is mounted.

@@ -137,7 +137,19 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         Release::Epoxy => (uwsgi("/usr/bin/neutron-api", 9696), WORKERS),
     };
     let mut api = run(api);
-    if cloud.parameters.release == Release::Epoxy {
+    if cloud.parameters.release == Release::Zed {
+        // Before 3.3 the Python library of Open vSwitch takes no names.
+        api.environment.extend([
+            (
+                "OS_OVN__OVN_NB_CONNECTION",
+                Variable::Database("ovn-nb", ovn::NB),
+            ),
+            (
+                "OS_OVN__OVN_SB_CONNECTION",
+                Variable::Database("ovn-sb", ovn::SB),
+            ),
+        ]);
+    } else {
         // By the time of its start an API knows which entries in the ring of OVN's events are of a process that is gone.
         api.command.extend(command(&["--ini", UWSGI]));
         api.files.push(File::public(
