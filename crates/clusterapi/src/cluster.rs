@@ -92,8 +92,8 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
     stream::select(objects, stream::select(of_workers, others))
 }
 
-/// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection. Only the
-/// metadata of the Secrets is read.
+/// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection, and those of
+/// the certificates, too, are kept for the control plane. Only the metadata of the Secrets is read.
 fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
     let secrets: Api<PartialObjectMeta<Secret>> = match &context.options.namespace {
         Some(namespace) => Api::namespaced(context.client.clone(), namespace),
@@ -101,17 +101,25 @@ fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>>
     };
     let labelled = watcher::Config::default().labels(CLUSTER_NAME_LABEL);
     let events = watcher(secrets, labelled).default_backoff();
-    let connections = context.remote.clone();
+    let (connections, versions) = (context.remote.clone(), context.secrets.clone());
     let clusters = events.filter_map(move |event| {
         let key = event.ok().and_then(|event| match event {
             watcher::Event::Apply(secret) | watcher::Event::InitApply(secret) => {
+                versions.is(&secret.metadata);
                 let key = key_of_kubeconfig(&secret.metadata)?;
                 let version = secret.resource_version().unwrap_or_default();
                 connections.kubeconfig_is(&key, &version);
                 Some(key)
             }
-            watcher::Event::Delete(secret) => key_of_kubeconfig(&secret.metadata),
-            watcher::Event::Init | watcher::Event::InitDone => None,
+            watcher::Event::Delete(secret) => {
+                versions.is_gone(&secret.metadata);
+                key_of_kubeconfig(&secret.metadata)
+            }
+            watcher::Event::Init => {
+                versions.clear();
+                None
+            }
+            watcher::Event::InitDone => None,
         });
         std::future::ready(key.map(|key| reference(&key.namespace, &key.name)))
     });

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Options;
 use crate::external::External;
 use crate::feed::{Feed, Indexed};
+use crate::pki::versions::SecretVersions;
 use crate::remote::Remote;
 
 /// Interval of warnings while the caches are not synced.
@@ -34,6 +35,8 @@ pub struct Context {
     pub options: Options,
     /// The connections to workload clusters.
     pub remote: Remote,
+    /// What a watch has seen of the Secrets of clusters.
+    pub secrets: SecretVersions,
     /// Access to objects of providers.
     pub external: External,
     /// All Clusters.
@@ -58,6 +61,7 @@ impl Context {
             controller: "clusterapi",
             events: Recorder::new(client.clone(), "clusterapi-controller"),
             remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
+            secrets: SecretVersions::default(),
             external: External::new(
                 client.clone(),
                 options.namespace.clone(),

@@ -77,6 +77,7 @@ struct Scope {
     events: Recorder,
     /// The version that the kube-proxy of a cluster is known to have.
     kube_proxy: Memory<KubeadmControlPlane, String>,
+    secrets: Memory<KubeadmControlPlane, secrets::InOrder>,
 }
 
 /// One control plane and its Cluster.
@@ -122,6 +123,7 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
         pods,
         etcd,
         kube_proxy: planes.memory(),
+        secrets: planes.memory(),
     };
     let scope = Arc::new(scope);
     operator::controller::run(
@@ -282,7 +284,8 @@ fn triggers(
         }
         change.cluster().clone()
     });
-    let workload = futures::stream::select(remote, pod_changes).filter_map(move |key| {
+    let clusters_of = futures::stream::select(remote, context.secrets.changes());
+    let workload = futures::stream::select(clusters_of, pod_changes).filter_map(move |key| {
         let cluster = known.get(&key.namespace, &key.name);
         std::future::ready(cluster.and_then(|cluster| plane_of_cluster(&cluster)))
     });

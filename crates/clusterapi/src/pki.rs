@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   pki            generates and parses key pairs, CA certificates, client certificates (no I/O)
+//!   pki::versions  which versions of them a watch has seen
 //!   pki::store     Secrets `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`: read, or created once
 //! ```
 //!
@@ -10,6 +11,7 @@
 
 mod rsa_key;
 pub mod store;
+pub mod versions;
 
 use std::sync::Arc;
 use std::time::Duration;

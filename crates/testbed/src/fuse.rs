@@ -76,6 +76,7 @@ pub async fn written_at_rest(
 pub struct Fuse {
     limit: usize,
     writes: Arc<Mutex<Vec<String>>>,
+    reads: Arc<Mutex<Vec<String>>>,
     blown: CancellationToken,
     one_at_a_time: Arc<tokio::sync::Mutex<()>>,
 }
@@ -87,6 +88,7 @@ impl Fuse {
         Self {
             limit,
             writes: Arc::default(),
+            reads: Arc::default(),
             blown: CancellationToken::new(),
             one_at_a_time: Arc::default(),
         }
@@ -109,6 +111,12 @@ impl Fuse {
         self.writes.lock().clone()
     }
 
+    /// The paths that were read so far.
+    #[must_use]
+    pub fn reads(&self) -> Vec<String> {
+        self.reads.lock().clone()
+    }
+
     /// `client`, with the fuse in front of it.
     #[must_use]
     pub fn protect(&self, client: &Client) -> Client {
@@ -118,6 +126,10 @@ impl Fuse {
             async move {
                 let write = (request.method() != Method::GET)
                     .then(|| format!("{} {}", request.method(), request.uri().path()));
+                if write.is_none() {
+                    let path = request.uri().path().to_owned();
+                    fuse.reads.lock().push(path);
+                }
                 let turn = match &write {
                     Some(_) if fuse.limit < usize::MAX => Some(fuse.one_at_a_time.lock().await),
                     _ => None,

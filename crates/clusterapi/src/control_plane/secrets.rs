@@ -2,6 +2,7 @@
 
 use api::bootstrap::v1beta2::{ClusterConfiguration, EncryptionAlgorithm};
 use api::k8s_openapi::api::core::v1::Secret;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use api::kube::api::Api;
 
 use super::observe::{has_external_etcd, is_initialized};
@@ -9,11 +10,51 @@ use super::{ControlPlaneError, Scope, Subject, owners};
 use crate::kubeadm::host_port;
 use crate::kubeconfig::{self, Outcome};
 use crate::pki::store::{self, Recipe, StoreError};
+use crate::pki::versions::Versions;
 use crate::pki::{CA_DAYS, PkiError, Purpose};
+
+/// The time after which the Secrets are read again although nothing has changed: certificates expire.
+const VALID: SignedDuration = SignedDuration::from_hours(1);
+
+/// The Secrets of a control plane when they were in order.
+#[derive(Clone, Debug)]
+pub(super) struct InOrder {
+    versions: Versions,
+    until: Timestamp,
+}
+
+/// Reads or creates certificates and kubeconfig, unless they are those that were in order when they were last read.
+pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
+    // Before they are read: a change in between is seen with the next event.
+    let versions = scope.context.secrets.of(&subject.key);
+    let now = scope.context.now();
+    let known = scope.secrets.get(&subject.plane);
+    if known.is_some_and(|known| known.versions == versions && now < known.until) {
+        return Ok(());
+    }
+    read_or_create(scope, subject).await?;
+    if is_complete(subject, &versions) {
+        let until = now + VALID;
+        let in_order = InOrder { versions, until };
+        scope.secrets.insert(&subject.plane, in_order);
+    }
+    Ok(())
+}
+
+/// Whether the watch has seen every Secret that a control plane needs. It does not see those that users have created
+/// without the label.
+fn is_complete(subject: &Subject, versions: &Versions) -> bool {
+    let name = &subject.key.name;
+    let external = has_external_etcd(&subject.plane);
+    let purposes = Purpose::ALL.into_iter();
+    let mut needed = purposes.filter(|it| !(external && *it == Purpose::Etcd));
+    needed.all(|it| versions.contains_key(&it.secret_name(name)))
+        && versions.contains_key(&kubeconfig::secret_name(name))
+}
 
 /// Reads or creates certificates and kubeconfig. Certificates need no infrastructure, so their keys are generated while
 /// the cloud provisions it.
-pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
+async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
     let config = cluster_configuration(subject);
     let external = has_external_etcd(&subject.plane);

@@ -3,10 +3,12 @@
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::conditions;
 use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, PostParams};
 use serde_json::json;
+use testbed::Fuse;
 
 use crate::world::{World, cluster, eventually};
 
@@ -38,6 +40,50 @@ async fn secrets_are_made_once_and_belong_to_the_control_plane() {
             secret.data
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_that_are_in_order_are_not_read_again() {
+    let world = World::open().await;
+    let fuse = Fuse::recorder();
+    let _running = world.run_with(&fuse);
+    world.cluster(1).await;
+    world.settled(1).await;
+    let names = [
+        "demo-ca",
+        "demo-etcd",
+        "demo-proxy",
+        "demo-sa",
+        "demo-kubeconfig",
+    ];
+    let reads = || {
+        let mut reads = fuse.reads();
+        reads.retain(|path| {
+            names
+                .iter()
+                .any(|name| path.ends_with(&format!("/secrets/{name}")))
+        });
+        reads
+    };
+    let mut before = Vec::new();
+    for round in ["0", "1", "2", "3"] {
+        let labels =
+            json!({"spec": {"machineTemplate": {"metadata": {"labels": {"round": round}}}}});
+        world.merge::<KubeadmControlPlane>("demo", labels).await;
+        eventually("a reconcile", || async {
+            let machines = world.list::<Machine>().await;
+            match machines[0].labels().get("round") {
+                Some(found) if found == round => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+        if round == "0" {
+            before = reads();
+        }
+    }
+    assert!(!before.is_empty());
+    assert_eq!(reads(), before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,9 +132,6 @@ async fn a_lost_certificate_of_a_running_cluster_is_reported_and_not_replaced() 
     world.cluster(1).await;
     world.settled(1).await;
     world.delete::<Secret>("demo-etcd").await;
-    world
-        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 3}}))
-        .await;
     eventually("the loss to be reported", || async {
         let plane = world
             .api::<KubeadmControlPlane>()
