@@ -8,6 +8,7 @@
 pub mod cloud;
 pub mod etcd;
 pub mod guest;
+mod json;
 pub mod machine;
 pub mod nodes;
 pub mod runner;

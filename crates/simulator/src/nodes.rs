@@ -9,7 +9,7 @@
 //!   scheduler    Pods to nodes, claims to volumes
 //!   kubelet      Pods on nodes
 //!   faults       what goes wrong on request
-//!   client       requests by path
+//!   client       the writes
 //! ```
 //!
 //! Each of the controllers is a pure function from the world to writes; only this module sends them. What is kinder than
@@ -42,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::faults::{Ending, Faults};
 use self::object::Write;
 use self::world::{Now, World};
+use crate::json::Json;
 
 /// The user agent of all requests.
 const AGENT: &str = "simulated-nodes";
@@ -85,7 +86,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
     for (group, kind) in world::WATCHED {
         watches.spawn(watch(client.clone(), group, kind, changed.clone()));
     }
-    let client = client::Json::new(client, AGENT);
+    let client = Json::new(client, AGENT);
     let mut seen = HashMap::new();
     let faulty = Arc::clone(&options.faults.changed);
     loop {
@@ -102,7 +103,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 
 /// Passes until nothing is to be written. Returns when something is, by the clock alone.
 async fn passes(
-    client: &client::Json,
+    client: &Json,
     options: &Options,
     seen: &mut HashMap<(String, &'static str), Instant>,
 ) -> Option<Duration> {

@@ -1,50 +1,37 @@
 //! A client of a workload API server for JSON objects.
 
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 use kube::Client;
 use serde_json::{Value, json};
 
 use super::objects::Manifest;
+pub(crate) use crate::json::Error;
+use crate::json::Json;
 
 /// A client for JSON objects, by path.
 #[derive(Clone)]
 pub(crate) struct Api {
-    client: Client,
-    program: &'static str,
-}
-
-/// A failed request of a guest to its API server.
-#[derive(Debug, thiserror::Error)]
-#[error("{method} {path}: {source}")]
-pub(crate) struct Error {
-    method: Method,
-    path: String,
-    source: Box<kube::Error>,
-}
-
-impl Error {
-    fn status(&self) -> Option<StatusCode> {
-        match self.source.as_ref() {
-            kube::Error::Api(status) => StatusCode::from_u16(status.code).ok(),
-            _ => None,
-        }
-    }
+    json: Json,
 }
 
 impl Api {
     /// A client whose requests have the user agent of `program`.
     pub(crate) fn new(client: Client, program: &'static str) -> Self {
-        Self { client, program }
+        Self {
+            json: Json::new(client, program),
+        }
     }
 
     /// The same client for another program.
     pub(crate) fn of(&self, program: &'static str) -> Self {
-        Self::new(self.client.clone(), program)
+        Self {
+            json: self.json.of(program),
+        }
     }
 
     /// The object, or `None` if it does not exist.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Error> {
-        match self.send(Method::GET, path, None, "").await {
+        match self.json.send(Method::GET, path, None, "").await {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(None),
             Err(error) => Err(error),
@@ -53,11 +40,7 @@ impl Api {
 
     /// The items of a collection.
     pub(crate) async fn list(&self, collection: &str) -> Result<Vec<Value>, Error> {
-        let mut list = self.send(Method::GET, collection, None, "").await?;
-        match list.get_mut("items").map(Value::take) {
-            Some(Value::Array(items)) => Ok(items),
-            _ => Ok(Vec::new()),
-        }
+        self.json.list(collection).await
     }
 
     /// Creates the object unless it exists. Writes its status, too, which needs a second request for most kinds. That of
@@ -66,6 +49,7 @@ impl Api {
     pub(crate) async fn ensure(&self, manifest: &Manifest) -> Result<Value, Error> {
         let path = format!("{}/{}", manifest.collection, manifest.name());
         match self
+            .json
             .send(
                 Method::POST,
                 &manifest.collection,
@@ -91,7 +75,9 @@ impl Api {
     /// Creates an object, whose name may be generated, and returns it.
     pub(crate) async fn create(&self, collection: &str, body: &Value) -> Result<Value, Error> {
         let json = "application/json";
-        self.send(Method::POST, collection, Some(body), json).await
+        self.json
+            .send(Method::POST, collection, Some(body), json)
+            .await
     }
 
     /// Updates fields of the status by JSON merge patch.
@@ -102,13 +88,14 @@ impl Api {
 
     /// Applies a JSON merge patch.
     pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Result<Value, Error> {
-        self.send(
-            Method::PATCH,
-            path,
-            Some(patch),
-            "application/merge-patch+json",
-        )
-        .await
+        self.json
+            .send(
+                Method::PATCH,
+                path,
+                Some(patch),
+                "application/merge-patch+json",
+            )
+            .await
     }
 
     /// Deletes the object without grace period, if it exists.
@@ -117,6 +104,7 @@ impl Api {
             "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
         });
         match self
+            .json
             .send(Method::DELETE, path, Some(&options), "application/json")
             .await
         {
@@ -124,31 +112,5 @@ impl Api {
             Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-        content_type: &str,
-    ) -> Result<Value, Error> {
-        let fail = |source: kube::Error| Error {
-            method: method.clone(),
-            path: path.to_owned(),
-            source: Box::new(source),
-        };
-        let mut request = Request::builder().method(method.clone()).uri(path);
-        request = request.header(http::header::USER_AGENT, self.program);
-        if body.is_some() {
-            request = request.header(http::header::CONTENT_TYPE, content_type);
-        }
-        let bytes = body
-            .map(|body| body.to_string().into_bytes())
-            .unwrap_or_default();
-        let request = request
-            .body(bytes)
-            .map_err(|error| fail(kube::Error::HttpError(error)))?;
-        self.client.request::<Value>(request).await.map_err(fail)
     }
 }

@@ -1,9 +1,9 @@
 use apiserver::ApiServer;
 use serde_json::{Value, json};
 
-use super::client::Json;
 use super::object::{Write, holds, items, text};
 use super::*;
+use crate::json::Json;
 
 const NAMESPACE: &str = "/namespaces/default";
 

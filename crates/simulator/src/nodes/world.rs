@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::client::{Error, Json};
 use super::object::{
     self, CLAIM, DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, is_controlled_by,
     text, uid,
 };
 use super::{Faults, Options};
+use crate::json::{Error, Json};
 
 /// The kinds whose changes matter.
 pub(super) const WATCHED: [(&str, &str); 10] = [

@@ -1,0 +1,76 @@
+//! A client for JSON objects of an API server, by path.
+
+use http::{Method, Request, StatusCode};
+use kube::Client;
+use serde_json::Value;
+
+/// A client whose requests have the user agent of a program.
+#[derive(Clone)]
+pub(crate) struct Json {
+    client: Client,
+    agent: &'static str,
+}
+
+/// A failed request.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: {source}")]
+pub(crate) struct Error {
+    method: Method,
+    path: String,
+    source: Box<kube::Error>,
+}
+
+impl Error {
+    /// The status of the answer, if there was one.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self.source.as_ref() {
+            kube::Error::Api(status) => StatusCode::from_u16(status.code).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl Json {
+    pub(crate) fn new(client: Client, agent: &'static str) -> Self {
+        Self { client, agent }
+    }
+
+    /// The same client for another program.
+    pub(crate) fn of(&self, agent: &'static str) -> Self {
+        Self::new(self.client.clone(), agent)
+    }
+
+    /// The objects of a collection.
+    pub(crate) async fn list(&self, collection: &str) -> Result<Vec<Value>, Error> {
+        let mut list = self.send(Method::GET, collection, None, "").await?;
+        match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => Ok(items),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Sends a request. The content type is that of the body.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        content_type: &str,
+    ) -> Result<Value, Error> {
+        let fail = |source: kube::Error| Error {
+            method: method.clone(),
+            path: path.to_owned(),
+            source: Box::new(source),
+        };
+        let mut request = Request::builder().method(method.clone()).uri(path);
+        request = request.header(http::header::USER_AGENT, self.agent);
+        if body.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, content_type);
+        }
+        let bytes = body.map(|body| body.to_string().into_bytes());
+        let request = request
+            .body(bytes.unwrap_or_default())
+            .map_err(|error| fail(kube::Error::HttpError(error)))?;
+        self.client.request::<Value>(request).await.map_err(fail)
+    }
+}
