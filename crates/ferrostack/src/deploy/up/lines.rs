@@ -91,11 +91,9 @@ mod tests {
                 step("mariadb", phase, message),
                 step("nova", Phase::Waiting, "waits for mariadb"),
             ];
-            let lines = lines.due(&steps, at(seconds));
-            lines
-                .iter()
-                .map(|it| it.replace("  ", ""))
-                .collect::<Vec<_>>()
+            let words = |line: String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let due = lines.due(&steps, at(seconds)).into_iter();
+            due.map(words).collect::<Vec<_>>()
         };
         let none: [&str; 0] = [];
         assert_eq!(of(0, Phase::Progressing, "1 object to write"), none);
