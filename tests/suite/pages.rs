@@ -147,6 +147,13 @@ pages! {
         ports: true,
         prints: &["nova-cmp1", "\"server_fault\"", "a has 192.0.2."],
     };
+    commands_of_the_page_on_replacing_machines: Page {
+        name: "docs/rollouts.md",
+        prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
+        ports: false,
+        prints: &["KubeadmControlPlane demo-control-plane: its machines are replaced", "MachineDeployment demo-md-0: paused",
+            "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision "],
+    };
     commands_of_the_page_on_templates: Page {
         name: "docs/templates.md",
         prepare: with_cluster!("sed 's/^  simulated:/  mycloud:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml

@@ -12,6 +12,8 @@ pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
 pub const SET_NAME_LABEL: &str = "cluster.x-k8s.io/set-name";
 /// Label: the hash that distinguishes the MachineSets of a MachineDeployment.
 pub const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";
+/// Annotation of a MachineSet: the number of its template in the history of its MachineDeployment.
+pub const REVISION_ANNOTATION: &str = "machinedeployment.clusters.x-k8s.io/revision";
 /// Label: the value that a manager's `--watch-filter` selects.
 pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 /// Label on CRDs and components: their provider.

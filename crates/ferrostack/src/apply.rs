@@ -10,7 +10,7 @@ use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 use crate::manifest::Document;
 
 /// The field manager of applied objects.
-const MANAGER: &str = "ferrostack";
+pub(crate) const FIELD_MANAGER: &str = "ferrostack";
 
 /// Why manifests could not be applied: all problems, one per line.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +106,7 @@ async fn one(
         }
     };
     let params = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
+        field_manager: Some(FIELD_MANAGER.to_owned()),
         field_validation: Some(ValidationDirective::Strict),
         force: true,
         dry_run,

@@ -163,7 +163,7 @@ fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
 
 /// The ranges of pods: as in the Go manager, at most one of each family, and at least one if there is a router.
 fn cluster_cidrs(args: &CloudControllerManager, router: &str) -> anyhow::Result<Vec<IpNet>> {
-    let given = &args.cluster_cidr;
+    let given = &args.cluster_cidr.0;
     let families: BTreeSet<bool> = given.iter().map(|cidr| cidr.addr().is_ipv4()).collect();
     if families.len() < given.len() {
         bail!("--cluster-cidr: at most one CIDR of IPv4 and one of IPv6 can be given");
@@ -286,18 +286,17 @@ mod tests {
             args: CloudControllerManager,
         }
         let flag = format!("--cluster-cidr={flag}");
-        let mut words = vec!["ccm", "--cloud-config", "cloud.conf"];
-        if flag != "--cluster-cidr=" {
-            words.push(&flag);
-        }
-        let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
+        let words = ["ccm", "--cloud-config", "cloud.conf", &flag];
+        let words = &words[..if flag == "--cluster-cidr=-" { 3 } else { 4 }];
+        let command = Command::try_parse_from(words.iter()).map_err(|error| error.to_string())?;
         let ranges = cluster_cidrs(&command.args, router).map_err(|error| error.to_string())?;
         Ok(ranges.len())
     }
 
     #[test]
     fn a_router_needs_ranges_of_pods_of_different_families() {
-        assert_eq!(ranges("", ""), Ok(0));
+        assert_eq!(ranges("-", ""), Ok(0), "without the flag");
+        assert_eq!(ranges("", ""), Ok(0), "an empty one, as manifests have it");
         assert_eq!(ranges("10.244.0.0/16", "r"), Ok(1));
         assert_eq!(ranges("10.244.0.0/16,fd00:1::/56", "r"), Ok(2));
         for (flag, words) in [

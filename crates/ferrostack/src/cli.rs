@@ -9,6 +9,7 @@ mod generate;
 mod groups;
 mod manager;
 mod moving;
+mod rolling;
 mod runner;
 mod session;
 mod simulate;
@@ -29,9 +30,10 @@ pub(crate) use self::deploy::{
     PlaceArgs,
 };
 pub(crate) use self::documentation::{command, parse};
-pub(crate) use self::generate::{ClusterOptions, Generate, GenerateCluster};
+pub(crate) use self::generate::{ClusterOptions, Env, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
+pub(crate) use self::rolling::{Resource, Rollout, RolloutArgs};
 pub(crate) use self::runner::RunnerArgs;
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]
     CloudConf(CloudConf),
+    /// Print the variables of templates that give access to a cloud, for a shell to read; secrets included.
+    Env(Env),
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),
@@ -93,6 +97,9 @@ pub(crate) enum Command {
     /// Delete a cluster and everything that belongs to it.
     #[command(subcommand)]
     Delete(Delete),
+    /// Begin, pause, resume or undo the replacement of machines.
+    #[command(subcommand)]
+    Rollout(Rollout),
     /// Move clusters to another management cluster, or to files and back.
     Move(Box<Move>),
     /// Back up and restore the data directory of `up`.

@@ -26,6 +26,7 @@ mod data_dir;
 mod delete;
 mod deploy;
 mod describe;
+mod env;
 mod environment;
 mod generate;
 mod guests;
@@ -36,6 +37,7 @@ mod manager;
 mod manifest;
 mod moving;
 mod readiness;
+mod rolling;
 mod session;
 mod simulated;
 mod snapshot;
@@ -162,6 +164,8 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             }
             print(&printed.text)
         }
+        Command::Env(args) => print(env::text(&args, &environment)?.expose_secret()),
+        Command::Rollout(args) => rolling::run(&args, &environment, say).await,
         Command::Move(args) => {
             moving::run(&args, &environment, stop_on_signal()?, print, remark).await
         }

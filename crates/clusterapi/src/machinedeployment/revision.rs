@@ -14,8 +14,8 @@ use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL}
 
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
 
-/// Annotation of a MachineSet: the number of its template in the history of the deployment.
-pub(crate) const REVISION: &str = "machinedeployment.clusters.x-k8s.io/revision";
+pub(crate) use api::names::REVISION_ANNOTATION as REVISION;
+
 /// Annotation: the replicas of the deployment when the MachineSet was last scaled.
 pub(crate) const DESIRED_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/desired-replicas";
 /// Annotation: replicas plus surge when the MachineSet was last scaled.

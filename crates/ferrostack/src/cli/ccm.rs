@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ipnet::IpNet;
 
 use super::OutputArg;
-use super::values::duration;
+use super::values::{Cidrs, cidrs, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
@@ -89,9 +88,9 @@ pub(crate) struct CloudControllerManager {
     /// Number of Services reconciled at a time.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
-    /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router.
-    #[arg(long, value_name = "CIDRS", value_delimiter = ',')]
-    pub(crate) cluster_cidr: Vec<IpNet>,
+    /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router. Empty as without it.
+    #[arg(long, value_name = "CIDRS", default_value = "", hide_default_value = true, value_parser = cidrs)]
+    pub(crate) cluster_cidr: Cidrs,
     /// Create routes to the pods of nodes on the router that cloud.conf names.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]

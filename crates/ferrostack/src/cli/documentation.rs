@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 36] = [
+const ENTRIES: [Entry; 42] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -316,6 +316,60 @@ const ENTRIES: [Entry; 36] = [
             "Until all of it is gone",
             "ferrostack delete cluster demo --wait",
         )],
+    ),
+    entry(
+        "env",
+        "templates.md#values-from-the-cloud",
+        &[(
+            "For templates that another program reads",
+            "eval \"$(ferrostack env --cloud mycloud)\"",
+        )],
+    ),
+    entry(
+        "rollout",
+        "rollouts.md",
+        &[(
+            "Replace the machines of a MachineDeployment",
+            "ferrostack rollout restart machinedeployment/demo-md-0",
+        )],
+    ),
+    entry(
+        "rollout restart",
+        "rollouts.md",
+        &[(
+            "Replace all machines of a cluster",
+            "ferrostack rollout restart kubeadmcontrolplane/demo-control-plane machinedeployment/demo-md-0",
+        )],
+    ),
+    entry(
+        "rollout pause",
+        "rollouts.md",
+        &[(
+            "Replace no more machines",
+            "ferrostack rollout pause machinedeployment/demo-md-0",
+        )],
+    ),
+    entry(
+        "rollout resume",
+        "rollouts.md",
+        &[(
+            "Go on",
+            "ferrostack rollout resume machinedeployment/demo-md-0",
+        )],
+    ),
+    entry(
+        "rollout undo",
+        "rollouts.md",
+        &[
+            (
+                "Back to the template before",
+                "ferrostack rollout undo machinedeployment/demo-md-0",
+            ),
+            (
+                "Back to an earlier one",
+                "ferrostack rollout undo machinedeployment/demo-md-0 --to-revision 3",
+            ),
+        ],
     ),
     entry(
         "move",

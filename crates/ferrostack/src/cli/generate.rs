@@ -5,7 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
-use super::{DataDirArg, GenerateCcm};
+use super::{DataDirArg, GenerateCcm, OutputArg};
+
+#[derive(Debug, Args)]
+pub(crate) struct Env {
+    /// Entry of clouds.yaml, found where the `openstack` client finds it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {

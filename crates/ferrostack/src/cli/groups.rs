@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 12] = [
             "to_kubeconfig_context",
             "to_directory",
             "from_directory",
+            "to_revision",
         ],
     ),
     ("Manifests", &["files", "file", "release"]),

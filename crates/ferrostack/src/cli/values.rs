@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use api::version::{InvalidVersion, Version};
+use ipnet::IpNet;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LatencyArg {
@@ -13,6 +14,23 @@ pub(crate) enum LatencyArg {
     Real,
     /// As configured in a file.
     File(PathBuf),
+}
+
+/// CIDRs between commas, none in an empty text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cidrs(pub(crate) Vec<IpNet>);
+
+/// As the Go managers read them: `10.244.0.0/16,fd00:244::/48`, or nothing.
+pub(super) fn cidrs(text: &str) -> Result<Cidrs, String> {
+    if text.is_empty() {
+        return Ok(Cidrs::default());
+    }
+    let parsed = text.split(',').map(|one| {
+        let trimmed = one.trim();
+        let parsed = trimmed.parse::<IpNet>();
+        parsed.map_err(|_| format!("`{trimmed}` is not a CIDR such as 10.244.0.0/16"))
+    });
+    Ok(Cidrs(parsed.collect::<Result<_, _>>()?))
 }
 
 /// `none`, `real`, or a path.

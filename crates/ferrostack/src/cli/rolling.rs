@@ -1,0 +1,104 @@
+//! The flags of `rollout`.
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+
+use super::ConnectArgs;
+use crate::snapshot::Kind;
+
+/// What is done to the roll-out of a MachineDeployment or a KubeadmControlPlane.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Rollout {
+    /// Replace all machines, one after the other as the strategy of the resource allows it.
+    Restart(RolloutArgs),
+    /// Stop replacing machines until `rollout resume`.
+    Pause(RolloutArgs),
+    /// Go on after `rollout pause`.
+    Resume(RolloutArgs),
+    /// Go back to an earlier template of a MachineDeployment. It is there until its last machine is replaced.
+    Undo(RolloutUndo),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutArgs {
+    /// Such as machinedeployment/demo-md-0 or kubeadmcontrolplane/demo-control-plane.
+    #[arg(required = true, value_name = "RESOURCE/NAME")]
+    pub(crate) resources: Vec<Resource>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutUndo {
+    /// Such as machinedeployment/demo-md-0.
+    #[arg(value_name = "RESOURCE/NAME")]
+    pub(crate) resource: Resource,
+    /// The revision to which it goes back [default: the one before the current].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) to_revision: Option<i64>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+/// A resource that rolls machines out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+}
+
+impl FromStr for Resource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORMS: &str = "machinedeployment/NAME or kubeadmcontrolplane/NAME";
+        let (kind, name) = text
+            .split_once('/')
+            .filter(|(_, name)| !name.is_empty() && !name.contains('/'))
+            .ok_or_else(|| format!("it has to be {FORMS}"))?;
+        let resource = kind.to_ascii_lowercase();
+        let plain = resource.split_once('.').map_or(&*resource, |(it, _)| it);
+        let kind = match plain {
+            "machinedeployment" | "machinedeployments" | "md" => Kind::MachineDeployment,
+            "kubeadmcontrolplane" | "kubeadmcontrolplanes" | "kcp" => Kind::KubeadmControlPlane,
+            _ => return Err(format!("{kind} has no roll-outs: {FORMS}")),
+        };
+        Ok(Self {
+            kind,
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl std::fmt::Display for Resource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_have_the_names_that_kubectl_knows() {
+        for (text, expected) in [
+            ("machinedeployment/a", "MachineDeployment a"),
+            ("MachineDeployments/a", "MachineDeployment a"),
+            (
+                "machinedeployments.cluster.x-k8s.io/a",
+                "MachineDeployment a",
+            ),
+            ("md/a", "MachineDeployment a"),
+            ("kcp/a", "KubeadmControlPlane a"),
+            ("kubeadmcontrolplane/a", "KubeadmControlPlane a"),
+        ] {
+            assert_eq!(text.parse::<Resource>().unwrap().to_string(), expected);
+        }
+        for text in ["", "a", "md/", "/a", "md/a/b", "machineset/a", "cluster/a"] {
+            let error = text.parse::<Resource>().unwrap_err();
+            assert!(error.contains("kubeadmcontrolplane/NAME"), "{error}");
+        }
+    }
+}

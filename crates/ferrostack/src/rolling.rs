@@ -1,0 +1,157 @@
+//! `rollout`: begins, pauses and undoes the roll-outs of MachineDeployments and KubeadmControlPlanes.
+
+mod plan;
+
+use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+
+use self::plan::{Change, Request};
+use crate::apply::FIELD_MANAGER;
+use crate::cli::{Resource, Rollout, RolloutArgs};
+use crate::connect;
+use crate::environment::Environment;
+use crate::snapshot::Kind;
+
+/// How often an object is read and written again that changes in between.
+const ATTEMPTS: usize = 20;
+
+/// Does what is asked for to each resource, in their order; ends at the first that is rejected.
+pub(crate) async fn run(
+    args: &Rollout,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let now = Timestamp::now();
+    let (request, args) = match args {
+        Rollout::Undo(args) => {
+            let client = connect::client(&args.connect.server, environment).await?;
+            let work = Work::new(client, &args.connect.namespace);
+            return say_done(
+                work.undo(&args.resource, args.to_revision).await?,
+                &args.resource,
+                say,
+            );
+        }
+        Rollout::Restart(args) => (Request::Restart(now), args),
+        Rollout::Pause(args) => (Request::Pause, args),
+        Rollout::Resume(args) => (Request::Resume, args),
+    };
+    each(request, args, environment, say).await
+}
+
+async fn each(
+    request: Request,
+    args: &RolloutArgs,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let client = connect::client(&args.connect.server, environment).await?;
+    let work = Work::new(client, &args.connect.namespace);
+    for resource in &args.resources {
+        say_done(work.change(resource, request).await?, resource, &say)?;
+    }
+    Ok(())
+}
+
+fn say_done(done: String, resource: &Resource, say: impl Fn(&str)) -> anyhow::Result<()> {
+    say(&format!("{resource}: {done}"));
+    Ok(())
+}
+
+/// A namespace of the management API.
+struct Work<'a> {
+    client: Client,
+    namespace: &'a str,
+}
+
+impl<'a> Work<'a> {
+    fn new(client: Client, namespace: &'a str) -> Self {
+        Self { client, namespace }
+    }
+
+    fn api(&self, kind: Kind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.namespace, &kind.resource())
+    }
+
+    async fn get(&self, resource: &Resource) -> anyhow::Result<DynamicObject> {
+        let found = self.api(resource.kind).get_opt(&resource.name).await;
+        match found.with_context(|| format!("cannot read {resource}"))? {
+            Some(object) => Ok(object),
+            None => {
+                let known = self.list(resource.kind).await?;
+                let known: Vec<_> = known
+                    .iter()
+                    .filter_map(|it| it.metadata.name.as_deref())
+                    .collect();
+                bail!(
+                    "there is no {resource} in namespace {}; there are: {}",
+                    self.namespace,
+                    match known.is_empty() {
+                        true => "none".to_owned(),
+                        false => known.join(", "),
+                    }
+                )
+            }
+        }
+    }
+
+    async fn list(&self, kind: Kind) -> anyhow::Result<Vec<DynamicObject>> {
+        let listed = self.api(kind).list(&ListParams::default()).await;
+        let listed = listed.with_context(|| format!("cannot list {}s", kind.as_str()))?;
+        Ok(listed.items)
+    }
+
+    async fn change(&self, resource: &Resource, request: Request) -> anyhow::Result<String> {
+        for _ in 0..ATTEMPTS {
+            let object = self.get(resource).await?;
+            let change = plan::change(resource.kind, &object, request)
+                .map_err(|reason| anyhow::anyhow!("{resource} {reason}"))?;
+            if let Some(done) = self.write(resource, &object, change).await? {
+                return Ok(done);
+            }
+        }
+        bail!("{resource} changes all the time: try again")
+    }
+
+    async fn undo(&self, resource: &Resource, to: Option<i64>) -> anyhow::Result<String> {
+        if resource.kind != Kind::MachineDeployment {
+            bail!("{resource} keeps no earlier templates: change its spec instead");
+        }
+        for _ in 0..ATTEMPTS {
+            let object = self.get(resource).await?;
+            let sets = self.list(Kind::MachineSet).await?;
+            let change = plan::undo(&object, &sets, to)
+                .map_err(|reason| anyhow::anyhow!("{resource} {reason}"))?;
+            if let Some(done) = self.write(resource, &object, change).await? {
+                return Ok(done);
+            }
+        }
+        bail!("{resource} changes all the time: try again")
+    }
+
+    /// Writes a change; `None` if the object has changed since it was read, which controllers do often.
+    async fn write(
+        &self,
+        resource: &Resource,
+        object: &DynamicObject,
+        change: Change,
+    ) -> anyhow::Result<Option<String>> {
+        let patch = change.patch(object.metadata.resource_version.as_deref());
+        let params = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let api = self.api(resource.kind);
+        let written = api
+            .patch(&resource.name, &params, &Patch::Merge(patch))
+            .await;
+        match written {
+            Ok(_) => Ok(Some(change.done)),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(kube::Error::Api(status)) => bail!("{resource} is rejected: {}", status.message),
+            Err(error) => Err(error).with_context(|| format!("cannot write {resource}")),
+        }
+    }
+}

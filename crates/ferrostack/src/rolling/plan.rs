@@ -1,0 +1,169 @@
+//! What is written for a roll-out, as a function of the object. The rules are those of `clusterctl alpha rollout`.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+
+use api::names::{PAUSED_ANNOTATION, REVISION_ANNOTATION as REVISION, TEMPLATE_HASH_LABEL as HASH};
+
+use crate::snapshot::Kind;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Request {
+    /// To replace all machines that were created before this time.
+    Restart(Timestamp),
+    /// To replace no machines.
+    Pause,
+    /// To end a pause.
+    Resume,
+}
+
+/// A change of an object.
+#[derive(Debug)]
+pub(super) struct Change {
+    patch: Value,
+    /// What is reported after it.
+    pub(super) done: String,
+}
+
+impl Change {
+    fn new(patch: Value, done: impl Into<String>) -> Self {
+        Self {
+            patch,
+            done: done.into(),
+        }
+    }
+
+    /// The merge patch, for the object at a version alone.
+    pub(super) fn patch(&self, version: Option<&str>) -> Value {
+        let mut patch = self.patch.clone();
+        patch["metadata"]["resourceVersion"] = version.into();
+        patch
+    }
+}
+
+/// The change for a request, or why it is rejected.
+pub(super) fn change(
+    kind: Kind,
+    object: &DynamicObject,
+    request: Request,
+) -> Result<Change, &'static str> {
+    let is_deployment = kind == Kind::MachineDeployment;
+    let is_paused = match is_deployment {
+        true => object.data["spec"]["paused"] == true,
+        false => object.annotations().contains_key(PAUSED_ANNOTATION),
+    };
+    let pause = |value: Value| match is_deployment {
+        true => json!({"spec": {"paused": value}}),
+        false => json!({"metadata": {"annotations": {PAUSED_ANNOTATION: value}}}),
+    };
+    match (request, is_paused) {
+        (Request::Restart(_), true) => Err("is paused: run `rollout resume` first"),
+        (Request::Restart(now), false) => {
+            let after = object.data["spec"]["rollout"]["after"].as_str();
+            let after = after.and_then(|it| it.parse::<Timestamp>().ok());
+            if after.is_some_and(|after| after > now) {
+                return Err("has a time in the future in spec.rollout.after: remove it first");
+            }
+            // Times of Kubernetes have no fractions of a second.
+            let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            let patch = json!({"spec": {"rollout": {"after": now}}});
+            Ok(Change::new(patch, "its machines are replaced"))
+        }
+        (Request::Pause, true) => Err("is paused already"),
+        (Request::Pause, false) => Ok(Change::new(
+            pause(match is_deployment {
+                true => true.into(),
+                false => "true".into(),
+            }),
+            "paused",
+        )),
+        (Request::Resume, false) => Err("is not paused"),
+        (Request::Resume, true) => Ok(Change::new(pause(Value::Null), "resumed")),
+    }
+}
+
+/// The change to the template of an earlier revision, among the MachineSets of the namespace; or why there is none.
+/// Without a revision it is the last template that is not the current one: a restart leaves sets with equal ones, and
+/// the set of a new template may not be there yet.
+pub(super) fn undo(
+    deployment: &DynamicObject,
+    sets: &[DynamicObject],
+    to: Option<i64>,
+) -> Result<Change, String> {
+    if deployment.data["spec"]["paused"] == true {
+        return Err("is paused: run `rollout resume` first".to_owned());
+    }
+    let before = &deployment.data["spec"]["template"];
+    let known = history(deployment, sets);
+    let found = match to {
+        Some(to) => known.iter().find(|(revision, _)| *revision == to),
+        None => known.iter().rfind(|(_, template)| template != before),
+    };
+    let Some((revision, template)) = found else {
+        return Err(missing(to, &known));
+    };
+    if template == before {
+        return Err(format!("has the template of revision {revision} already"));
+    }
+    let patch = json!({"spec": {"template": replaced(before, template)}});
+    let done = format!("goes back to the template of revision {revision}");
+    Ok(Change::new(patch, done))
+}
+
+/// The revisions of a deployment that are left, each with its template, in their order.
+fn history(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<(i64, Value)> {
+    let uid = deployment.metadata.uid.as_deref();
+    let is_of = |set: &&DynamicObject| {
+        let mut owners = set.owner_references().iter();
+        owners.any(|owner| owner.controller == Some(true) && Some(owner.uid.as_str()) == uid)
+    };
+    let revision = |set: &DynamicObject| set.annotations().get(REVISION)?.parse().ok();
+    let sets = sets.iter().filter(is_of);
+    let mut known: Vec<(i64, Value)> = sets
+        .filter_map(|set| Some((revision(set)?, template(set))))
+        .collect();
+    known.sort_by_key(|(revision, _)| *revision);
+    known
+}
+
+/// The template of a MachineSet without the label that is of the set alone.
+fn template(set: &DynamicObject) -> Value {
+    let mut template = set.data["spec"]["template"].clone();
+    let labels = template.pointer_mut("/metadata/labels");
+    if let Some(labels) = labels.and_then(Value::as_object_mut) {
+        labels.remove(HASH);
+    }
+    template
+}
+
+fn missing(to: Option<i64>, known: &[(i64, Value)]) -> String {
+    let known: Vec<String> = known.iter().map(|(it, _)| it.to_string()).collect();
+    match to {
+        Some(to) if !known.is_empty() => {
+            format!("has no revision {to}; there are: {}", known.join(", "))
+        }
+        _ => "has no earlier template: a MachineSet is deleted when its last machine is replaced"
+            .to_owned(),
+    }
+}
+
+/// A merge patch that makes `after` of `before`: what `after` lacks is removed.
+fn replaced(before: &Value, after: &Value) -> Value {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
+        return after.clone();
+    };
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    let mut patch: serde_json::Map<String, Value> =
+        gone.map(|key| (key.clone(), Value::Null)).collect();
+    for (key, value) in after {
+        let was = before.get(key).unwrap_or(&Value::Null);
+        patch.insert(key.clone(), replaced(was, value));
+    }
+    Value::Object(patch)
+}
+
+#[cfg(test)]
+mod tests;
