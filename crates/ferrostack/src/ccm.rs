@@ -71,7 +71,7 @@ pub(crate) async fn run(
     client
         .apiserver_version()
         .await
-        .context("the API server does not answer")?;
+        .context("cannot reach the cluster of the kubeconfig")?;
     readiness.ready();
 
     let election = args.leader_elect.then_some(election);

@@ -6,8 +6,14 @@
 begin_ccm() {
 	OS_CLIENT_CONFIG_FILE=$work/clouds.yaml "$ferrostack" cloud-conf generate --cloud simulated >"$work/cloud.conf"
 	# shellcheck disable=SC2016 # Expanded by the other shell.
-	begin ccm bash -c 'work=$1 ferrostack=$2 && shift 2
-		until "$ferrostack" get kubeconfig "$@" >"$work/workload"; do sleep 0.5; done
-		exec "$ferrostack" cloud-controller-manager --cloud-config "$work/cloud.conf" --kubeconfig "$work/workload" --secure-port 0' \
-		ccm "$work" "$ferrostack" "$@"
+	begin ccm bash -c 'work=$1 ferrostack=$2 running="" && shift 2
+		trap "kill \$running 2>/dev/null; exit" TERM
+		while :; do
+			if "$ferrostack" get kubeconfig "$@" >"$work/workload"; then
+				# It ends while the API server is not up yet, and a kubelet would start it again.
+				"$ferrostack" cloud-controller-manager --cloud-config "$work/cloud.conf" --kubeconfig "$work/workload" --secure-port 0 &
+				running=$! && wait "$running"
+			fi
+			sleep 0.5
+		done' ccm "$work" "$ferrostack" "$@"
 }
