@@ -33,7 +33,7 @@ pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Env, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
-pub(crate) use self::rolling::{Resource, Rollout, RolloutArgs};
+pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::RunnerArgs;
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};

@@ -9,7 +9,7 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 
 use self::plan::{Change, Request};
 use crate::apply::FIELD_MANAGER;
-use crate::cli::{Resource, Rollout, RolloutArgs};
+use crate::cli::{Resource, Rollout};
 use crate::connect;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
@@ -23,40 +23,28 @@ pub(crate) async fn run(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let now = Timestamp::now();
-    let (request, args) = match args {
-        Rollout::Undo(args) => {
-            let client = connect::client(&args.connect.server, environment).await?;
-            let work = Work::new(client, &args.connect.namespace);
-            return say_done(
-                work.undo(&args.resource, args.to_revision).await?,
-                &args.resource,
-                say,
-            );
-        }
-        Rollout::Restart(args) => (Request::Restart(now), args),
-        Rollout::Pause(args) => (Request::Pause, args),
-        Rollout::Resume(args) => (Request::Resume, args),
+    let connect = match args {
+        Rollout::Restart(args) | Rollout::Pause(args) | Rollout::Resume(args) => &args.connect,
+        Rollout::Undo(args) => &args.connect,
     };
-    each(request, args, environment, say).await
-}
-
-async fn each(
-    request: Request,
-    args: &RolloutArgs,
-    environment: &Environment,
-    say: impl Fn(&str),
-) -> anyhow::Result<()> {
-    let client = connect::client(&args.connect.server, environment).await?;
-    let work = Work::new(client, &args.connect.namespace);
-    for resource in &args.resources {
-        say_done(work.change(resource, request).await?, resource, &say)?;
+    let work = Work {
+        client: connect::client(&connect.server, environment).await?,
+        namespace: &connect.namespace,
+    };
+    let (resources, request) = match args {
+        Rollout::Restart(args) => (&args.resources, Request::Restart(Timestamp::now())),
+        Rollout::Pause(args) => (&args.resources, Request::Pause),
+        Rollout::Resume(args) => (&args.resources, Request::Resume),
+        Rollout::Undo(args) => {
+            let done = work.undo(&args.resource, args.to_revision).await?;
+            say(&format!("{}: {done}", args.resource));
+            return Ok(());
+        }
+    };
+    for resource in resources {
+        let done = work.change(resource, request).await?;
+        say(&format!("{resource}: {done}"));
     }
-    Ok(())
-}
-
-fn say_done(done: String, resource: &Resource, say: impl Fn(&str)) -> anyhow::Result<()> {
-    say(&format!("{resource}: {done}"));
     Ok(())
 }
 
@@ -66,11 +54,7 @@ struct Work<'a> {
     namespace: &'a str,
 }
 
-impl<'a> Work<'a> {
-    fn new(client: Client, namespace: &'a str) -> Self {
-        Self { client, namespace }
-    }
-
+impl Work<'_> {
     fn api(&self, kind: Kind) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), self.namespace, &kind.resource())
     }
