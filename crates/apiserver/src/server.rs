@@ -1,31 +1,24 @@
 //! The API server: opening, in-process clients, serving and closing.
 
-use std::convert::Infallible;
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
 use crate::auth::Authenticator;
-use crate::body::Body;
 use crate::collector;
 use crate::conversion::Conversions;
+use crate::in_process::InProcess;
 use crate::metrics::Requests;
 use crate::namespaces;
 use crate::options::Options;
 use crate::serve;
 use crate::services::Allocator;
 use crate::store::Store;
-use crate::user::UserInfo;
 use crate::webhook::Authorities;
 
 /// Why an API server could not be opened.
@@ -187,9 +180,7 @@ impl ApiServer {
     /// The service that in-process clients call, acting as a member of `system:masters`:
     /// `kube::Client::new(server.in_process(), "default")`.
     pub fn in_process(&self) -> InProcess {
-        InProcess {
-            core: Arc::clone(&self.core),
-        }
+        InProcess::of(&self.core)
     }
 
     /// The same as [`in_process`](Self::in_process), under the name that reads well in
@@ -236,31 +227,5 @@ impl ApiServer {
     pub async fn close(self) {
         self.core.shutdown.cancel();
         self.core.store.close().await;
-    }
-}
-
-/// The server as a tower service inside the process, with the user of a member of `system:masters`.
-#[derive(Clone)]
-pub struct InProcess {
-    core: Arc<Core>,
-}
-
-impl<B> tower::Service<Request<B>> for InProcess
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let core = Arc::clone(&self.core);
-        Box::pin(async move { Ok(crate::http::handle(core, UserInfo::admin(), request).await) })
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use self::names::Names;
+use crate::accounts::broker::{self, Broker};
 use crate::cloud::Cloud;
 use crate::held::{Held, SECRETS};
 use crate::object::{Object, ObjectKind};
@@ -48,6 +49,8 @@ pub struct Step {
     pub objects: Vec<Object>,
     /// What is written to RabbitMQ or Keystone, in words.
     pub writes: Vec<String>,
+    /// What it has in RabbitMQ.
+    pub broker: Option<Broker>,
 }
 
 impl Graph {
@@ -67,7 +70,7 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
         steps.extend(definition.tasks.iter().map(|it| names.task(it)));
         steps.extend(definition.workloads.iter().map(|it| names.workload(it)));
     }
-    steps.push(broker(&definitions));
+    steps.push(broker(held, &definitions));
     steps.push(identities(cloud, &definitions));
     Graph {
         uid: held.uid().to_owned(),
@@ -127,7 +130,7 @@ fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
         name: CONFIGURATION.to_owned(),
         needs: vec![HELD.to_owned()],
         objects: objects.into_values().collect(),
-        writes: vec![],
+        ..Step::default()
     }
 }
 
@@ -216,7 +219,7 @@ impl Names<'_> {
             name: name.to_owned(),
             needs,
             objects: vec![object],
-            writes: vec![],
+            ..Step::default()
         }
     }
 }
@@ -249,8 +252,17 @@ fn claim(names: &Names<'_>, volume: &Volume) -> Object {
 }
 
 /// Virtual hosts and accounts in RabbitMQ.
-fn broker(definitions: &[Definition]) -> Step {
+fn broker(held: &Held, definitions: &[Definition]) -> Step {
     let users = definitions.iter().filter(|it| it.messaging);
+    let accounts = users.clone().map(|it| {
+        let password = held.password(&format!("messaging-{}", it.name));
+        (it.name.to_owned(), password)
+    });
+    let accounts = Broker {
+        uid: held.uid().to_owned(),
+        admin: held.password(broker::ADMIN_PASSWORD),
+        accounts: accounts.collect(),
+    };
     let writes = users.flat_map(|it| {
         let name = it.name;
         [
@@ -260,9 +272,10 @@ fn broker(definitions: &[Definition]) -> Step {
     });
     Step {
         name: BROKER.to_owned(),
-        needs: vec!["rabbitmq".to_owned()],
+        needs: vec![Broker::PROGRAM.to_owned()],
         objects: vec![],
         writes: writes.collect(),
+        broker: Some(accounts),
     }
 }
 
@@ -292,8 +305,8 @@ fn identities(cloud: &Cloud, definitions: &[Definition]) -> Step {
     Step {
         name: IDENTITIES.to_owned(),
         needs: vec!["keystone-api".to_owned()],
-        objects: vec![],
         writes,
+        ..Step::default()
     }
 }
 

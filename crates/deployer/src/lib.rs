@@ -11,8 +11,12 @@
 //!                             objects of the namespace (observed) ┴► plan ─► Plan ─► progress: what is done now
 //! ```
 //!
+//! Accounts in the stores of others are planned apart, from what these answer: [`Broker`] and [`BrokerSeen`] give an
+//! [`AccountPlan`].
+//!
 //! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
 
+mod accounts;
 mod check;
 mod cloud;
 mod config;
@@ -26,6 +30,8 @@ mod plan;
 mod release;
 mod service;
 
+pub use self::accounts::broker::{Broker, BrokerSeen};
+pub use self::accounts::{AccountPlan, AccountWrite, Written};
 pub use self::check::{Finding, Severity, check};
 pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use self::endpoints::Endpoints;
 pub(crate) use self::endpoints::{openstack, resume};
 use self::input::Input;
-pub(crate) use self::management::Management;
+pub(crate) use self::management::{Management, Nodes};
 use self::managers::Managers;
 pub(crate) use self::observer::observe;
 use self::progress::Progress;
@@ -80,7 +80,7 @@ pub(crate) async fn run(
     let metrics = Metrics::default();
     let management = {
         let why = Some(Arc::new(management::not_run) as apiserver::NotRun);
-        Management::start(&data, listener, &metrics, why, stop.clone()).await?
+        Management::start(&data, listener, &metrics, Nodes::None(why), stop.clone()).await?
     };
     progress.say(&format!("management API at https://{address}"))?;
     match &simulated {
@@ -138,6 +138,7 @@ pub(crate) async fn run(
 pub(crate) async fn serve(
     data: &DataDir,
     metrics: &Metrics,
+    nodes: Nodes,
     stop: &CancellationToken,
 ) -> anyhow::Result<Management> {
     let mut endpoints = Endpoints::read(data)?;
@@ -146,7 +147,7 @@ pub(crate) async fn serve(
     let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
     endpoints.management = Some(address);
     endpoints.write(data)?;
-    Management::start(data, listener, metrics, None, stop.clone()).await
+    Management::start(data, listener, metrics, nodes, stop.clone()).await
 }
 
 /// Why `up` ended.

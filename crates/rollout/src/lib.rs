@@ -4,15 +4,19 @@
 //!   view       what is in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
+//!   accounts   what services have in RabbitMQ, by its management API
+//!   reach      HTTP to a Pod, by a port that the API server forwards
 //!   remove     the end of a cloud, in the reverse order of its steps
 //!   status     conditions and steps of an OpenStack object (pure)
 //! ```
 //!
-//! It reads watches alone: at rest it sends no request. It makes passwords and keys once, in Secrets, and never prints
+//! It reads watches alone: at rest it sends no request but those of the look at accounts every five minutes. It makes passwords and keys once, in Secrets, and never prints
 //! them.
 
+mod accounts;
 mod apply;
 mod problem;
+mod reach;
 mod reconcile;
 mod remove;
 mod run;

@@ -1,5 +1,7 @@
 //! Why a reconcile ends early.
 
+use std::time::Duration;
+
 use operator::retry::{Retry, When};
 
 /// Why a reconcile ends early.
@@ -12,6 +14,14 @@ pub(crate) enum Problem {
         doing: String,
         /// The answer.
         source: Box<kube::Error>,
+    },
+    /// What services need in RabbitMQ could not be written, without a password in its words.
+    #[error("{why}")]
+    Accounts {
+        /// Why.
+        why: String,
+        /// The pause until it is tried again.
+        pause: Duration,
     },
     /// An object cannot be read as what it should be.
     #[error("{0}")]
@@ -37,7 +47,7 @@ impl Problem {
                 }
                 _ => None,
             },
-            Self::Malformed(_) => None,
+            Self::Malformed(_) | Self::Accounts { .. } => None,
         }
     }
 }
@@ -50,6 +60,7 @@ impl Retry for Problem {
                 When::OnChange => When::Backoff,
                 when => when,
             },
+            Self::Accounts { pause, .. } => When::After(*pause),
             Self::Malformed(_) => When::OnChange,
         }
     }

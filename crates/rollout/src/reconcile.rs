@@ -1,16 +1,18 @@
 //! One cloud: fetch, plan, apply, status.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::openstack::FINALIZER;
 use api::openstack::v1alpha1::OpenStack;
-use deployer::{Cloud, Held, Parameters, Severity};
+use deployer::{Cloud, Held, Parameters, Severity, Written};
 use kube::api::Api;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::{finalizer, patch};
 use serde_json::Value;
 
+use crate::accounts::{Accounts, Look};
 use crate::apply::{self, Applied};
 use crate::problem::Problem;
 use crate::remove;
@@ -21,6 +23,7 @@ use crate::view::{Seen, View};
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,
+    pub(crate) accounts: Accounts,
 }
 
 /// Brings a cloud one step further.
@@ -33,6 +36,7 @@ pub(crate) async fn reconcile(
     context.view.ready().await;
     let seen = context.view.of(&namespace)?;
     if object.metadata.deletion_timestamp.is_some() {
+        context.accounts.forget(&namespace);
         return remove::remove(&api, &object, &context.client, &seen).await;
     }
     if !finalizer::has(&*object, FINALIZER) {
@@ -40,19 +44,17 @@ pub(crate) async fn reconcile(
         added.map_err(Problem::api("adding the finalizer"))?;
         return Ok(Action::await_change());
     }
-    let (outcome, failure) = match judged(&object)? {
-        Err(problem) => (Outcome::Invalid(problem), None),
-        Ok(_) if object.spec.paused => (Outcome::Paused, None),
-        Ok(cloud) => rolled_out(&context.client, &object, &cloud, &seen).await,
+    let rest = Ok(Action::await_change());
+    let (outcome, next) = match judged(&object)? {
+        Err(problem) => (Outcome::Invalid(problem), rest),
+        Ok(_) if object.spec.paused => (Outcome::Paused, rest),
+        Ok(cloud) => rolled_out(&context, &object, &cloud, &seen).await,
     };
     let mut after = (*object).clone();
     after.status = Some(status::next(&object, &outcome));
     let written = patch::status(&api, &object, &after).await;
     written.map_err(Problem::api("writing the status"))?;
-    match failure {
-        Some(problem) => Err(problem),
-        None => Ok(Action::await_change()),
-    }
+    next
 }
 
 /// The cloud that an object describes, or why it is rejected.
@@ -72,29 +74,44 @@ pub(crate) fn judged(object: &OpenStack) -> Result<Result<Cloud, String>, Proble
     Ok(Cloud::of(&document, parameters).map_err(|error| error.to_string()))
 }
 
-/// Plans, and does what can be done now. Also returns the request that has failed.
+/// Plans, and does what can be done now. Also returns the request that has failed, or when accounts are looked at again.
 async fn rolled_out(
-    client: &Client,
+    context: &Context,
     object: &OpenStack,
     cloud: &Cloud,
     seen: &Seen,
-) -> (Outcome, Option<Problem>) {
+) -> (Outcome, Result<Action, Problem>) {
+    let rest = Ok(Action::await_change());
     let missing = Held::missing(&cloud.name, &seen.objects);
     let has_secrets = object.status.as_ref().is_some_and(|it| it.uid.is_some());
     if has_secrets && !missing.is_empty() {
-        return (Outcome::Conflict(lost(&missing)), None);
+        return (Outcome::Conflict(lost(&missing)), rest);
     }
     let held = Held::complete(&cloud.name, &seen.objects, rand::random);
     let graph = deployer::desired(cloud, &held);
     let plan = deployer::plan(&graph, &seen.objects);
     if !plan.conflicts.is_empty() {
-        return (Outcome::Conflict(plan.conflicts.join("; ")), None);
+        return (Outcome::Conflict(plan.conflicts.join("; ")), rest);
     }
-    let progress = deployer::progress(&graph, &plan, &seen.objects, &seen.pods);
-    let applied = apply::apply(client, cloud, &graph, &progress, &seen.objects).await;
-    let (rejection, failure) = match applied {
-        Ok(Applied::All | Applied::Stopped) => (None, None),
-        Err(problem) => (problem.rejection(), Some(problem)),
+    let look = Look {
+        client: &context.client,
+        cloud,
+        graph: &graph,
+        held: &held,
+        pods: &seen.pods,
+    };
+    let mut known = context.accounts.known(&look);
+    let now = |known: &BTreeMap<String, Written>| {
+        deployer::progress(&graph, &plan, &seen.objects, &seen.pods, known)
+    };
+    let mut progress = now(&known);
+    if context.accounts.look(&look, &progress, &mut known).await {
+        progress = now(&known);
+    }
+    let applied = apply::apply(&context.client, cloud, &graph, &progress, &seen.objects).await;
+    let (rejection, next) = match applied {
+        Ok(Applied::All | Applied::Stopped) => (None, context.accounts.next(cloud)),
+        Err(problem) => (problem.rejection(), Err(problem)),
     };
     let uid = missing.is_empty().then(|| held.uid().to_owned());
     let outcome = Outcome::Progress {
@@ -102,7 +119,7 @@ async fn rolled_out(
         progress: status::masked(progress, &held),
         rejection: rejection.map(|text| held.masked(&text)),
     };
-    (outcome, failure)
+    (outcome, next)
 }
 
 fn lost(missing: &[&str]) -> String {

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::accounts::Accounts;
 use crate::reconcile::{self, Context};
 use crate::view::View;
 
@@ -68,7 +69,11 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         metrics: options.metrics,
         shutdown,
     };
-    let context = Arc::new(Context { client, view });
+    let context = Arc::new(Context {
+        client,
+        view,
+        accounts: Accounts::default(),
+    });
     controller::run(controller, reconcile::reconcile, context, settings).await;
     // Kept until here: without a sender, the stream of changes would end.
     drop(changed);

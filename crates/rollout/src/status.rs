@@ -44,6 +44,7 @@ pub(crate) fn masked(mut progress: Progress, held: &Held) -> Progress {
             State::Waiting(text)
             | State::Progressing(text)
             | State::Failed(text)
+            | State::Conflict(text)
             | State::NotBuilt(text) => *text = held.masked(text),
             State::Ready => {}
         }
@@ -110,7 +111,7 @@ fn steps(before: &[StepStatus], progress: &Progress, now: Timestamp) -> Vec<Step
         let phase = match state {
             State::Waiting(_) => Phase::Waiting,
             State::Progressing(_) => Phase::Progressing,
-            State::Failed(_) => Phase::Failed,
+            State::Failed(_) | State::Conflict(_) => Phase::Failed,
             State::Ready => Phase::Ready,
             State::NotBuilt(_) => Phase::NotBuilt,
         };
@@ -156,11 +157,23 @@ fn tasks(progress: &Progress) -> Verdict {
 }
 
 fn accounts(progress: &Progress) -> Verdict {
+    let asked = |name: &str| progress.answering.iter().any(|it| it == name);
+    let mut asked = progress.steps.iter().filter(|(name, _)| asked(name));
+    if let Some((_, state)) = asked.clone().find(|(_, state)| !state.is_done()) {
+        let reason = match state {
+            State::Conflict(_) => "Conflict",
+            _ => "NotWritten",
+        };
+        return Verdict::new(ACCOUNTS_WRITTEN, false, reason).because(state.message());
+    }
     let left = progress.steps.iter().filter_map(|(_, state)| match state {
         State::NotBuilt(writes) => Some(writes.as_str()),
         _ => None,
     });
     let left: Vec<&str> = left.collect();
+    if left.is_empty() && asked.next().is_some() {
+        return Verdict::new(ACCOUNTS_WRITTEN, true, "Written");
+    }
     if left.is_empty() {
         return Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotYet");
     }
@@ -175,7 +188,8 @@ fn ready(progress: &Progress) -> Verdict {
         progress.steps.len(),
         progress.steps.iter().filter(|(_, state)| !state.is_done()),
     );
-    let failed = left.clone().find(|(_, it)| matches!(it, State::Failed(_)));
+    let stuck = |it: &State| matches!(it, State::Failed(_) | State::Conflict(_));
+    let failed = left.clone().find(|(_, it)| stuck(it));
     let busy = left
         .clone()
         .find(|(_, it)| matches!(it, State::Progressing(_)));
@@ -185,6 +199,7 @@ fn ready(progress: &Progress) -> Verdict {
         Some((name, state)) => {
             let reason = match state {
                 State::Failed(_) => "TaskFailed",
+                State::Conflict(_) => "Conflict",
                 _ => "Progressing",
             };
             let why = format!(

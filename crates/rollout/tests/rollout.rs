@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "rollout/accounts.rs"]
+mod accounts;
 #[path = "rollout/faults.rs"]
 mod faults;
 #[path = "rollout/killing.rs"]

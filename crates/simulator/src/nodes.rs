@@ -1,5 +1,5 @@
 //! Simulated nodes of a Kubernetes API server: what kube-controller-manager, the scheduler and kubelets do to
-//! Deployments, StatefulSets, DaemonSets, Jobs, Pods and claims. No program runs: a Pod becomes ready, and a task
+//! Deployments, StatefulSets, DaemonSets, Jobs, Pods and claims. No program runs; a Pod becomes ready, and a task
 //! succeeds, after a while, unless a fault says otherwise.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!   scheduler    Pods to nodes, claims to volumes
 //!   kubelet      Pods on nodes
 //!   faults       what goes wrong on request
+//!   programs     what answers on the ports of Pods: RabbitMQ's management API
 //!   client       the writes
 //! ```
 //!
@@ -23,6 +24,7 @@ mod faults;
 mod job;
 mod kubelet;
 mod object;
+mod programs;
 mod scheduler;
 mod stateful;
 mod world;
@@ -41,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::faults::{Ending, Faults};
 use self::object::Write;
+pub use self::programs::{Answering, Gate, Programs};
 use self::world::{Now, World};
 use crate::json::Json;
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -130,26 +130,37 @@ impl Fuse {
                     let path = request.uri().path().to_owned();
                     fuse.reads.lock().push(path);
                 }
-                let turn = match &write {
-                    Some(_) if fuse.limit < usize::MAX => Some(fuse.one_at_a_time.lock().await),
-                    _ => None,
+                let stored = |answer: &Result<Response<Body>, kube::Error>| {
+                    answer.as_ref().is_ok_and(|it| it.status().is_success())
                 };
-                if !fuse.blown.is_cancelled() {
-                    let answer = client.send(request).await;
-                    let stored = answer
-                        .as_ref()
-                        .is_ok_and(|answer| answer.status().is_success());
-                    let is_last =
-                        stored && write.is_some_and(|description| fuse.is_last(description));
-                    if !is_last {
-                        return answer;
-                    }
-                }
-                drop(turn);
-                std::future::pending().await
+                fuse.pass(write, client.send(request), stored).await
             }
         });
         Client::new(service, client.default_namespace())
+    }
+
+    /// Lets a request through to any server; `write` is what it writes, none if it only reads, and `stored` whether an
+    /// answer says that this was done. Does not return when the fuse has blown before or by this request.
+    pub async fn pass<T>(
+        &self,
+        write: Option<String>,
+        send: impl Future<Output = T>,
+        stored: impl FnOnce(&T) -> bool,
+    ) -> T {
+        let turn = match &write {
+            Some(_) if self.limit < usize::MAX => Some(self.one_at_a_time.lock().await),
+            _ => None,
+        };
+        if !self.blown.is_cancelled() {
+            let answer = send.await;
+            let is_last =
+                stored(&answer) && write.is_some_and(|description| self.is_last(description));
+            if !is_last {
+                return answer;
+            }
+        }
+        drop(turn);
+        std::future::pending().await
     }
 
     /// Records a write, and blows if it is the last one or comes after it.

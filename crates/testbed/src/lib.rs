@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use apiserver::ApiServer;
+use apiserver::{ApiServer, Kubelet};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{GroupVersionKind, NamespaceResourceScope};
 use kube::discovery::ApiResource;
@@ -75,9 +75,21 @@ impl Management {
     /// # Panics
     /// When the server rejects one of them.
     pub async fn open(definitions: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
+        Self::open_with(definitions, None).await
+    }
+
+    /// The same, with the kubelets of simulated nodes.
+    ///
+    /// # Panics
+    /// When the server rejects a definition.
+    pub async fn open_with(
+        definitions: impl IntoIterator<Item = CustomResourceDefinition>,
+        kubelet: Option<Arc<dyn Kubelet>>,
+    ) -> Self {
         let rules = rules::Rules::default();
         let options = apiserver::Options {
             hooks: Arc::new(rules.clone()),
+            kubelet,
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();

@@ -97,7 +97,7 @@ where
         extensions.remove::<Tunnels>(),
     );
     let (Some(upgrade), Some(tunnels)) = (upgrade, tunnels) else {
-        // A client in the same process has no connection.
+        // The service was called without a connection.
         let why = "unable to upgrade: unable to hijack response\n";
         return text_answer(StatusCode::INTERNAL_SERVER_ERROR, why.to_owned());
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::{Action, Observed, Plan, Verb, pods, readiness};
+use crate::accounts::Written;
 use crate::desired::{Graph, Step};
 use crate::object::{ObjectKind, Reference};
 
@@ -17,6 +18,8 @@ pub enum State {
     Progressing(String),
     /// A task of it has failed: it does not go on without a change.
     Failed(String),
+    /// Something of another has a name that it needs in RabbitMQ: it does not go on without a change there.
+    Conflict(String),
     /// It is ready.
     Ready,
     /// What it writes to RabbitMQ or Keystone is not built.
@@ -36,6 +39,7 @@ impl State {
             Self::Waiting(text)
             | Self::Progressing(text)
             | Self::Failed(text)
+            | Self::Conflict(text)
             | Self::NotBuilt(text) => text,
         }
     }
@@ -48,6 +52,8 @@ pub struct Progress {
     pub steps: Vec<(String, State)>,
     /// What is to be done now, in this order.
     pub actions: Vec<Action>,
+    /// The steps whose stores of accounts can be asked now.
+    pub answering: Vec<String>,
     /// What is to be deleted now, in this order: only when every step is ready.
     pub deletions: Vec<Reference>,
 }
@@ -60,7 +66,14 @@ impl Progress {
 }
 
 /// How far the steps of `graph` are in a namespace with these objects and Pods, and what of `plan` is to be done now.
-pub fn progress(graph: &Graph, plan: &Plan, objects: &[Json], pods: &[Json]) -> Progress {
+/// `written`: what is known of stores of accounts, by the names of their steps.
+pub fn progress(
+    graph: &Graph,
+    plan: &Plan,
+    objects: &[Json],
+    pods: &[Json],
+    written: &BTreeMap<String, Written>,
+) -> Progress {
     let observed = Observed::of(objects);
     let mut states: BTreeMap<&str, State> = BTreeMap::new();
     let mut progress = Progress::default();
@@ -72,7 +85,10 @@ pub fn progress(graph: &Graph, plan: &Plan, objects: &[Json], pods: &[Json]) -> 
             .map(String::as_str);
         let missing: Vec<&str> = missing.collect();
         let restarts = restarts(&planned.actions);
-        let state = if planned.actions.is_empty() {
+        let state = if let (Some(_), []) = (&step.broker, missing.as_slice()) {
+            progress.answering.push(step.name.clone());
+            accounts(written.get(&step.name))
+        } else if planned.actions.is_empty() {
             at_rest(graph, step, &missing, &observed, pods)
         } else if !missing.is_empty() {
             State::Waiting(format!("waits for {}", missing.join(", ")))
@@ -98,6 +114,16 @@ pub fn progress(graph: &Graph, plan: &Plan, objects: &[Json], pods: &[Json]) -> 
         progress.deletions.clone_from(&plan.deletions);
     }
     progress
+}
+
+/// The state of a step whose accounts can be written.
+fn accounts(written: Option<&Written>) -> State {
+    match written {
+        None => State::Progressing("its accounts have not been looked at".to_owned()),
+        Some(Written::Not(why)) => State::Progressing(why.clone()),
+        Some(Written::Conflict(what)) => State::Conflict(what.clone()),
+        Some(Written::All) => State::Ready,
+    }
 }
 
 /// The state of a step for which nothing is to be done.

@@ -1,6 +1,7 @@
 //! Where a cloud is: in a cluster, or on simulated nodes of an API server in this process.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kube::Client;
 use operator::metrics::Metrics;
@@ -92,10 +93,13 @@ impl Place {
         }
         let directory = directory(args.data_dir.as_deref(), environment);
         let data = DataDir::open_when_free(&directory).await?;
-        let management = up::serve(&data, metrics, stop).await?;
-        let client = management.client.clone();
-        let mut running = JoinSet::new();
         let options = nodes::Options::default();
+        let programs = nodes::Programs::new(&options.faults);
+        let nodes = up::Nodes::Simulated(Arc::new(programs.clone()));
+        let management = up::serve(&data, metrics, nodes, stop).await?;
+        let client = management.client.clone();
+        programs.serve(client.clone());
+        let mut running = JoinSet::new();
         running.spawn(nodes::run(client.clone(), options, stop.clone()));
         Ok(Self {
             client,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use apiserver::{ApiServer, NotRun, Options, Store, Synchronous};
+use apiserver::{ApiServer, Kubelet, NotRun, Options, Store, Synchronous};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -23,6 +23,14 @@ use crate::kubeconfig;
 /// missed more lists anew.
 const HISTORY: usize = 400;
 
+/// The nodes of the management API.
+pub(crate) enum Nodes {
+    /// There are none; why a Pod does not run.
+    None(Option<NotRun>),
+    /// Simulated ones.
+    Simulated(Arc<dyn Kubelet>),
+}
+
 /// The running management API.
 pub(crate) struct Management {
     pub(crate) client: Client,
@@ -32,17 +40,21 @@ pub(crate) struct Management {
 
 impl Management {
     /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the `metrics` of the
-    /// controllers. `not_run` tells users why a Pod does not run.
+    /// controllers.
     pub(crate) async fn start(
         data: &DataDir,
         listener: TcpListener,
         metrics: &Metrics,
-        not_run: Option<NotRun>,
+        nodes: Nodes,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let authority = Authority::open(data)?;
         let controllers = metrics.clone();
+        let (not_run, kubelet) = match nodes {
+            Nodes::None(not_run) => (not_run, None),
+            Nodes::Simulated(kubelet) => (None, Some(kubelet)),
+        };
         let server = ApiServer::open(Options {
             store: Store::Sqlite {
                 path: data.file("management.db"),
@@ -51,6 +63,7 @@ impl Management {
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
             not_run,
+            kubelet,
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             history: HISTORY,
             ..Options::default()

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api::openstack::v1alpha1::OpenStack;
+use futures::FutureExt as _;
 use http::{Method, Request, Response};
+use http_body_util::Full;
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
+use simulator::nodes::Gate;
 use testbed::NAMESPACE;
 
 use crate::world::{CLOUD, World, start};
@@ -61,13 +65,47 @@ fn failing(client: &Client, fault: Fault) -> Client {
     Client::new(service, NAMESPACE)
 }
 
+/// What loses the first of each request to a program.
+fn losing(fault: Fault, failed: Arc<AtomicUsize>) -> Gate {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    Arc::new(move |request, answering| {
+        let key = format!("{} {}", request.method(), request.uri().path());
+        let is_first = seen.lock().unwrap().insert(key);
+        if !is_first {
+            return answering;
+        }
+        failed.fetch_add(1, Ordering::SeqCst);
+        async move {
+            match fault {
+                Fault::Status(code, reason) => {
+                    let body = json!({"error": reason, "reason": "on request"}).to_string();
+                    let response = Response::builder().status(code);
+                    response.body(Full::from(body)).ok()
+                }
+                Fault::TimedOut => std::future::pending().await,
+                Fault::Dropped => {
+                    answering.await;
+                    None
+                }
+            }
+        }
+        .boxed()
+    })
+}
+
 async fn life(fault: Fault) {
     let world = World::open().await;
     world.create(json!({"release": "2025.1"})).await;
+    let failed = Arc::new(AtomicUsize::new(0));
+    world
+        .programs
+        .guard(Some(losing(fault, Arc::clone(&failed))));
     let running = start(failing(&world.management.client, fault));
     world.ready().await;
     world.assert_at_rest().await;
     running.kill().await;
+    // Three lists, and three writes for each of two services.
+    assert_eq!(failed.load(Ordering::SeqCst), 9);
 
     let running = start(failing(&world.management.client, fault));
     let config = json!({"scheduler": {"workers": 2}});

@@ -11,7 +11,12 @@ async fn killed_at_every_write_a_cloud_is_made_changed_and_deleted() {
     let world = World::open().await;
     world.create(json!({"release": "2025.1"})).await;
     let kills = killed_at_every(1, |fuse| world.controller_with(fuse), || world.ready()).await;
-    assert!(kills > 60, "{kills}");
+    // With the six writes to RabbitMQ.
+    assert!(kills > 66, "{kills}");
+    assert_eq!(
+        world.broker("/api/permissions").as_array().map(Vec::len),
+        Some(5)
+    );
     world.assert_at_rest().await;
     let (before, uid) = (world.owned().await, world.cloud().await.status.unwrap().uid);
 

@@ -1,15 +1,21 @@
 //! A management cluster with simulated nodes, and questions about a cloud in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::conditions;
 use api::openstack::v1alpha1::OpenStack;
+use apiserver::Kubelet;
+use bytes::Bytes;
 use deployer::ObjectKind;
+use futures::FutureExt as _;
+use http::{Method, Request, Response};
+use http_body_util::Full;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt as _};
 use rollout::Options;
 use serde_json::{Value, json};
-use simulator::nodes::{self, Faults};
+use simulator::nodes::{self, Answering, Faults, Programs};
 use testbed::{Fuse, Management, NAMESPACE, Running, eventually};
 
 /// The name of the cloud.
@@ -19,13 +25,17 @@ pub(crate) const CLOUD: &str = "cloud";
 pub(crate) struct World {
     pub(crate) management: Management,
     pub(crate) faults: Faults,
+    pub(crate) programs: Programs,
     _nodes: Running,
 }
 
 impl World {
     pub(crate) async fn open() -> Self {
-        let management = Management::open(api::crds::all()).await;
         let faults = Faults::default();
+        let programs = Programs::new(&faults);
+        let kubelet = Some(Arc::new(programs.clone()) as Arc<dyn Kubelet>);
+        let management = Management::open_with(api::crds::all(), kubelet).await;
+        programs.serve(management.client.clone());
         let options = nodes::Options {
             faults: faults.clone(),
             ..nodes::Options::default()
@@ -35,16 +45,46 @@ impl World {
         Self {
             management,
             faults,
+            programs,
             _nodes: nodes,
         }
     }
 
     pub(crate) fn controller(&self) -> Running {
+        self.programs.guard(None);
+        self.running()
+    }
+
+    /// A controller, with what stands before the programs as it is.
+    pub(crate) fn running(&self) -> Running {
         start(self.management.client.clone())
     }
 
     pub(crate) fn controller_with(&self, fuse: &Fuse) -> Running {
+        let writes = fuse.clone();
+        let gate = move |request: Request<Bytes>, answering: Answering| {
+            let fuse = writes.clone();
+            let write = (request.method() != Method::GET)
+                .then(|| format!("{} {}", request.method(), request.uri().path()));
+            let stored = |answer: &Option<Response<Full<Bytes>>>| {
+                answer.as_ref().is_some_and(|it| it.status().is_success())
+            };
+            async move { fuse.pass(write, answering, stored).await }.boxed()
+        };
+        self.programs.guard(Some(Arc::new(gate)));
         start(fuse.protect(&self.management.client))
+    }
+
+    /// What RabbitMQ has at a path of its management API.
+    pub(crate) fn broker(&self, path: &str) -> Value {
+        let answer = self.programs.broker("GET", path, &Value::Null);
+        answer.map(|(_, body)| body).unwrap_or_default()
+    }
+
+    /// Changes RabbitMQ behind the back of the controller.
+    pub(crate) fn change_broker(&self, method: &str, path: &str, body: &Value) {
+        let (status, body) = self.programs.broker(method, path, body).unwrap();
+        assert!((200..300).contains(&status), "{status} {body}");
     }
 
     pub(crate) async fn create(&self, spec: Value) {

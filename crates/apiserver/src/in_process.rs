@@ -1,0 +1,105 @@
+//! The server as a service inside the process.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, future};
+use http::header::UPGRADE;
+use http::{Request, Response};
+use http_body_util::BodyStream;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+
+use crate::body::{self, Body};
+use crate::error::ApiError;
+use crate::http::{failure, handle};
+use crate::pods::Tunnels;
+use crate::server::Core;
+use crate::user::UserInfo;
+
+/// The buffer of a connection in memory, in each direction, in bytes.
+const BUFFER: usize = 64 << 10;
+
+/// The server as a tower service inside the process, with the user of a member of `system:masters`.
+#[derive(Clone)]
+pub struct InProcess {
+    core: Arc<Core>,
+}
+
+impl InProcess {
+    pub(crate) fn of(core: &Arc<Core>) -> Self {
+        let core = Arc::clone(core);
+        Self { core }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let core = Arc::clone(&self.core);
+        if !request.headers().contains_key(UPGRADE) {
+            return Box::pin(async move { Ok(handle(core, UserInfo::admin(), request).await) });
+        }
+        Box::pin(async move {
+            let answer = connected(core, request).await;
+            Ok(answer.unwrap_or_else(|error| {
+                failure(&ApiError::new(500, "", format!("upgrading: {error}")))
+            }))
+        })
+    }
+}
+
+/// Answers a request that leaves HTTP, which needs a connection: one in memory, for this request alone.
+async fn connected<B>(core: Arc<Core>, request: Request<B>) -> hyper::Result<Response<Body>>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (here, there) = tokio::io::duplex(BUFFER);
+    tokio::spawn(async move {
+        let tunnels = Tunnels::default();
+        let _with_this = tunnels.end_with();
+        let (inside, ended) = (tunnels.clone(), core.shutdown.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let core = Arc::clone(&core);
+            request.extensions_mut().insert(inside.clone());
+            async move { Ok::<_, Infallible>(handle(core, UserInfo::admin(), request).await) }
+        });
+        let serving = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(there), service)
+            .with_upgrades();
+        if serving.await.is_ok() {
+            tokio::select! {
+                () = tunnels.ended() => {}
+                () = ended.cancelled() => {}
+            }
+        }
+    });
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(here)).await?;
+    // It ends with the connection, which the answer or what it was upgraded to keeps.
+    tokio::spawn(connection.with_upgrades());
+    let answer = sender.send_request(request).await?;
+    Ok(answer.map(|body| {
+        let pieces = BodyStream::new(body)
+            .filter_map(|frame| future::ready(frame.ok().and_then(|frame| frame.into_data().ok())));
+        body::stream(pieces)
+    }))
+}

@@ -1,0 +1,302 @@
+//! Virtual hosts, users and permissions of RabbitMQ.
+//!
+//! Each service has a virtual host and a user of its name, with all rights there. Both carry the uid of the cloud as a
+//! tag, which RabbitMQ keeps from 3.8 on and which grants nothing; permissions have no tags and are those of their user.
+//! A PUT of the management API creates or replaces, and its tags come with the same request, so that nothing of ours is
+//! ever there without them.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{AccountPlan, AccountWrite, segment};
+use crate::object::Password;
+
+/// The account of the controller, which the broker makes when its volume is empty (`default_user`).
+pub(crate) const ADMIN: &str = "ferrostack";
+/// Its password in the Secret `openstack-accounts`.
+pub(crate) const ADMIN_PASSWORD: &str = "messaging-admin";
+/// What a tag with the uid of a cloud begins with.
+const TAG: &str = "ferrostack-cloud-";
+/// All names.
+const EVERYTHING: &str = ".*";
+/// The only hashing that the broker uses for new passwords.
+const SHA256: &str = "rabbit_password_hashing_sha256";
+/// The length of the salt before a hash, in bytes.
+const SALT: usize = 4;
+
+/// What a cloud has in RabbitMQ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broker {
+    /// The uid of the cloud.
+    pub(crate) uid: String,
+    /// The password of the controller.
+    pub(crate) admin: Password,
+    /// The passwords of the services, by the names of their users and virtual hosts.
+    pub(crate) accounts: BTreeMap<String, Password>,
+}
+
+/// What RabbitMQ has.
+#[derive(Clone, Debug, Default)]
+pub struct BrokerSeen {
+    hosts: Vec<Host>,
+    users: Vec<User>,
+    permissions: Vec<Permission>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Host {
+    name: String,
+    #[serde(default)]
+    tags: Tags,
+}
+
+#[derive(Clone, Deserialize)]
+struct User {
+    name: String,
+    #[serde(default)]
+    tags: Tags,
+    #[serde(default)]
+    password_hash: String,
+    #[serde(default)]
+    hashing_algorithm: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Permission {
+    user: String,
+    vhost: String,
+    configure: String,
+    write: String,
+    read: String,
+}
+
+/// A list or, in older answers, a text with commas.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Tags {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Default for Tags {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl std::fmt::Debug for User {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "user {}", self.name)
+    }
+}
+
+impl Tags {
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Self::List(names) => names.iter().map(String::as_str).collect(),
+            Self::Text(text) => text.split(',').map(str::trim).collect(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names().contains(&name)
+    }
+}
+
+impl BrokerSeen {
+    /// What the answers to [`Broker::LISTS`] say.
+    ///
+    /// # Errors
+    /// Which answer is not what the management API answers.
+    pub fn read([hosts, users, permissions]: [Json; 3]) -> Result<Self, String> {
+        Ok(Self {
+            hosts: list("virtual hosts", hosts)?,
+            users: list("users", users)?,
+            permissions: list("permissions", permissions)?,
+        })
+    }
+}
+
+fn list<T: DeserializeOwned>(what: &str, answer: Json) -> Result<Vec<T>, String> {
+    // The words of the error would repeat values.
+    serde_json::from_value(answer)
+        .map_err(|_| format!("RabbitMQ's list of {what} is of an unknown form"))
+}
+
+impl Broker {
+    /// The workload whose Pod answers.
+    pub const PROGRAM: &str = "rabbitmq";
+    /// The port of the management API.
+    pub const PORT: u16 = 15672;
+    /// The lists that are read.
+    pub const LISTS: [&str; 3] = ["/api/vhosts", "/api/users", "/api/permissions"];
+
+    /// The value of the header `Authorization`.
+    pub fn authorization(&self) -> Password {
+        let login = format!("{ADMIN}:{}", self.admin.expose());
+        Password::new(format!("Basic {}", STANDARD.encode(login)))
+    }
+
+    /// What to do about an answer with the status 401.
+    pub fn advice() -> String {
+        format!(
+            "RabbitMQ took the password {ADMIN_PASSWORD} of the Secret openstack-accounts for its user {ADMIN} when its volume was empty: restore it there, or set it by `rabbitmqctl change_password {ADMIN}`"
+        )
+    }
+
+    fn tag(&self) -> String {
+        format!("{TAG}{}", self.uid)
+    }
+
+    /// What leads from `seen` to what is desired.
+    pub fn plan(&self, seen: &BrokerSeen) -> AccountPlan {
+        let tag = self.tag();
+        let conflicts: Vec<String> = self.conflicts(seen, &tag);
+        if !conflicts.is_empty() {
+            return AccountPlan {
+                conflicts,
+                ..AccountPlan::default()
+            };
+        }
+        let mut writes = Vec::new();
+        for (name, password) in &self.accounts {
+            writes.extend(host(name, seen, &tag));
+            writes.extend(user(name, password, seen, &tag));
+            writes.extend(permission(name, seen));
+        }
+        writes.extend(self.removed(seen, &tag));
+        AccountPlan {
+            writes,
+            conflicts: vec![],
+        }
+    }
+
+    /// What has a wanted name without the tag of this cloud.
+    fn conflicts(&self, seen: &BrokerSeen, tag: &str) -> Vec<String> {
+        let hosts = seen
+            .hosts
+            .iter()
+            .map(|it| ("virtual host", &it.name, &it.tags));
+        let users = seen.users.iter().map(|it| ("user", &it.name, &it.tags));
+        let foreign = hosts
+            .chain(users)
+            .filter(|(_, name, tags)| self.accounts.contains_key(*name) && !tags.has(tag));
+        let words = foreign.map(|(kind, name, _)| {
+            format!("RabbitMQ: {kind} {name} is there and is not of this cloud: it has no tag {tag}. Delete it, or give it that tag")
+        });
+        words.collect()
+    }
+
+    /// What carries the tag of this cloud and is not desired: rights, then users, then virtual hosts.
+    fn removed(&self, seen: &BrokerSeen, tag: &str) -> Vec<AccountWrite> {
+        let rights = seen
+            .permissions
+            .iter()
+            .filter(|it| self.accounts.contains_key(&it.user) && it.vhost != it.user);
+        let mut writes: Vec<AccountWrite> = rights
+            .map(|it| AccountWrite {
+                method: "DELETE",
+                path: permission_path(&it.vhost, &it.user),
+                body: None,
+                doing: format!(
+                    "removing the rights of user {} in virtual host {}",
+                    it.user, it.vhost
+                ),
+            })
+            .collect();
+        let unwanted =
+            |name: &String, tags: &Tags| tags.has(tag) && !self.accounts.contains_key(name);
+        let users = seen.users.iter().filter(|it| unwanted(&it.name, &it.tags));
+        let users = users.map(|it| ("user", "users", &it.name));
+        let hosts = seen.hosts.iter().filter(|it| unwanted(&it.name, &it.tags));
+        let hosts = hosts.map(|it| ("virtual host", "vhosts", &it.name));
+        writes.extend(users.chain(hosts).map(|(kind, path, name)| AccountWrite {
+            method: "DELETE",
+            path: format!("/api/{path}/{}", segment(name)),
+            body: None,
+            doing: format!("deleting {kind} {name}"),
+        }));
+        writes
+    }
+}
+
+fn host(name: &str, seen: &BrokerSeen, tag: &str) -> Option<AccountWrite> {
+    // Other tags on it are those of the people who set them.
+    if seen.hosts.iter().any(|it| it.name == name) {
+        return None;
+    }
+    let body = json!({"tags": tag, "description": format!("messages of {name}")});
+    Some(put(
+        format!("/api/vhosts/{}", segment(name)),
+        &body,
+        format!("creating virtual host {name}"),
+    ))
+}
+
+fn user(name: &str, password: &Password, seen: &BrokerSeen, tag: &str) -> Option<AccountWrite> {
+    let there = seen.users.iter().find(|it| it.name == name);
+    // Tags of users are also roles in the management API, of which a service needs none.
+    let right = there.is_some_and(|it| it.tags.names() == [tag] && it.accepts(password));
+    let verb = match there {
+        Some(_) if right => return None,
+        Some(_) => "resetting",
+        None => "creating",
+    };
+    let body = json!({"password": password.expose(), "tags": tag});
+    let path = format!("/api/users/{}", segment(name));
+    Some(put(path, &body, format!("{verb} user {name}")))
+}
+
+fn permission(name: &str, seen: &BrokerSeen) -> Option<AccountWrite> {
+    let mut all = seen.permissions.iter();
+    let there = all.find(|it| it.user == name && it.vhost == name);
+    let right = there.is_some_and(|it| {
+        [&it.configure, &it.write, &it.read]
+            .into_iter()
+            .all(|it| it == EVERYTHING)
+    });
+    if right {
+        return None;
+    }
+    let body = json!({"configure": EVERYTHING, "write": EVERYTHING, "read": EVERYTHING});
+    let doing = format!("granting user {name} all rights in virtual host {name}");
+    Some(put(permission_path(name, name), &body, doing))
+}
+
+fn permission_path(host: &str, user: &str) -> String {
+    format!("/api/permissions/{}/{}", segment(host), segment(user))
+}
+
+fn put(path: String, body: &Json, doing: String) -> AccountWrite {
+    AccountWrite {
+        method: "PUT",
+        path,
+        body: Some(Password::new(body.to_string())),
+        doing,
+    }
+}
+
+impl User {
+    /// Whether this is its password: the hash is the salt, and SHA-256 of the salt and the password.
+    fn accepts(&self, password: &Password) -> bool {
+        let Ok(bytes) = STANDARD.decode(&self.password_hash) else {
+            return false;
+        };
+        let Some((salt, hash)) = bytes.split_at_checked(SALT) else {
+            return false;
+        };
+        let mut digest = Sha256::new();
+        digest.update(salt);
+        digest.update(password.expose());
+        self.hashing_algorithm == SHA256 && digest.finalize().as_slice() == hash
+    }
+}
+
+#[cfg(test)]
+mod tests;
