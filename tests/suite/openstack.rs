@@ -109,7 +109,11 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         seen.starts_with("cloud cloud, release 2025.1: ready\n"),
         "{seen}"
     );
-    assert!(seen.contains("AccountsWritten: "), "{seen}");
+    for step in ["broker-accounts", "identities"] {
+        let mut lines = seen.lines().map(str::trim);
+        let is_ready = |line: &str| line.starts_with(step) && line.contains(" ready");
+        assert!(lines.any(is_ready), "{step}: {seen}");
+    }
     let plan = on(data, &["plan", "-f", file]);
     let (code, out, err) = ended(home.path(), &plan).await;
     assert_eq!(code, Some(0), "{out}{err}");

@@ -1,12 +1,48 @@
 //! What a cloud has in the stores of accounts: desired, observed, and the writes between them. Pure.
 //!
 //! ```text
-//!   broker   virtual hosts, users and permissions of RabbitMQ, by its management API
+//!   broker     virtual hosts, users and permissions of RabbitMQ, by its management API
+//!   identity   projects, users, roles, services and endpoints of Keystone
 //! ```
 
 pub(crate) mod broker;
+pub(crate) mod identity;
 
+use self::broker::Broker;
+use self::identity::Identity;
 use crate::object::Password;
+
+/// What a cloud has in a store of accounts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Accounts {
+    /// RabbitMQ.
+    Broker(Broker),
+    /// Keystone.
+    Identity(Identity),
+}
+
+impl Accounts {
+    /// The workload whose Pods answer.
+    pub fn program(&self) -> &'static str {
+        match self {
+            Self::Broker(_) => Broker::PROGRAM,
+            Self::Identity(_) => Identity::PROGRAM,
+        }
+    }
+
+    /// The port on which they do.
+    pub fn port(&self) -> u16 {
+        match self {
+            Self::Broker(_) => Broker::PORT,
+            Self::Identity(_) => Identity::PORT,
+        }
+    }
+}
+
+/// What is on everything of the cloud with this uid.
+fn mark(uid: &str) -> String {
+    format!("ferrostack-cloud-{uid}")
+}
 
 /// A request to a store of accounts. The body may hold a password.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use self::names::Names;
+use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
+use crate::accounts::identity::{self, Identity};
 use crate::cloud::Cloud;
 use crate::held::{Held, SECRETS};
 use crate::object::{Object, ObjectKind};
@@ -49,8 +51,8 @@ pub struct Step {
     pub objects: Vec<Object>,
     /// What is written to RabbitMQ or Keystone, in words.
     pub writes: Vec<String>,
-    /// What it has in RabbitMQ.
-    pub broker: Option<Broker>,
+    /// What it has there.
+    pub accounts: Option<Accounts>,
 }
 
 impl Graph {
@@ -71,7 +73,7 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
         steps.extend(definition.workloads.iter().map(|it| names.workload(it)));
     }
     steps.push(broker(held, &definitions));
-    steps.push(identities(cloud, &definitions));
+    steps.push(identities(cloud, held, &definitions));
     Graph {
         uid: held.uid().to_owned(),
         problems: held.problems(),
@@ -275,19 +277,28 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
         needs: vec![Broker::PROGRAM.to_owned()],
         objects: vec![],
         writes: writes.collect(),
-        broker: Some(accounts),
+        accounts: Some(Accounts::Broker(accounts)),
     }
 }
 
 /// Accounts and catalogue in Keystone, beside those of its bootstrap.
-fn identities(cloud: &Cloud, definitions: &[Definition]) -> Step {
+fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
     let region = &cloud.parameters.region;
     let mut writes = vec![
         "Keystone: project service".to_owned(),
         "Keystone: role service".to_owned(),
     ];
+    let mut accounts = Identity {
+        uid: held.uid().to_owned(),
+        admin: held.password(identity::ADMIN_PASSWORD),
+        region: region.clone(),
+        users: BTreeMap::new(),
+        catalogue: BTreeMap::new(),
+    };
     for definition in definitions.iter().filter(|it| it.account) {
         let name = definition.name;
+        let password = held.password(&format!("identity-{name}"));
+        accounts.users.insert(name.to_owned(), password);
         writes.push(format!(
             "Keystone: user {name}, with roles admin and service in project service"
         ));
@@ -296,6 +307,8 @@ fn identities(cloud: &Cloud, definitions: &[Definition]) -> Step {
         // That of Keystone itself is made by its bootstrap.
         if entry.kind != "identity" {
             let (kind, name, url) = (entry.kind, entry.name, entry.url);
+            let service = (name.to_owned(), url.to_owned());
+            accounts.catalogue.insert(kind.to_owned(), service);
             writes.push(format!("Keystone: service {kind} ({name})"));
             writes.push(format!(
                 "Keystone: endpoints {url} of {kind} in {region}: public, internal, admin"
@@ -304,8 +317,9 @@ fn identities(cloud: &Cloud, definitions: &[Definition]) -> Step {
     }
     Step {
         name: IDENTITIES.to_owned(),
-        needs: vec!["keystone-api".to_owned()],
+        needs: vec![Identity::PROGRAM.to_owned()],
         writes,
+        accounts: Some(Accounts::Identity(accounts)),
         ..Step::default()
     }
 }

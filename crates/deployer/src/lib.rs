@@ -11,8 +11,8 @@
 //!                             objects of the namespace (observed) ┴► plan ─► Plan ─► progress: what is done now
 //! ```
 //!
-//! Accounts in the stores of others are planned apart, from what these answer: [`Broker`] and [`BrokerSeen`] give an
-//! [`AccountPlan`].
+//! Accounts in the stores of others are planned apart, from what these answer: [`Broker`] and [`BrokerSeen`],
+//! [`Identity`] and [`IdentitySeen`] give an [`AccountPlan`].
 //!
 //! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
 
@@ -31,7 +31,8 @@ mod release;
 mod service;
 
 pub use self::accounts::broker::{Broker, BrokerSeen};
-pub use self::accounts::{AccountPlan, AccountWrite, Written};
+pub use self::accounts::identity::{Identity, IdentitySeen};
+pub use self::accounts::{AccountPlan, AccountWrite, Accounts, Written};
 pub use self::check::{Finding, Severity, check};
 pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};

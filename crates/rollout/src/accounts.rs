@@ -1,20 +1,25 @@
-//! What the services of a cloud have in RabbitMQ: read, planned (deployer: pure), written, and read again.
+//! What the services of a cloud have in RabbitMQ and Keystone: read, planned (deployer: pure), written, and read again.
 //!
 //! What was found is kept in memory, so that a cloud at rest asks nothing. It is asked again when something else is
-//! desired, when the program has started again, and after [`INTERVAL`], since somebody may have changed it there.
+//! desired, when another container answers, and after [`INTERVAL`], since somebody may have changed it there.
+
+mod broker;
+mod identity;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use deployer::{Broker, BrokerSeen, Cloud, Graph, Held, Progress, Written};
+use deployer::{AccountPlan, AccountWrite, Accounts, Cloud, Graph, Held, Progress, Written};
 use http::Method;
 use kube::Client;
 use kube::runtime::controller::Action;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use self::broker::Management;
+use self::identity::Keystone;
 use crate::problem::Problem;
-use crate::reach::{Port, Sent};
+use crate::reach::Port;
 
 /// How long accounts that are as desired are not looked at.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -24,15 +29,18 @@ const CONFLICT: Duration = Duration::from_secs(15);
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// How often is written in one look: projects and services, what needs their ids, and what those reveal.
+const ROUNDS: usize = 4;
+
 /// What was found at the last look, by namespace and step.
 #[derive(Default)]
-pub(crate) struct Accounts {
-    known: Mutex<HashMap<(String, String), Known>>,
+pub(crate) struct Known {
+    known: Mutex<HashMap<(String, String), Entry>>,
 }
 
-struct Known {
+struct Entry {
     /// What was desired, and the container that was asked.
-    of: (Broker, Option<String>),
+    of: (Accounts, Option<String>),
     written: Written,
     again: Instant,
     failures: u32,
@@ -47,13 +55,13 @@ pub(crate) struct Look<'a> {
     pub(crate) pods: &'a [Value],
 }
 
-impl Accounts {
+impl Known {
     /// What is known of each step, as far as it does not have to be asked again.
     pub(crate) fn known(&self, look: &Look<'_>) -> BTreeMap<String, Written> {
         let known = self.known.lock();
-        let steps = look.wanted().filter_map(|(step, broker)| {
+        let steps = look.wanted().filter_map(|(step, accounts)| {
             let known = known.get(&look.key(step))?;
-            let is_current = known.of.0 == *broker && known.of.1 == look.container(broker);
+            let is_current = known.of.0 == *accounts && known.of.1 == look.container(accounts);
             (is_current && Instant::now() < known.again)
                 .then(|| (step.to_owned(), known.written.clone()))
         });
@@ -73,22 +81,22 @@ impl Accounts {
         self.known.lock().retain(|(namespace, step), _| {
             *namespace != look.cloud.namespace || progress.answering.contains(step)
         });
-        for (step, broker) in look.wanted() {
+        for (step, accounts) in look.wanted() {
             if known.contains_key(step) || !progress.answering.iter().any(|it| it == step) {
                 continue;
             }
-            let written = match look.written(broker).await {
+            let written = match look.written(accounts).await {
                 Ok(written) => written,
                 Err(why) => Written::Not(look.held.masked(&why)),
             };
-            self.remember(look, step, broker, written.clone());
+            self.remember(look, step, accounts, written.clone());
             known.insert(step.to_owned(), written);
             looked = true;
         }
         looked
     }
 
-    fn remember(&self, look: &Look<'_>, step: &str, broker: &Broker, written: Written) {
+    fn remember(&self, look: &Look<'_>, step: &str, accounts: &Accounts, written: Written) {
         let mut known = self.known.lock();
         let before = known.get(&look.key(step));
         let failures = match (&written, before) {
@@ -100,8 +108,8 @@ impl Accounts {
             Written::Conflict(_) => CONFLICT,
             Written::Not(_) => FIRST.saturating_mul(1 << failures.min(16)).min(LONGEST),
         };
-        let entry = Known {
-            of: (broker.clone(), look.container(broker)),
+        let entry = Entry {
+            of: (accounts.clone(), look.container(accounts)),
             written,
             again: Instant::now() + pause,
             failures,
@@ -134,9 +142,9 @@ impl Accounts {
 
 impl Look<'_> {
     /// The steps that have something in a store.
-    fn wanted(&self) -> impl Iterator<Item = (&str, &Broker)> {
+    fn wanted(&self) -> impl Iterator<Item = (&str, &Accounts)> {
         let steps = self.graph.steps.iter();
-        steps.filter_map(|step| Some((step.name.as_str(), step.broker.as_ref()?)))
+        steps.filter_map(|step| Some((step.name.as_str(), step.accounts.as_ref()?)))
     }
 
     fn key(&self, step: &str) -> (String, String) {
@@ -158,104 +166,70 @@ impl Look<'_> {
     }
 
     /// The container that answers: another one may have lost what was written.
-    fn container(&self, _: &Broker) -> Option<String> {
-        let pod = self.pod(Broker::PROGRAM)?;
+    fn container(&self, accounts: &Accounts) -> Option<String> {
+        let pod = self.pod(accounts.program())?;
         let status = &pod["status"]["containerStatuses"][0];
         let parts = [&pod["metadata"]["uid"], &status["containerID"]];
         Some(parts.map(|it| it.as_str().unwrap_or_default()).join("/"))
     }
 
-    /// Reads, writes what is missing, and reads again.
-    async fn written(&self, broker: &Broker) -> Result<Written, String> {
-        let pod = self.pod(Broker::PROGRAM);
+    /// Reads and writes until everything is there. What is created gets ids, by which other things are created.
+    async fn written(&self, accounts: &Accounts) -> Result<Written, String> {
+        let program = accounts.program();
+        let pod = self.pod(program);
         let name = pod.and_then(|pod| pod["metadata"]["name"].as_str());
-        let pod = name.ok_or("no Pod of RabbitMQ is ready")?;
-        let port = Port::of(self.client, &self.cloud.namespace, pod, Broker::PORT);
-        let mut store = Store { port, broker };
-        let plan = broker.plan(&store.read().await?);
-        if !plan.conflicts.is_empty() {
-            return Ok(Written::Conflict(plan.conflicts.join("; ")));
+        let pod = name.ok_or_else(|| format!("no Pod of {program} is ready"))?;
+        let port = Port::of(self.client, &self.cloud.namespace, pod, accounts.port());
+        let mut store = match accounts {
+            Accounts::Broker(broker) => Store::Broker(Management { port, broker }),
+            Accounts::Identity(identity) => Store::Identity(Keystone::of(port, identity)),
+        };
+        let mut plan = store.plan().await?;
+        for _ in 0..ROUNDS {
+            if !plan.conflicts.is_empty() {
+                return Ok(Written::Conflict(plan.conflicts.join("; ")));
+            }
+            if plan.writes.is_empty() {
+                return Ok(Written::All);
+            }
+            for write in &plan.writes {
+                tracing::debug!("{}: {}", self.cloud.name, write.doing);
+                store.write(write).await?;
+            }
+            plan = store.plan().await?;
         }
-        if plan.writes.is_empty() {
-            return Ok(Written::All);
-        }
-        for write in &plan.writes {
-            tracing::debug!("{}: {}", self.cloud.name, write.doing);
-            let method = Method::from_bytes(write.method.as_bytes());
-            let method = method.map_err(|error| error.to_string())?;
-            let body = write.body.as_ref().map(deployer::Password::expose);
-            store.ask(&method, &write.path, body, &write.doing).await?;
-        }
-        let left = broker.plan(&store.read().await?);
-        match left
-            .conflicts
-            .iter()
-            .chain(left.writes.iter().map(|it| &it.doing))
-            .next()
-        {
+        match plan.writes.first() {
             None => Ok(Written::All),
-            Some(first) => Err(format!(
-                "RabbitMQ accepted every write, and is not as written: {first}"
+            Some(write) => Err(format!(
+                "{program} accepts every write, and does not have what was written: {} would be next",
+                write.doing
             )),
         }
     }
 }
 
-/// The management API of a broker.
-struct Store<'a> {
-    port: Port<'a>,
-    broker: &'a Broker,
+/// A store of accounts, as it answers.
+enum Store<'a> {
+    Broker(Management<'a>),
+    Identity(Keystone<'a>),
 }
 
 impl Store<'_> {
-    async fn read(&mut self) -> Result<BrokerSeen, String> {
-        let mut lists = [Value::Null, Value::Null, Value::Null];
-        for (list, path) in lists.iter_mut().zip(Broker::LISTS) {
-            let body = self
-                .ask(&Method::GET, path, None, &format!("reading {path}"))
-                .await?;
-            let read = serde_json::from_slice(&body);
-            *list = read.map_err(|_| format!("RabbitMQ: {path} has not answered with JSON"))?;
+    async fn plan(&mut self) -> Result<AccountPlan, String> {
+        match self {
+            Self::Broker(broker) => broker.plan().await,
+            Self::Identity(identity) => identity.plan().await,
         }
-        BrokerSeen::read(lists)
     }
 
-    /// The answer to a request that succeeds, or was done before.
-    async fn ask(
-        &mut self,
-        method: &Method,
-        path: &str,
-        body: Option<&str>,
-        doing: &str,
-    ) -> Result<Vec<u8>, String> {
-        let login = self.broker.authorization();
-        let sent = Sent {
-            method,
-            path,
-            login: ("authorization", login.expose()),
-            body,
-        };
-        let answer = self.port.send(&sent).await;
-        let answer = answer.map_err(|why| format!("RabbitMQ: {doing}: {why}"))?;
-        let gone = *method == Method::DELETE && answer.status == 404;
-        if answer.status.is_success() || gone {
-            return Ok(answer.body.to_vec());
+    async fn write(&mut self, write: &AccountWrite) -> Result<(), String> {
+        match self {
+            Self::Broker(broker) => broker.write(write).await,
+            Self::Identity(identity) => identity.write(write).await,
         }
-        let advice = match answer.status.as_u16() {
-            401 => format!(". {}", Broker::advice()),
-            _ => String::new(),
-        };
-        let (status, words) = (answer.status.as_u16(), words(&answer.body));
-        Err(format!(
-            "RabbitMQ: {doing}: answered with {status}{words}{advice}"
-        ))
     }
 }
 
-/// The words of an answer that is an error.
-fn words(body: &[u8]) -> String {
-    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-    let parts = [&answer["error"], &answer["reason"]];
-    let parts = parts.into_iter().filter_map(Value::as_str);
-    parts.map(|part| format!(": {part}")).collect()
+fn method(write: &AccountWrite) -> Result<Method, String> {
+    Method::from_bytes(write.method.as_bytes()).map_err(|error| error.to_string())
 }

@@ -4,7 +4,7 @@
 //!   view       what is in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
-//!   accounts   what services have in RabbitMQ, by its management API
+//!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
 //!   remove     the end of a cloud, in the reverse order of its steps
 //!   status     conditions and steps of an OpenStack object (pure)

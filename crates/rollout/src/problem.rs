@@ -15,7 +15,7 @@ pub(crate) enum Problem {
         /// The answer.
         source: Box<kube::Error>,
     },
-    /// What services need in RabbitMQ could not be written, without a password in its words.
+    /// What services need in RabbitMQ or Keystone could not be written, without a password in its words.
     #[error("{why}")]
     Accounts {
         /// Why.

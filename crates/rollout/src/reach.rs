@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{CONTENT_TYPE, HOST};
-use http::{Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -41,6 +41,7 @@ struct Connection {
 /// An answer of a program.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
@@ -48,8 +49,8 @@ pub(crate) struct Answer {
 pub(crate) struct Sent<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// The name and value of the header that authenticates it.
-    pub(crate) login: (&'static str, &'a str),
+    /// The name and value of the header that authenticates it, if it does not in its body.
+    pub(crate) login: Option<(&'static str, &'a str)>,
     /// The body as JSON.
     pub(crate) body: Option<&'a str>,
 }
@@ -100,17 +101,19 @@ impl<'a> Port<'a> {
 
     fn request(&self, sent: &Sent<'_>) -> Result<Request<Full<Bytes>>, String> {
         let body = sent.body.unwrap_or_default();
-        let (name, value) = sent.login;
-        // Words of the error would repeat what cannot be in a header.
-        let mut value = http::HeaderValue::from_str(value)
-            .map_err(|_| format!("the password cannot be sent in the header {name}"))?;
-        value.set_sensitive(true);
-        Request::builder()
+        let mut request = Request::builder()
             .method(sent.method)
             .uri(sent.path)
             .header(HOST, self.pod)
-            .header(CONTENT_TYPE, "application/json")
-            .header(name, value)
+            .header(CONTENT_TYPE, "application/json");
+        if let Some((name, value)) = sent.login {
+            // Words of the error would repeat what cannot be in a header.
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| format!("the password cannot be sent in the header {name}"))?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        request
             .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
             .map_err(|error| format!("{}: {error}", sent.path))
     }
@@ -134,6 +137,7 @@ impl<'a> Port<'a> {
         self.open = Some(connection);
         Ok(Answer {
             status: head.status,
+            headers: head.headers,
             body: body.to_bytes(),
         })
     }

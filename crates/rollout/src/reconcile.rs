@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt as _};
 use operator::{finalizer, patch};
 use serde_json::Value;
 
-use crate::accounts::{Accounts, Look};
+use crate::accounts::{Known, Look};
 use crate::apply::{self, Applied};
 use crate::problem::Problem;
 use crate::remove;
@@ -23,7 +23,7 @@ use crate::view::{Seen, View};
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,
-    pub(crate) accounts: Accounts,
+    pub(crate) accounts: Known,
 }
 
 /// Brings a cloud one step further.

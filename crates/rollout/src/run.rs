@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::Accounts;
+use crate::accounts::Known;
 use crate::reconcile::{self, Context};
 use crate::view::View;
 
@@ -72,7 +72,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
     let context = Arc::new(Context {
         client,
         view,
-        accounts: Accounts::default(),
+        accounts: Known::default(),
     });
     controller::run(controller, reconcile::reconcile, context, settings).await;
     // Kept until here: without a sender, the stream of changes would end.

@@ -44,8 +44,7 @@ pub(crate) fn masked(mut progress: Progress, held: &Held) -> Progress {
             State::Waiting(text)
             | State::Progressing(text)
             | State::Failed(text)
-            | State::Conflict(text)
-            | State::NotBuilt(text) => *text = held.masked(text),
+            | State::Conflict(text) => *text = held.masked(text),
             State::Ready => {}
         }
     }
@@ -113,7 +112,6 @@ fn steps(before: &[StepStatus], progress: &Progress, now: Timestamp) -> Vec<Step
             State::Progressing(_) => Phase::Progressing,
             State::Failed(_) | State::Conflict(_) => Phase::Failed,
             State::Ready => Phase::Ready,
-            State::NotBuilt(_) => Phase::NotBuilt,
         };
         let was = before.iter().find(|it| it.name == *name);
         let ended = |phase: Phase| matches!(phase, Phase::Ready | Phase::NotBuilt);
@@ -157,30 +155,25 @@ fn tasks(progress: &Progress) -> Verdict {
 }
 
 fn accounts(progress: &Progress) -> Verdict {
-    let asked = |name: &str| progress.answering.iter().any(|it| it == name);
+    let asked = |name: &String| progress.answering.contains(name);
     let mut asked = progress.steps.iter().filter(|(name, _)| asked(name));
-    if let Some((_, state)) = asked.clone().find(|(_, state)| !state.is_done()) {
-        let reason = match state {
-            State::Conflict(_) => "Conflict",
-            _ => "NotWritten",
-        };
-        return Verdict::new(ACCOUNTS_WRITTEN, false, reason).because(state.message());
-    }
-    let left = progress.steps.iter().filter_map(|(_, state)| match state {
-        State::NotBuilt(writes) => Some(writes.as_str()),
-        _ => None,
-    });
-    let left: Vec<&str> = left.collect();
-    if left.is_empty() && asked.next().is_some() {
-        return Verdict::new(ACCOUNTS_WRITTEN, true, "Written");
-    }
-    if left.is_empty() {
-        return Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotYet");
-    }
-    Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotBuilt").because(format!(
-        "nothing writes them yet, and nothing asks whether they are there: {}",
-        left.join("; ")
-    ))
+    let left: Vec<&State> = asked
+        .clone()
+        .map(|(_, state)| state)
+        .filter(|state| !state.is_done())
+        .collect();
+    let words: Vec<&str> = left.iter().map(|state| state.message()).collect();
+    let conflict = left.iter().any(|it| matches!(it, State::Conflict(_)));
+    let reason = match (conflict, left.is_empty()) {
+        (true, _) => "Conflict",
+        (false, false) => "NotWritten",
+        // Those of other stores are told when they can be asked.
+        (false, true) if asked.next().is_none() => {
+            return Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotYet");
+        }
+        (false, true) => return Verdict::new(ACCOUNTS_WRITTEN, true, "Written"),
+    };
+    Verdict::new(ACCOUNTS_WRITTEN, false, reason).because(words.join("; "))
 }
 
 fn ready(progress: &Progress) -> Verdict {

@@ -6,10 +6,18 @@
 mod accounts;
 #[path = "rollout/faults.rs"]
 mod faults;
+#[path = "rollout/identities.rs"]
+mod identities;
 #[path = "rollout/killing.rs"]
 mod killing;
 #[path = "rollout/life.rs"]
 mod life;
+#[path = "rollout/real.rs"]
+mod real;
+#[path = "rollout/real_keystone.rs"]
+mod real_keystone;
+#[path = "rollout/real_rabbitmq.rs"]
+mod real_rabbitmq;
 #[path = "rollout/secrecy.rs"]
 mod secrecy;
 #[path = "rollout/trouble.rs"]

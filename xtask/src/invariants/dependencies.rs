@@ -100,7 +100,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "rollout",
         uses: &["api", "deployer", "operator"],
-        tests_use: &["apiserver", "simulator", "testbed"],
+        tests_use: &["apiserver", "simulator", "skipped", "testbed"],
         // With hyper it speaks HTTP on ports that the API server forwards; it opens no connection itself.
         never: &["reqwest", "rusqlite"],
     },

@@ -192,7 +192,7 @@ pub enum Phase {
     Failed,
     /// It is ready.
     Ready,
-    /// What it writes is not built: somebody else has to.
+    /// What it writes is not built: somebody else has to. Of earlier versions alone.
     NotBuilt,
 }
 

@@ -14,15 +14,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{AccountPlan, AccountWrite, segment};
+use super::{AccountPlan, AccountWrite, mark, segment};
 use crate::object::Password;
 
 /// The account of the controller, which the broker makes when its volume is empty (`default_user`).
 pub(crate) const ADMIN: &str = "ferrostack";
 /// Its password in the Secret `openstack-accounts`.
 pub(crate) const ADMIN_PASSWORD: &str = "messaging-admin";
-/// What a tag with the uid of a cloud begins with.
-const TAG: &str = "ferrostack-cloud-";
 /// All names.
 const EVERYTHING: &str = ".*";
 /// The only hashing that the broker uses for new passwords.
@@ -150,13 +148,9 @@ impl Broker {
         )
     }
 
-    fn tag(&self) -> String {
-        format!("{TAG}{}", self.uid)
-    }
-
     /// What leads from `seen` to what is desired.
     pub fn plan(&self, seen: &BrokerSeen) -> AccountPlan {
-        let tag = self.tag();
+        let tag = mark(&self.uid);
         let conflicts: Vec<String> = self.conflicts(seen, &tag);
         if !conflicts.is_empty() {
             return AccountPlan {

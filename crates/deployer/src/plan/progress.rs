@@ -18,18 +18,16 @@ pub enum State {
     Progressing(String),
     /// A task of it has failed: it does not go on without a change.
     Failed(String),
-    /// Something of another has a name that it needs in RabbitMQ: it does not go on without a change there.
+    /// Something of another has a name that it needs in RabbitMQ or Keystone: it does not go on without a change there.
     Conflict(String),
     /// It is ready.
     Ready,
-    /// What it writes to RabbitMQ or Keystone is not built.
-    NotBuilt(String),
 }
 
 impl State {
     /// Whether the steps after it can start.
     pub fn is_done(&self) -> bool {
-        matches!(self, Self::Ready | Self::NotBuilt(_))
+        matches!(self, Self::Ready)
     }
 
     /// The reason why it is not ready; empty if it is.
@@ -39,8 +37,7 @@ impl State {
             Self::Waiting(text)
             | Self::Progressing(text)
             | Self::Failed(text)
-            | Self::Conflict(text)
-            | Self::NotBuilt(text) => text,
+            | Self::Conflict(text) => text,
         }
     }
 }
@@ -85,7 +82,7 @@ pub fn progress(
             .map(String::as_str);
         let missing: Vec<&str> = missing.collect();
         let restarts = restarts(&planned.actions);
-        let state = if let (Some(_), []) = (&step.broker, missing.as_slice()) {
+        let state = if let (Some(_), []) = (&step.accounts, missing.as_slice()) {
             progress.answering.push(step.name.clone());
             accounts(written.get(&step.name))
         } else if planned.actions.is_empty() {
@@ -134,11 +131,8 @@ fn at_rest(
     observed: &Observed<'_>,
     pods: &[Json],
 ) -> State {
-    if step.objects.is_empty() {
-        return match missing {
-            [] => State::NotBuilt(step.writes.join("; ")),
-            missing => State::Waiting(format!("waits for {}", missing.join(", "))),
-        };
+    if step.objects.is_empty() && !missing.is_empty() {
+        return State::Waiting(format!("waits for {}", missing.join(", ")));
     }
     for object in &step.objects {
         let reference = object.reference();

@@ -40,8 +40,16 @@ fn rights(world: &World) -> Vec<String> {
 
 /// Whether a user logs in with the password that the services are given.
 async fn logs_in(world: &World, user: &str) -> bool {
-    let secret = world.management.api::<Secret>().get("openstack-accounts").await;
-    let password = secret.unwrap().data.unwrap().remove(&format!("messaging-{user}"));
+    let secret = world
+        .management
+        .api::<Secret>()
+        .get("openstack-accounts")
+        .await;
+    let password = secret
+        .unwrap()
+        .data
+        .unwrap()
+        .remove(&format!("messaging-{user}"));
     let user = world.broker(&format!("/api/users/{user}"));
     let hash = user["password_hash"].as_str().unwrap_or_default();
     let hash = STANDARD.decode(hash).unwrap();
@@ -49,7 +57,11 @@ async fn logs_in(world: &World, user: &str) -> bool {
         return false;
     };
     let salted = sha2::Sha256::new().chain_update(salt);
-    salted.chain_update(&password.unwrap().0).finalize().as_slice() == hash
+    salted
+        .chain_update(&password.unwrap().0)
+        .finalize()
+        .as_slice()
+        == hash
 }
 
 /// Waits until RabbitMQ has what the services need, and nothing else of this cloud.
@@ -186,7 +198,7 @@ async fn a_changed_password_is_passed_on_and_a_lost_volume_is_filled_again() {
     world.ready().await;
 
     // Another container starts on an empty volume.
-    world.programs.lose_volumes();
+    world.programs.lose_messages();
     let pods: Api<Pod> = world.management.api();
     pods.delete("rabbitmq-0", &DeleteParams::default())
         .await

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use simulator::nodes::Ending;
+use simulator::nodes::{Ending, Gate};
 
 use crate::world::World;
 
@@ -73,7 +73,18 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     let _guard = tracing::subscriber::set_default(subscriber);
     let world = World::open().await;
     world.faults.node_is_gone("node-0", true);
-    let _controller = world.controller();
+    // A broker that repeats the password it is given.
+    let repeating: Gate = Arc::new(|request, answering| {
+        if request.method() == http::Method::GET || !request.uri().path().contains("/users/") {
+            return answering;
+        }
+        let given = String::from_utf8_lossy(request.body()).into_owned();
+        let answer = json!({"error": "bad_request", "reason": given}).to_string();
+        let answer = http::Response::builder().status(400).body(answer.into());
+        Box::pin(async move { answer.ok() })
+    });
+    world.programs.guard(Some(repeating));
+    let _controller = world.running();
     world.create(json!({"release": "2025.1"})).await;
     let passwords = testbed::eventually("passwords", || async {
         let found = passwords(&world).await;
@@ -98,6 +109,11 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
         "it is not masked"
     );
     world.faults.container_ends("keystone-schema", None);
+    let message = world.condition(rollout::ACCOUNTS_WRITTEN, "False").await;
+    assert!(
+        message.contains(r#""password":"********""#),
+        "it is not masked"
+    );
 
     let mut texts = vec![serde_json::to_string(&world.cloud().await).unwrap()];
     texts.push(String::from_utf8_lossy(&captured.0.lock().unwrap()).into_owned());

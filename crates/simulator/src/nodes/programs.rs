@@ -3,16 +3,19 @@
 //! No program runs; of those that are known here, what they answer is simulated, and it stays as long as their volume.
 
 mod broker;
+mod identity;
+mod namespace;
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use apiserver::{Connection, Kubelet, Log};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -20,16 +23,24 @@ use hyper_util::rt::TokioIo;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::net::TcpStream;
 
 use self::broker::Broker;
+use self::identity::Keystone;
+use self::namespace::Namespace;
 use super::Faults;
 use super::client::Json;
-use super::object::{holds, items, text};
+use super::object::{holds, text};
 
 /// The buffer of a connection, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 /// The container of RabbitMQ, and the port of its management API.
 const BROKER: (&str, u16) = ("rabbitmq", 15672);
+/// The container of Keystone, and its port.
+const KEYSTONE: (&str, u16) = ("keystone-api", 5000);
+const PROGRAMS: [(&str, u16); 2] = [BROKER, KEYSTONE];
+/// The container whose volume has what Keystone has.
+const DATABASE: &str = "mariadb";
 
 /// An answer; `None` closes the connection without one.
 pub type Answering = BoxFuture<'static, Option<Response<Full<Bytes>>>>;
@@ -50,7 +61,17 @@ struct Inner {
     faults: Faults,
     /// By the uid of the volume.
     brokers: Mutex<HashMap<String, Broker>>,
+    keystones: Mutex<HashMap<String, Keystone>>,
     gate: Mutex<Option<Gate>>,
+    /// Where real ones are, by container.
+    real: Mutex<HashMap<String, SocketAddr>>,
+}
+
+/// A program that answers.
+#[derive(Clone)]
+enum Program {
+    Broker(Broker),
+    Keystone(Keystone),
 }
 
 impl Programs {
@@ -76,6 +97,11 @@ impl Programs {
         *self.inner.gate.lock() = gate;
     }
 
+    /// The port of the program in this container leads to a real one, without what stands before the programs.
+    pub fn lead_to(&self, container: &str, address: SocketAddr) {
+        self.inner.real.lock().insert(container.to_owned(), address);
+    }
+
     /// Does something behind the backs of all: sends a request to the only RabbitMQ that there is, as its administrator.
     /// Returns status and body.
     pub fn broker(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
@@ -84,8 +110,15 @@ impl Programs {
         Some(broker.asked(method, path, &body.to_string()))
     }
 
-    /// Empties every volume, as a new one would be.
-    pub fn lose_volumes(&self) {
+    /// The same with the only Keystone that there is.
+    pub fn identity(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let keystones = self.inner.keystones.lock();
+        let keystone = keystones.values().next()?;
+        Some(keystone.asked(method, path, body))
+    }
+
+    /// Empties the volumes of RabbitMQ.
+    pub fn lose_messages(&self) {
         self.inner.brokers.lock().clear();
     }
 }
@@ -104,7 +137,7 @@ impl Kubelet for Programs {
         _: bool,
     ) -> BoxFuture<'a, Result<Log, String>> {
         let pod = text(&pod["metadata"]["name"]);
-        let missing = format!("container {container:?} in pod {pod:?} is not available");
+        let missing = format!("container \"{container}\" in pod \"{pod}\" is not available");
         async move { Err(missing) }.boxed()
     }
 
@@ -115,16 +148,17 @@ impl Kubelet for Programs {
         port: u16,
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
         async move {
-            let container = &pod["spec"]["containers"][0];
-            let running = &pod["status"]["containerStatuses"][0]["state"]["running"];
-            let known = (text(&container["name"]), port) == BROKER && running.is_object();
-            let broker = match (known, self.inner.client.get()) {
-                (true, Some(client)) => self.of(pod, client).await?,
-                _ => return Err(refused(pod, port)),
-            };
+            let container = text(&pod["spec"]["containers"][0]["name"]);
+            let real = self.inner.real.lock().get(container).copied();
+            if let Some(address) = real.filter(|_| PROGRAMS.contains(&(container, port))) {
+                let stream = TcpStream::connect(address).await;
+                let stream = stream.map_err(|error| error.to_string())?;
+                return Ok(Box::new(stream) as Box<dyn Connection>);
+            }
+            let program = self.of(pod, port).await?;
             let (here, there) = tokio::io::duplex(BUFFER);
             let gate = self.inner.gate.lock().clone();
-            tokio::spawn(served(there, broker, gate));
+            tokio::spawn(served(there, program, gate));
             Ok(Box::new(here) as Box<dyn Connection>)
         }
         .boxed()
@@ -132,49 +166,65 @@ impl Kubelet for Programs {
 }
 
 impl Programs {
-    /// The broker on the volume of a Pod; a new one if it is empty.
-    async fn of(&self, pod: &Value, client: &Client) -> Result<Broker, String> {
+    /// The program of a Pod on this port, with what is on its volume.
+    async fn of(&self, pod: &Value, port: u16) -> Result<Program, String> {
+        let container = text(&pod["spec"]["containers"][0]["name"]);
+        let running = &pod["status"]["containerStatuses"][0]["state"]["running"];
+        let known = PROGRAMS.contains(&(container, port)) && running.is_object();
+        let Some(client) = self.inner.client.get().filter(|_| known) else {
+            return Err(refused(pod, port));
+        };
         let client = Json::new(client.clone(), "simulated-programs");
-        let namespace = text(&pod["metadata"]["namespace"]);
-        let list = |kind: &str| format!("/api/v1/namespaces/{namespace}/{kind}");
-        let named = |all: Vec<Value>, names: Vec<&str>| -> Vec<Value> {
-            let is = |it: &Value| names.contains(&text(&it["metadata"]["name"]));
-            all.into_iter().filter(is).collect()
-        };
-        let volumes = || items(&pod["spec"]["volumes"]);
-        let claims = volumes().filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str());
-        let secrets = volumes().filter_map(|it| it["secret"]["secretName"].as_str());
-        let (claims, secrets): (Vec<&str>, Vec<&str>) = (claims.collect(), secrets.collect());
-        let lists = async {
-            let all = client.list(&list("persistentvolumeclaims")).await?;
-            let files = client.list(&list("secrets")).await?;
-            Ok::<_, super::client::Error>((named(all, claims), named(files, secrets)))
-        };
-        let (claims, files) = lists.await.map_err(|error| error.to_string())?;
-        // Without a volume, what it has is that of the Pod.
-        let uid = claims.first().unwrap_or(pod)["metadata"]["uid"].clone();
-        let mut brokers = self.inner.brokers.lock();
-        let broker = brokers.entry(text(&uid).to_owned());
-        Ok(broker.or_insert_with(|| Broker::new(&files)).clone())
+        let namespace = Namespace::read(&client, text(&pod["metadata"]["namespace"])).await;
+        let namespace = namespace.map_err(|error| error.to_string())?;
+        if container == BROKER.0 {
+            let mut brokers = self.inner.brokers.lock();
+            let broker = brokers.entry(namespace.volume(pod));
+            let broker = broker.or_insert_with(|| Broker::new(&namespace.options(pod)));
+            return Ok(Program::Broker(broker.clone()));
+        }
+        // What it has is in the database.
+        let volume = namespace.volume(namespace.pod_of(DATABASE).unwrap_or(pod));
+        let mut all = self.inner.keystones.lock();
+        let keystone = all.entry(volume).or_default();
+        if let Some(bootstrap) = namespace.bootstrap() {
+            keystone.bootstrap(&bootstrap);
+        }
+        Ok(Program::Keystone(keystone.clone()))
+    }
+}
+
+impl Program {
+    fn answer(&self, request: &Request<Bytes>) -> Response<Full<Bytes>> {
+        match self {
+            Self::Broker(broker) => broker.answer(request),
+            Self::Keystone(keystone) => {
+                let mut answer = keystone.answer(request);
+                // As uWSGI does behind an HTTP socket.
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(http::header::CONNECTION, close);
+                answer
+            }
+        }
     }
 }
 
 fn refused(pod: &Value, port: u16) -> String {
     let network = format!("/var/run/netns/cni-{}", text(&pod["metadata"]["uid"]));
     format!(
-        "failed to execute portforward in network namespace {network:?}: failed to connect to localhost:{port} inside namespace {network:?}, IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused IPv6 dial tcp6 [::1]:{port}: connect: connection refused "
+        "failed to execute portforward in network namespace \"{network}\": failed to connect to localhost:{port} inside namespace \"{network}\", IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused IPv6 dial tcp6 [::1]:{port}: connect: connection refused "
     )
 }
 
-async fn served(stream: tokio::io::DuplexStream, broker: Broker, gate: Option<Gate>) {
+async fn served(stream: tokio::io::DuplexStream, program: Program, gate: Option<Gate>) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let (broker, gate) = (broker.clone(), gate.clone());
+        let (program, gate) = (program.clone(), gate.clone());
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
             let request = Request::from_parts(head, body);
             let (asked, lost) = (request.clone(), || io::Error::other("closed"));
-            let answering: Answering = async move { Some(broker.answer(&asked)) }.boxed();
+            let answering: Answering = async move { Some(program.answer(&asked)) }.boxed();
             let answer = match gate {
                 Some(gate) => gate(request, answering).await,
                 None => answering.await,
@@ -199,7 +249,7 @@ fn json(status: u16, body: &Value) -> Response<Full<Bytes>> {
     if let Ok(status) = http::StatusCode::from_u16(status) {
         *response.status_mut() = status;
     }
-    let json = http::HeaderValue::from_static("application/json");
+    let json = HeaderValue::from_static("application/json");
     if !body.is_null() {
         response
             .headers_mut()

@@ -46,10 +46,8 @@ struct User {
 type Answer = (u16, Value);
 
 impl Broker {
-    /// A broker on an empty volume. Its first user is in its files (`default_user`, `default_pass`); these are Secrets and
-    /// ConfigMaps as JSON.
-    pub(super) fn new(files: &[Value]) -> Self {
-        let options: BTreeMap<String, String> = files.iter().flat_map(options).collect();
+    /// A broker on an empty volume. Its first user is in its options (`default_user`, `default_pass`).
+    pub(super) fn new(options: &BTreeMap<String, String>) -> Self {
         let option = |name: &str, default: &str| {
             let value = options.get(name).map_or(default, String::as_str);
             value.to_owned()
@@ -235,21 +233,6 @@ fn hash(password: &str) -> Vec<u8> {
 fn salted(salt: &[u8], password: &str) -> Vec<u8> {
     let hash = Sha256::new().chain_update(salt).chain_update(password);
     [salt, hash.finalize().as_slice()].concat()
-}
-
-/// The options in the files of an object, each a line `name = value`.
-fn options(object: &Value) -> BTreeMap<String, String> {
-    let data = object["data"].as_object().into_iter().flatten();
-    let texts = data.filter_map(|(_, value)| {
-        let bytes = STANDARD.decode(value.as_str()?).ok()?;
-        String::from_utf8(bytes).ok()
-    });
-    let texts: Vec<String> = texts.collect();
-    let lines = texts.iter().flat_map(|it| it.lines());
-    let options = lines.filter_map(|line| line.split_once(" = "));
-    options
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
 }
 
 fn put<T>(before: Option<T>) -> Answer {

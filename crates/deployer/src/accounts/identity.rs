@@ -1,0 +1,389 @@
+//! Projects, users, roles, services and endpoints of Keystone.
+//!
+//! The mark of the cloud is the description: all five kinds have one in every release, and Keystone sets it with the
+//! object. Attributes of other names are no way: newer releases do not let endpoints answer with them. Roles have no mark:
+//! they are words of policy files, which bootstrap makes in some releases and not in others, and are only ever created.
+
+mod seen;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+
+use super::{AccountPlan, AccountWrite, mark, segment};
+use crate::object::Password;
+
+pub use self::seen::IdentitySeen;
+use self::seen::{Endpoint, Named, Service};
+
+/// The account of the controller, which `keystone-manage bootstrap` makes.
+const ADMIN: &str = "admin";
+/// Its password in the Secret `openstack-accounts`.
+pub(crate) const ADMIN_PASSWORD: &str = "identity-admin";
+/// The project of the services.
+const PROJECT: &str = "service";
+/// The roles of the services there: the second one is that of service tokens.
+const ROLES: [&str; 2] = ["admin", "service"];
+/// The id of the domain of services and administrators.
+const DOMAIN: &str = "default";
+const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
+
+/// What a cloud has in Keystone, beside what its bootstrap makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    /// The uid of the cloud.
+    pub(crate) uid: String,
+    /// The password of the controller.
+    pub(crate) admin: Password,
+    /// The region of all endpoints.
+    pub(crate) region: String,
+    /// The passwords of the services, by the names of their users.
+    pub(crate) users: BTreeMap<String, Password>,
+    /// Name and URL of each service in the catalogue, by its type.
+    pub(crate) catalogue: BTreeMap<String, (String, String)>,
+}
+
+impl Identity {
+    /// The workload whose Pods answer.
+    pub const PROGRAM: &str = "keystone-api";
+    /// Its port.
+    pub const PORT: u16 = 5000;
+    /// The path of logins.
+    pub const TOKENS: &str = "/v3/auth/tokens";
+
+    /// The body of the login of the controller.
+    pub fn login(&self) -> Password {
+        login(ADMIN, &self.admin, Some(ADMIN))
+    }
+
+    /// The body of the login of a service, which tells whether its password is right.
+    pub fn trial(&self, user: &str) -> Option<Password> {
+        Some(login(user, self.users.get(user)?, None))
+    }
+
+    /// The lists that are read first.
+    pub fn lists() -> [String; 5] {
+        [
+            format!("/v3/projects?domain_id={DOMAIN}&name={PROJECT}"),
+            format!("/v3/users?domain_id={DOMAIN}"),
+            "/v3/roles".to_owned(),
+            "/v3/services".to_owned(),
+            "/v3/endpoints".to_owned(),
+        ]
+    }
+
+    /// The list of the roles in the project of the services, if that is there.
+    pub fn assignments(&self, seen: &IdentitySeen) -> Option<String> {
+        let project = self.project(seen)?;
+        let id = segment(&project.id);
+        Some(format!("/v3/role_assignments?scope.project.id={id}"))
+    }
+
+    /// The users whose passwords can be tried: those that are ours and may log in.
+    pub fn tried(&self, seen: &IdentitySeen) -> Vec<String> {
+        let users = self.users.keys();
+        let tried = users.filter(|name| self.user(seen, name).is_some_and(|it| it.enabled));
+        tried.cloned().collect()
+    }
+
+    /// What to do about a rejected login of the controller.
+    pub fn advice() -> String {
+        format!(
+            "The task keystone-bootstrap gave the user {ADMIN} the password {ADMIN_PASSWORD} of the Secret openstack-accounts: restore it there, or delete the Job of that task, which runs again and sets it"
+        )
+    }
+
+    /// What leads from `seen` to what is desired, as far as the ids for it are known: the rest follows when what is
+    /// created has been read.
+    pub fn plan(&self, seen: &IdentitySeen) -> AccountPlan {
+        let conflicts = self.conflicts(seen);
+        if !conflicts.is_empty() {
+            return AccountPlan {
+                conflicts,
+                ..AccountPlan::default()
+            };
+        }
+        let mut writes = self.project_and_roles(seen);
+        for (name, password) in &self.users {
+            writes.extend(self.user_write(seen, name, password));
+            writes.extend(self.rights(seen, name));
+        }
+        for (kind, (name, url)) in &self.catalogue {
+            writes.extend(self.service_write(seen, kind, name));
+            writes.extend(self.endpoint_writes(seen, kind, url));
+        }
+        writes.extend(self.removed(seen));
+        AccountPlan {
+            writes,
+            conflicts: vec![],
+        }
+    }
+
+    fn mark(&self) -> String {
+        mark(&self.uid)
+    }
+
+    fn project<'a>(&self, seen: &'a IdentitySeen) -> Option<&'a Named> {
+        let mut projects = seen.projects.iter();
+        projects.find(|it| it.name == PROJECT && it.description == self.mark())
+    }
+
+    fn user<'a>(&self, seen: &'a IdentitySeen, name: &str) -> Option<&'a Named> {
+        let mut users = seen.users.iter();
+        users.find(|it| it.name == name && it.description == self.mark())
+    }
+
+    /// Ours of a type. Of several, which only two controllers could have made, the one with the first id.
+    fn service<'a>(&self, seen: &'a IdentitySeen, kind: &str) -> Option<&'a Service> {
+        let services = seen.services.iter();
+        let ours = services.filter(|it| it.kind == kind && it.description == self.mark());
+        ours.min_by_key(|it| &it.id)
+    }
+
+    /// Ours of a service.
+    fn endpoint<'a>(
+        &self,
+        seen: &'a IdentitySeen,
+        service: &str,
+        interface: &str,
+    ) -> Option<&'a Endpoint> {
+        let endpoints = seen.endpoints.iter();
+        let ours = endpoints
+            .filter(|it| it.is(service, &self.region, interface) && it.description == self.mark());
+        ours.min_by_key(|it| &it.id)
+    }
+
+    /// What has a wanted name without the mark of this cloud.
+    fn conflicts(&self, seen: &IdentitySeen) -> Vec<String> {
+        let mark = self.mark();
+        let mut found = Vec::new();
+        let mut add = |what: String| {
+            found.push(format!("Keystone: {what} is there and is not of this cloud: its description is not {mark}. Delete it, or give it that description"));
+        };
+        for project in seen.projects.iter().filter(|it| it.name == PROJECT) {
+            if project.description != mark {
+                add(format!("project {PROJECT}"));
+            }
+        }
+        for user in seen
+            .users
+            .iter()
+            .filter(|it| self.users.contains_key(&it.name))
+        {
+            if user.description != mark {
+                add(format!("user {}", user.name));
+            }
+        }
+        for service in seen
+            .services
+            .iter()
+            .filter(|it| self.catalogue.contains_key(&it.kind))
+        {
+            if service.description != mark {
+                add(format!("service {} ({})", service.kind, service.name));
+                continue;
+            }
+            let foreign = |it: &&Endpoint| {
+                INTERFACES
+                    .iter()
+                    .any(|interface| it.is(&service.id, &self.region, interface))
+                    && it.description != mark
+            };
+            for endpoint in seen.endpoints.iter().filter(foreign) {
+                add(format!(
+                    "endpoint {} of {}",
+                    endpoint.interface, service.kind
+                ));
+            }
+        }
+        found
+    }
+
+    fn project_and_roles(&self, seen: &IdentitySeen) -> Vec<AccountWrite> {
+        let mut writes = Vec::new();
+        match self.project(seen) {
+            None => {
+                let project =
+                    json!({"name": PROJECT, "domain_id": DOMAIN, "description": self.mark()});
+                writes.push(create("projects", "project", project, PROJECT));
+            }
+            Some(project) if !project.enabled => {
+                let enabled = json!({"enabled": true});
+                writes.push(change("projects", "project", &project.id, enabled, PROJECT));
+            }
+            Some(_) => {}
+        }
+        for name in ROLES {
+            if seen.role(name).is_none() {
+                let role = json!({"name": name, "description": self.mark()});
+                writes.push(create("roles", "role", role, name));
+            }
+        }
+        writes
+    }
+
+    fn user_write(
+        &self,
+        seen: &IdentitySeen,
+        name: &str,
+        password: &Password,
+    ) -> Option<AccountWrite> {
+        let Some(user) = self.user(seen, name) else {
+            let user = json!({"name": name, "domain_id": DOMAIN, "description": self.mark(),
+                "password": password.expose()});
+            return Some(create("users", "user", user, name));
+        };
+        // One that is disabled cannot be tried: that follows when it is enabled.
+        if !user.enabled {
+            let enabled = json!({"enabled": true});
+            return Some(change("users", "user", &user.id, enabled, name));
+        }
+        if seen.rejected.contains(name) {
+            let password = json!({"password": password.expose()});
+            return Some(change("users", "user", &user.id, password, name));
+        }
+        None
+    }
+
+    /// Grants and withdrawals of a user in the project of the services.
+    fn rights(&self, seen: &IdentitySeen, name: &str) -> Vec<AccountWrite> {
+        let (Some(project), Some(user)) = (self.project(seen), self.user(seen, name)) else {
+            return vec![];
+        };
+        let wanted = ROLES
+            .into_iter()
+            .filter_map(|it| Some((it, seen.role(it)?)));
+        let wanted: BTreeMap<&str, &str> = wanted.map(|(name, id)| (id, name)).collect();
+        let held = seen.assignments.iter();
+        let held = held.filter(|it| it.project == project.id && it.user == user.id);
+        let held: BTreeSet<&str> = held.map(|it| it.role.as_str()).collect();
+        let path = |role: &str| {
+            let ids = [project.id.as_str(), user.id.as_str(), role];
+            let [project, user, role] = ids.map(segment);
+            format!("/v3/projects/{project}/users/{user}/roles/{role}")
+        };
+        let missing = wanted.iter().filter(|(id, _)| !held.contains(*id));
+        let grants = missing.map(|(id, role)| AccountWrite {
+            method: "PUT",
+            path: path(id),
+            body: None,
+            doing: format!("granting user {name} role {role} in project {PROJECT}"),
+        });
+        let others = held.iter().filter(|id| !wanted.contains_key(*id));
+        let withdrawals = others.map(|id| AccountWrite {
+            method: "DELETE",
+            path: path(id),
+            body: None,
+            doing: format!("withdrawing role {id} of user {name} in project {PROJECT}"),
+        });
+        // As long as a role is missing, what is another one is not known.
+        let is_known = wanted.len() == ROLES.len();
+        grants.chain(withdrawals.filter(|_| is_known)).collect()
+    }
+
+    fn service_write(&self, seen: &IdentitySeen, kind: &str, name: &str) -> Option<AccountWrite> {
+        let Some(service) = self.service(seen, kind) else {
+            let service = json!({"type": kind, "name": name, "description": self.mark()});
+            return Some(create("services", "service", service, kind));
+        };
+        let right = service.enabled && service.name == name;
+        let fields = json!({"enabled": true, "name": name});
+        (!right).then(|| change("services", "service", &service.id, fields, kind))
+    }
+
+    fn endpoint_writes(&self, seen: &IdentitySeen, kind: &str, url: &str) -> Vec<AccountWrite> {
+        let Some(service) = self.service(seen, kind) else {
+            return vec![];
+        };
+        let writes = INTERFACES.iter().filter_map(|interface| {
+            let words = format!("{interface} of {kind}");
+            let Some(endpoint) = self.endpoint(seen, &service.id, interface) else {
+                let endpoint = json!({"service_id": service.id, "region_id": self.region,
+                    "interface": interface, "url": url, "description": self.mark()});
+                return Some(create("endpoints", "endpoint", endpoint, &words));
+            };
+            let right = endpoint.enabled && endpoint.url == url;
+            let fields = json!({"enabled": true, "url": url});
+            (!right).then(|| change("endpoints", "endpoint", &endpoint.id, fields, &words))
+        });
+        writes.collect()
+    }
+
+    /// What has the mark of this cloud and is not desired: endpoints, services, users.
+    fn removed(&self, seen: &IdentitySeen) -> Vec<AccountWrite> {
+        let mark = self.mark();
+        let kept: BTreeSet<&str> = self
+            .catalogue
+            .keys()
+            .filter_map(|kind| Some(self.service(seen, kind)?.id.as_str()))
+            .collect();
+        let mut writes = Vec::new();
+        for endpoint in seen.endpoints.iter().filter(|it| it.description == mark) {
+            let ours = self.endpoint(seen, &endpoint.service_id, &endpoint.interface);
+            let is_kept = kept.contains(endpoint.service_id.as_str())
+                && ours.is_some_and(|it| it.id == endpoint.id);
+            if !is_kept {
+                let words = format!("endpoint {} {}", endpoint.interface, endpoint.url);
+                writes.push(delete("endpoints", &endpoint.id, &words));
+            }
+        }
+        for service in seen.services.iter().filter(|it| it.description == mark) {
+            if !kept.contains(service.id.as_str()) {
+                writes.push(delete(
+                    "services",
+                    &service.id,
+                    &format!("service {}", service.kind),
+                ));
+            }
+        }
+        for user in seen.users.iter().filter(|it| it.description == mark) {
+            if !self.users.contains_key(&user.name) {
+                writes.push(delete("users", &user.id, &format!("user {}", user.name)));
+            }
+        }
+        writes
+    }
+}
+
+fn login(user: &str, password: &Password, project: Option<&str>) -> Password {
+    let domain = json!({"id": DOMAIN});
+    let user = json!({"name": user, "domain": domain, "password": password.expose()});
+    let identity = json!({"methods": ["password"], "password": {"user": user}});
+    let mut body = json!({"auth": {"identity": identity}});
+    if let Some(name) = project {
+        body["auth"]["scope"] = json!({"project": {"name": name, "domain": domain}});
+    }
+    Password::new(body.to_string())
+}
+
+fn create(collection: &str, kind: &str, fields: Json, name: &str) -> AccountWrite {
+    AccountWrite {
+        method: "POST",
+        path: format!("/v3/{collection}"),
+        body: Some(Password::new(json!({kind: fields}).to_string())),
+        doing: format!("creating {kind} {name}"),
+    }
+}
+
+fn change(collection: &str, kind: &str, id: &str, fields: Json, name: &str) -> AccountWrite {
+    let names = fields.as_object().into_iter().flatten();
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    AccountWrite {
+        method: "PATCH",
+        path: format!("/v3/{collection}/{}", segment(id)),
+        doing: format!("changing {kind} {name}: {}", names.join(", ")),
+        body: Some(Password::new(json!({kind: fields}).to_string())),
+    }
+}
+
+fn delete(collection: &str, id: &str, words: &str) -> AccountWrite {
+    AccountWrite {
+        method: "DELETE",
+        path: format!("/v3/{collection}/{}", segment(id)),
+        body: None,
+        doing: format!("deleting {words}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
