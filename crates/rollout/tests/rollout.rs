@@ -14,8 +14,6 @@ mod killing;
 mod life;
 #[path = "rollout/real.rs"]
 mod real;
-#[path = "rollout/real_keystone.rs"]
-mod real_keystone;
 #[path = "rollout/real_rabbitmq.rs"]
 mod real_rabbitmq;
 #[path = "rollout/secrecy.rs"]
