@@ -114,12 +114,12 @@ fn steps(before: &[StepStatus], progress: &Progress, now: Timestamp) -> Vec<Step
             State::Ready => Phase::Ready,
         };
         let was = before.iter().find(|it| it.name == *name);
-        let ended = |phase: Phase| matches!(phase, Phase::Ready | Phase::NotBuilt);
+        let ended = |phase: Phase| phase == Phase::Ready;
         let (mut started, mut seconds) = match was {
             Some(was) if !ended(was.phase) || ended(phase) => (was.started.clone(), was.seconds),
             _ => (None, None),
         };
-        if phase != Phase::Waiting && phase != Phase::NotBuilt && started.is_none() {
+        if phase != Phase::Waiting && started.is_none() {
             started = Some(Time(now));
         }
         if phase == Phase::Ready && seconds.is_none() {

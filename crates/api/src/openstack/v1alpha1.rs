@@ -192,8 +192,6 @@ pub enum Phase {
     Failed,
     /// It is ready.
     Ready,
-    /// What it writes is not built: somebody else has to. Of earlier versions alone.
-    NotBuilt,
 }
 
 impl Phase {
@@ -204,7 +202,6 @@ impl Phase {
             Self::Progressing => "Progressing",
             Self::Failed => "Failed",
             Self::Ready => "Ready",
-            Self::NotBuilt => "NotBuilt",
         }
     }
 }

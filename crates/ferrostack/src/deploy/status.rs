@@ -73,7 +73,6 @@ pub(super) fn line(step: &StepStatus) -> String {
     match (phase, seconds) {
         (Phase::Ready, Some(seconds)) => format!("{name:<32} ready after {seconds} s"),
         (Phase::Ready, None) => format!("{name:<32} ready"),
-        (Phase::NotBuilt, _) => format!("{name:<32} left out, not built: {message}"),
         (Phase::Failed, _) => format!("{name:<32} failed: {message}"),
         (Phase::Waiting | Phase::Progressing, _) => format!("{name:<32} {message}"),
     }

@@ -29,8 +29,8 @@ use self::broker::Broker;
 use self::identity::Keystone;
 use self::namespace::Namespace;
 use super::Faults;
-use super::client::Json;
 use super::object::{holds, text};
+use crate::json::Json;
 
 /// The buffer of a connection, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;

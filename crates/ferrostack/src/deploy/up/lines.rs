@@ -37,7 +37,7 @@ impl Lines {
         for step in steps {
             let known = self.seen(step, now, is_first);
             let is_due = match step.phase {
-                Phase::Ready | Phase::Failed | Phase::NotBuilt => true,
+                Phase::Ready | Phase::Failed => true,
                 Phase::Progressing => now.duration_since(known.since) >= STANDING,
                 Phase::Waiting => false,
             };

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::nodes::client::{Error, Json};
+use crate::json::{Error, Json};
 use crate::nodes::object::{holds, items, text};
 
 /// The objects of a namespace.
