@@ -30,7 +30,7 @@ inside() {
 
 # password ACCOUNT: such as identity-admin.
 password() {
-	jq -er --arg account "$1" '.steps[].objects[] | select(.kind == "Secret" and .metadata.name == "openstack-accounts") | .data[$account] | @base64d' "$work/steps.json"
+	kubectl get secret openstack-accounts -o json | jq -er --arg account "$1" '.data[$account] | @base64d'
 }
 
 # unready: each applied object that is not ready, with the reason: as crates/deployer/src/plan/readiness.rs reads them.
@@ -95,6 +95,22 @@ steps() {
 		((SECONDS - progress < PATIENCE)) || die "after $PATIENCE s these are not ready: ${waiting//$'\n'/; }"
 		sleep 0.5
 	done
+}
+
+# The same steps by the controller. Run again it writes nothing.
+controller() {
+	local versions
+	printf 'release: "%s"\n' "$release" >"$work/cloud.yaml"
+	up() { "$binary" openstack up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" --exit-when-ready --timeout 10m; }
+	up || die "openstack up failed"
+	stage "openstack up"
+	versions() { kubectl get secrets,configmaps,services,persistentvolumeclaims,statefulsets,deployments -o json |
+		jq -S '[.items[] | {kind, name: .metadata.name, generation: .metadata.generation, managers: [.metadata.managedFields[]? | select(.manager == "ferrostack-openstack")]}]'; }
+	versions=$(versions)
+	up >"$work/again" || die "openstack up failed the second time: $(tail -n 3 "$work/again")"
+	grep -q 'nothing is written' "$work/again" || die "it is not said that nothing is written: $(<"$work/again")"
+	[[ $(versions) == "$versions" ]] || die "openstack up has written again: $(diff <(echo "$versions") <(versions) | head -n 20)"
+	stage "openstack up again"
 }
 
 # appeared STEP: whether the list that was just read has its workloads.
